@@ -22,11 +22,12 @@ from lev_plugins.errors import require
 from lev_plugins.generators.canvas import lists_of
 from lev_plugins.generators.keeping import scored
 from lev_plugins.inference.load_model import Loaded, places, read_models
-from lev_plugins.inference.segments import RefinedSegments, Rows, WrittenSegments, batches
+from lev_plugins.inference.segments import RefinedSegments, WrittenSegments, batches
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.models.levt import LevT
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_correction import TextCorrectionTask
+from lev_plugins.text.candidates import Rows
 from lev_plugins.text.edited import WordEdits
 from lev_plugins.text.tokenise import Tokeniser
 
@@ -63,30 +64,23 @@ class CheckpointDecoder:
 
     def write(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> list[list[int] | None]:
         """The output for each sentence, including </s>; None if the sentence is too long for the model."""
-        best = self.best(dataset, indices, max_tokens)
-        outputs = {index: self.plain(hypothesis["tokens"].tolist()) for index, hypothesis in best}
-        return [outputs.get(index) for index in indices]
+        words, best = self.task.target_dictionary, self.best(dataset, indices, max_tokens)
+        ends = words.bos(), words.pad(), words.eos()
+        plain = {index: [i for i in found["tokens"].tolist() if i not in ends] for index, found in best}
+        return [[*plain[index], words.eos()] if index in plain else None for index in indices]
 
     def best(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The best hypothesis of each sentence that is not too long, in any order."""
-        for sample in self.samples(dataset, indices, max_tokens):
+        """The best hypothesis of each sentence that is not too long, in any order.
+
+        Batches have sentences of similar length; one longer than ``max_tokens`` is a batch by itself.
+        """
+        fitting, _ = dataset.filter_indices_by_size(np.array(indices), self.max_positions)
+        for batch in batches({index: dataset.num_tokens(index) for index in fitting}, fitting, max_tokens):
+            sample = dataset.collater([dataset[index] for index in batch])
+            sample = utils.move_to_cuda(sample, self.device)  # despite its name, to any device
             hypotheses = self.task.inference_step(self.generator, self.models, sample)
             for index, n_best in zip(sample["id"].tolist(), hypotheses, strict=True):
                 yield index, n_best[0]
-
-    def samples(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[dict[str, Any]]:
-        """Batches of sentences of similar length; a sentence longer than ``max_tokens`` is a batch by itself."""
-        fitting, _ = dataset.filter_indices_by_size(np.array(indices), self.max_positions)
-        for batch in batches({index: dataset.num_tokens(index) for index in fitting}, fitting, max_tokens):
-            yield self.sample(dataset, batch)
-
-    def sample(self, dataset: FairseqDataset, batch: list[int]) -> dict[str, Any]:
-        sample = dataset.collater([dataset[index] for index in batch])
-        return utils.move_to_cuda(sample, self.device)  # despite its name, to any device
-
-    def plain(self, tokens: list[int]) -> list[int]:
-        words = self.task.target_dictionary
-        return [token for token in tokens if token not in (words.bos(), words.pad(), words.eos())] + [words.eos()]
 
 
 def sizes(decoder: CheckpointDecoder) -> tuple[tuple[Any, Any], tuple[int, ...]]:

@@ -14,7 +14,7 @@ from lev_plugins.data.labels.folder import WORDS, Info
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.inference.scorer import Scorer
-from lev_plugins.inference.segments import RefinedSegments, Rows, WrittenSegments
+from lev_plugins.inference.segments import RefinedSegments, WrittenSegments
 from lev_plugins.model_folder import BACKBONE, ModelConfig
 from lev_plugins.ranges import check as check_ranges
 from lev_plugins.runtime.folder import LABEL, Index, StoredIndex, Vocabulary
@@ -22,7 +22,7 @@ from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.runtime.search import Writer
 from lev_plugins.runtime.session import Session
 from lev_plugins.runtime.words import MeantBatch, SpeltBatch
-from lev_plugins.text.candidates import PAD, UNK, numbered
+from lev_plugins.text.candidates import PAD, UNK, Rows, numbered
 from lev_plugins.text.edited import WordEdits
 from lev_plugins.text.pretrained import DICTIONARY, WordPieces
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lev_plugins.text.calibration import evidence, log_odds
-from lev_plugins.text.candidates import BOS, EOS, UNK, ids_of, numbered
+from lev_plugins.text.candidates import BOS, EOS, UNK, Rows, ids_of, numbered
 from lev_plugins.text.edited import Decoded, Edit, Rewrite, Segment, WordEdits, by_word, rewrites
 
 logger = logging.getLogger(__name__)
@@ -19,8 +19,6 @@ BOUNDARIES = 2
 MANY_UNKNOWN = 0.5  # of all tokens
 LEAST = log(0.01)  # log-probability of a word that is offered beside the best one
 LARGE = 700.0  # log-odds whose exponential is still a number
-
-Rows = Sequence[list[int]]
 
 
 def batches(sizes: Any, indices: Iterable[int], max_tokens: int) -> Iterator[list[int]]:

@@ -20,7 +20,7 @@ from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.runtime.session import Session, padded
 from lev_plugins.runtime.words import MeantBatch
-from lev_plugins.text.candidates import BOS, EOS, PAD, UNK
+from lev_plugins.text.candidates import BOS, EOS, PAD, UNK, Rows
 from lev_plugins.text.edited import Offer, WordEdits
 
 Array = NDArray[Any]
@@ -69,11 +69,7 @@ class Refiner:
         self.encoder, self.decide, self.fill = (Session(folder, name, bits) for name in ("encoder", "decide", "fill"))
 
     def refine(
-        self,
-        sources: Sequence[list[int]],
-        drafts: Sequence[list[int]],
-        asked: Sequence[list[int]],
-        batch: MeantBatch | None = None,
+        self, sources: Rows, drafts: Rows, asked: Rows, batch: MeantBatch | None = None
     ) -> list[tuple[list[int], WordEdits]]:
         """Rows of words, with boundaries, and what marks ask for; ``batch``: how unknown words are spelt."""
         todo = [self.start(i, *each) for i, each in enumerate(zip(sources, drafts, asked, strict=True))]
@@ -113,16 +109,12 @@ class Refiner:
         """y' = E(y, d); returns whether the deletions left what they left in the iteration before."""
         options, left = self.options, list[Word]()
         for word, (keep, delete) in zip(sentence.words, scores, strict=False):
-            if word.row in (BOS, EOS):
-                left.append(word)
-                sentence.gaps.append([])
-                continue
             if word.asked & PREFER:
                 delete -= options.soft_protection
             if word.origin >= 0:
                 delete -= options.keep_bias
             wanted = word.asked & DELETE
-            if (not wanted and delete <= keep) or word.asked & KEEP:
+            if word.row in (BOS, EOS) or word.asked & KEEP or not (wanted or delete > keep):
                 left.append(word)
                 sentence.gaps.append([])
                 continue
@@ -138,19 +130,13 @@ class Refiner:
 
     def open(self, todo: list[Sentence], loops: list[bool], scores: list[Any], source: Pass, step: int) -> None:
         """y'' = E(y', p)"""
-        opens, changed = [], []
-        for i, (sentence, loop) in enumerate(zip(todo, loops, strict=True)):
-            free = not loop and len(sentence.words) < sentence.limit
-            if free or any(word.asked & INSERT for word in sentence.words):
-                opens.append(i)
-                changed += [i] * any(sentence.gaps)
-        if changed:
-            again = source.decide([todo[i] for i in changed])
-            scores = [*scores]
-            for i, rows in zip(changed, again, strict=True):
-                scores[i] = rows
+        free = (not loop and len(each.words) < each.limit for each, loop in zip(todo, loops, strict=True))
+        opens = [i for i, yes in enumerate(free) if yes or any(word.asked & INSERT for word in todo[i].words)]
+        changed = [i for i in opens if any(todo[i].gaps)]
+        again = source.decide([todo[i] for i in changed]) if changed else []
+        latest = dict(enumerate(scores)) | dict(zip(changed, again, strict=True))
         for i in opens:
-            self.insert(todo[i], scores[i], step)
+            self.insert(todo[i], latest[i], step)
 
     def insert(self, sentence: Sentence, scores: Any, step: int) -> None:
         _, nothing, best, some, number = scores
@@ -181,7 +167,7 @@ class Refiner:
 class Pass:
     """The graphs' passes over sentences of one batch."""
 
-    def __init__(self, refiner: Refiner, sources: Sequence[list[int]], batch: MeantBatch | None):
+    def __init__(self, refiner: Refiner, sources: Rows, batch: MeantBatch | None):
         self.refiner, self.batch, self.symbols = refiner, batch, refiner.symbols
         rows = padded(sources)
         given = {} if batch is None else {**batch.groups, **batch.pieces(rows)}
@@ -213,9 +199,9 @@ class Pass:
 
     def decide(self, sentences: Sequence[Sentence]) -> list[Any]:
         """Of each, what the graph ``decide`` says."""
-        removed = [[gap[0] if gap else PAD for gap in one.gaps or [[]] * len(one.words)] for one in sentences]
-        count = [[len(gap) for gap in one.gaps or [[]] * len(one.words)] for one in sentences]
-        found = self.refiner.decide(**self.given(sentences, removed, count))
+        gaps = [one.gaps or [[]] * len(one.words) for one in sentences]
+        removed = [[gap[0] if gap else PAD for gap in row] for row in gaps]
+        found = self.refiner.decide(**self.given(sentences, removed, [[*map(len, row)] for row in gaps]))
         return list(zip(*(each.tolist() for each in found), strict=True))
 
     def fill(self, sentences: Sequence[Sentence]) -> None:

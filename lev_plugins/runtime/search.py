@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from lev_plugins.runtime.folder import GROWING, ROWS
 from lev_plugins.runtime.session import Session, padded
-from lev_plugins.text.candidates import EOS, PAD, best
+from lev_plugins.text.candidates import EOS, PAD, Rows, best
 
 Array = NDArray[Any]
 LONGER = 200  # words that an output may have more than its source, as in ``tasks.text_correction``
@@ -33,7 +32,7 @@ class Writer:
         self.start, self.step = (Session(folder, name, bits) for name in ("start", "step"))
         self.positions, self.beam, self.keep_bias = positions, beam, keep_bias
 
-    def write(self, sources: Sequence[list[int]], copies: Sequence[list[int]]) -> list[list[int]]:
+    def write(self, sources: Rows, copies: Rows) -> Rows:
         """The best text for each source; all with </s>. ``copies``: the sources in the words of the texts."""
         passes, copied = Pass(self, sources), [np.array(copy) for copy in copies]
         texts = [Text(i, i, [EOS], distances=np.arange(len(copy) + 1)) for i, copy in enumerate(copied)]
@@ -78,7 +77,7 @@ class Writer:
         scores[np.unique(copied[text.number][nearest])] += self.keep_bias
         return scores - np.logaddexp.reduce(scores)
 
-    def score(self, sources: Sequence[list[int]], texts: Sequence[list[int]]) -> list[float]:
+    def score(self, sources: Rows, texts: Rows) -> list[float]:
         """The log-probability of a text for each source."""
         passes, total = Pass(self, sources), [0.0] * len(texts)
         going, scores = [Text(i, i, [EOS]) for i in range(len(texts))], passes.scores
@@ -95,26 +94,22 @@ class Writer:
 class Pass:
     """The graphs' passes over texts of one batch, which get longer by a word from one to the next."""
 
-    def __init__(self, writer: Writer, sources: Sequence[list[int]]):
-        self.step, self.numbers = writer.step, list[int]()
+    def __init__(self, writer: Writer, sources: Rows):
+        self.step, self.numbers = writer.step, [*range(len(sources))]
         self.scores, *state = writer.start(words=padded(sources))  # (B, V) of what comes first
         named = zip(writer.start.outputs[1:], state, strict=True)
         self.state = {name: values for name, values in named if name in self.step.inputs}
-        self.given = dict[str, Array]()
+        self.growing = [name for name in self.state if name.startswith(GROWING)]
 
     def __call__(self, texts: list[Text]) -> Array:
         """Log-probabilities (R, V) of what comes next."""
-        numbers = [text.number for text in texts]
-        if numbers != self.numbers:  # what does not grow is the same for all texts of a source
-            self.numbers, self.given = numbers, self.chosen(numbers, growing=False)
-        grown = self.chosen([text.row for text in texts], growing=True)
-        scores, *new = self.step(words=np.array([text.words for text in texts]), **self.given, **grown)
-        self.state |= zip(grown, new, strict=True)
+        rows, numbers = [text.row for text in texts], [text.number for text in texts]
+        # what does not grow is the same for all texts of a source
+        moving, self.numbers = self.growing if numbers == self.numbers else [*self.state], numbers
+        self.state |= {name: self.state[name].take(rows, self.step.inputs[name].index(ROWS)) for name in moving}
+        scores, *new = self.step(words=np.array([text.words for text in texts]), **self.state)
+        self.state |= zip(self.growing, new, strict=True)
         return scores
-
-    def chosen(self, rows: list[int], growing: bool) -> dict[str, Array]:
-        parts = ((name, values) for name, values in self.state.items() if name.startswith(GROWING) == growing)
-        return {name: values.take(rows, self.step.inputs[name].index(ROWS)) for name, values in parts}
 
 
 def after(text: Text, source: Array) -> Array:

@@ -1,7 +1,6 @@
 """The graphs of a folder in ONNX Runtime."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError
 from lev_plugins.runtime.folder import ENDINGS, GRAPHS, WEIGHTS
-from lev_plugins.text.candidates import PAD
+from lev_plugins.text.candidates import PAD, Rows
 
 
 class Session:
@@ -39,7 +38,7 @@ class Session:
         return self.session.run(None, {name: value for name, value in given.items() if name in self.inputs})
 
 
-def padded(rows: Sequence[Sequence[int]], fill: int = PAD) -> NDArray[Any]:
+def padded(rows: Rows, fill: int = PAD) -> NDArray[Any]:
     """
     >>> padded([[5, 6], [7]]).tolist()
     [[5, 6], [7, 1]]

@@ -10,7 +10,6 @@ from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.models.nat import FairseqNATModel
 from fairseq.tasks import register_task
-from torch import Tensor
 
 from lev_plugins import ranges
 from lev_plugins.data.noisy import NoiseConfig, check_noise, noise_and_codec
@@ -107,11 +106,8 @@ class TextCorrectionTask(ScoredTask):
             pair, _ = noise_and_codec(pair, self.cfg, words, self.target_dictionary)
         self.datasets[split] = EverySentence(pair)
 
-    def source_row(self, words: list[str]) -> Tensor:
-        return torch.tensor(row_of(words, self.source_dictionary))
-
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
-        rows = [self.source_row(encode_fn(line).split()) for line in lines]
+        rows = [torch.tensor(row_of(encode_fn(line).split(), self.source_dictionary)) for line in lines]
         return rows, [len(row) for row in rows]
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 BLANK = "▁"
 BOS, PAD, EOS, UNK = range(4)
+Rows = Sequence[list[int]]  # texts as numbers of words
 LENGTHS = (1, 2, 3, 4)
 CASES = 4  # shapes with the same blank before the word
 PROPER = (1, 2)  # cases in which a known word may be written: with a capital, in capitals
