@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 from math import exp, log
 from typing import Any
 
@@ -246,8 +246,7 @@ def told_apart(origin: list[int | None], given: list[int], written: list[int], u
     """
     places = list(origin)
     known = [(here, there) for here, there in enumerate(origin) if there is not None and written[here] != unknown]
-    left = -1, -1
-    for right in [*known, (len(written), len(given))]:
+    for left, right in pairwise([(-1, -1), *known, (len(written), len(given))]):
         kept = [here for here in range(left[0] + 1, right[0]) if origin[here] is not None]
         free = np.array([there for there in range(left[1] + 1, right[1]) if given[there] == unknown])
         if kept:
@@ -258,7 +257,6 @@ def told_apart(origin: list[int | None], given: list[int], written: list[int], u
             costs = moves * len(given) ** 2 + np.arange(len(free))  # among the cheapest, the leftmost
             for row, column in zip(kept, sorted(linear_sum_assignment(costs)[1]), strict=True):
                 places[row] = int(free[column])
-        left = right
     return places
 
 
