@@ -97,14 +97,11 @@ class RefinedSegments(SegmentDecoder):
 
     def decode(self, segments: list[Segment]) -> list[Decoded]:
         self.warn_of_unknown(segments)
-        sources = [segment.pieces if segment.source is None else segment.source for segment in segments]
-        longest = (max(len(source), len(own.pieces)) for source, own in zip(sources, segments, strict=True))
-        sizes = [size + BOUNDARIES for size in longest]
-        pairs = [*zip(sources, segments, strict=True)]
-        found = in_batches(lambda some: self.refined(*zip(*some, strict=True)), pairs, sizes, self.max_tokens)
+        sizes = [max(len(each.pieces), len(each.source or ())) + BOUNDARIES for each in segments]
+        found = in_batches(self.refined, segments, sizes, self.max_tokens)
         return [self.decoded(segment, *one) for segment, one in zip(segments, found, strict=True)]
 
-    def refined(self, sources: Sequence[list[str]], segments: Sequence[Segment]) -> list[tuple[list[int], WordEdits]]:
+    def refined(self, segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
         """Of each segment, what it became, with </s>, and how."""
         unknown: dict[str, int] = {}
 
@@ -113,10 +110,11 @@ class RefinedSegments(SegmentDecoder):
             spelt = [piece for i, piece in zip(ids, pieces, strict=True) if i == UNK]
             return [BOS, *(numbered(ids, spelt, unknown, self.words.size + 1) if apart else ids), EOS]
 
-        read = [row(source, self.source, self.spells) for source in sources]
-        drafts = [row(segment.pieces, self.words, True) for segment in segments]
-        asked = [[*(one.requests or [0] * (len(one.pieces) + 1)), 0] for one in segments]
-        return self.refine(read, drafts, asked, list(unknown))
+        read = (each.pieces if each.source is None else each.source for each in segments)
+        sources = [row(pieces, self.source, self.spells) for pieces in read]
+        drafts = [row(each.pieces, self.words, True) for each in segments]
+        asked = [[*(each.requests or [0] * (len(each.pieces) + 1)), 0] for each in segments]
+        return self.refine(sources, drafts, asked, list(unknown))
 
     def refine(self, sources: Rows, drafts: Rows, asked: Rows, unknown: list[str]) -> list[tuple[list[int], WordEdits]]:
         """Rows with boundaries, what marks ask for, and the words whose rows come after the placeholder."""
