@@ -135,8 +135,7 @@ class Respelling(nn.Module):
         if words is None or not len(words.near):
             return known
         place = (replaced - self.vocabulary - 1).clamp(min=0)
-        theirs = words.near, words.alike, words.slips
-        pairs = zip(theirs, known, strict=True)
+        pairs = zip((words.near, words.alike, words.slips), known[:3], strict=True)
         return Nearest(*(torch.where(unknown[:, None], new[place], old) for new, old in pairs))
 
     def forward(
