@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import lev_plugins
 from bench.light import BATCH, without_graphs
+from lev_plugins import registration  # noqa: F401  small models are built by name
 from lev_plugins.cli import main as cli
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import read_lines
