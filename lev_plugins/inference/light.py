@@ -65,7 +65,7 @@ class LightRefinement(RefinedSegments):
         check_ranges(Namespace(**flags))
         model: dict[str, Any] = config.model_flags
         task: dict[str, Any] = config.task_flags
-        spells = bool(model["spelling"])
+        spells = bool(model.get("spelling"))  # older checkpoints lack the flag
         (source, words), limits = dictionaries_of(folder, config)
         super().__init__((source, words), limits, min(max_tokens, TOGETHER), spells)
         placeholder = words.size if model["placeholder"] == "plh" else UNK
@@ -118,7 +118,7 @@ class LightScorer(Scorer):
         every = tuple(range(len(self.labels or ()))) if info.kind == "multilabel" else ()
         self.question = Question(info.kind, every, bool(every) and flags["latents"] == "label")
         self.interaction = self.question.a_latent_each and not flags["no_label_interaction"] and len(every) > 1
-        if flags["spelling"]:
+        if flags.get("spelling"):
             self.spelt = stored_words(folder, words, config)
 
     def batch(self, examples: list[Example], asked: tuple[int, ...]) -> list[Any]:
