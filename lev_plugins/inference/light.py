@@ -117,7 +117,8 @@ class LightScorer(Scorer):
         self.label, self.first, self.spelt = Session(folder, LABEL, bits), words.size + 1, None
         every = tuple(range(len(self.labels or ()))) if info.kind == "multilabel" else ()
         self.question = Question(info.kind, every, bool(every) and flags["latents"] == "label")
-        self.interaction = self.question.a_latent_each and not flags["no_label_interaction"] and len(every) > 1
+        asked_together = not flags["no_label_interaction"] and flags.get("pool", "no") == "no"
+        self.interaction = self.question.a_latent_each and asked_together and len(every) > 1
         if flags.get("spelling"):
             self.spelt = stored_words(folder, words, config)
 
