@@ -17,8 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import lev_plugins
 from bench.light import BATCH, without_graphs
-from lev_plugins import registration  # noqa: F401  small models are built by name
+from lev_plugins import model_folder, registration  # noqa: F401  small models are built by name
 from lev_plugins.cli import main as cli
+from lev_plugins.inference.light import TOGETHER
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import read_lines
 from tests.systems import SYSTEMS
@@ -47,7 +48,9 @@ def main(words: list[str] | None = None) -> None:
 
 
 def tell(kind: str, lines: list[str], *folders: Path) -> None:
-    theirs, ours = (list(answers(lev_plugins.load(folder), lines)) for folder in folders)
+    # the longest text of a batch limits what is written for all of them
+    alike = {"max_tokens": TOGETHER} if model_folder.described(folders[0]).kind == model_folder.EDITOR else {}
+    theirs, ours = (list(answers(lev_plugins.load(folder, **alike), lines)) for folder in folders)
     other = [row for row in zip(lines, theirs, ours, strict=True) if row[1] != row[2]]
     found = {"kind": kind, "lines": len(lines), "equal": len(lines) - len(other), "others": other[:SHOWN]}
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
