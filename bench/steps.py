@@ -57,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
     made.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu: one core (default: cpu)")
     made.add_argument("--size", choices=list(PLANS), default="base", help="of the models (default: base)")
+    made.add_argument("--sentences", metavar="N", type=int, help="of a batch (default: 1, and 16)")
     made.add_argument("--pbd-layers", metavar="N", type=int, help="blocks per side of the pbd (default: as fairseq's)")
     return made
 
@@ -64,7 +65,9 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> None:
     args = parser().parse_args(arguments)
     logging.getLogger("fairseq").setLevel(logging.WARNING)
-    measured = measure(PLANS[args.size], device_of(args.device), args.pbd_layers)
+    plan = PLANS[args.size]
+    plan = replace(plan, sentences=(args.sentences,) if args.sentences else plan.sentences)
+    measured = measure(plan, device_of(args.device), args.pbd_layers)
     report.deliver(measured, args.out, table(measured))
 
 
