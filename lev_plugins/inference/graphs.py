@@ -5,6 +5,7 @@ decide    a text -> what the deletion and the placeholder policy say of it, both
 fill      a text with holes -> the best words for each hole, and their log-probabilities
 start     of a model that writes from left to right: a source -> what its first word may be, and the state
 step      texts, and their state -> what comes next, and the parts of the state that grew
+score     sources, and a text for each -> how likely it is
 label     of an enct5: texts -> the scores of their labels
 
 What depends on the dictionary alone is looked up outside: for each word, its row of each table (``Reading``). A graph
@@ -178,14 +179,14 @@ class Start(nn.Module):
         state: tuple[Any, dict[str, Any]] = self.model.encoder(words), {}
         return self.next(torch.full_like(words[:, :1], EOS), state), state
 
-    def next(self, words: Tensor, state: tuple[Any, dict[str, Any]]) -> Tensor:
-        """(B, T) -> log-probabilities (B, V) of what comes next; the state changes."""
+    def next(self, words: Tensor, state: tuple[Any, dict[str, Any] | None]) -> Tensor:
+        """(B, T) -> log-probabilities of what comes next: (B, 1, V), and the state changes; without one, (B, T, V)"""
         found = self.model.decoder(words, encoder_out=state[0], incremental_state=state[1])
-        return self.model.get_normalized_probs(found, log_probs=True)[:, -1]
+        return self.model.get_normalized_probs(found, log_probs=True)
 
     def forward(self, words: Tensor) -> tuple[Tensor, ...]:
         scores, state = self.begin(words)
-        return scores, *tensors_of(state)
+        return scores[:, -1], *tensors_of(state)
 
 
 class Step(Start):
@@ -198,7 +199,15 @@ class Step(Start):
         parts = [next(rest) if isinstance(part, Tensor) else part for part in self.parts]
         state = tree_unflatten(parts, self.form)
         scores = self.next(words, state)
-        return scores, *(part for part, grows in zip(tensors_of(state), self.grown, strict=True) if grows)
+        return scores[:, -1], *(part for part, grows in zip(tensors_of(state), self.grown, strict=True) if grows)
+
+
+class Score(Start):
+    def forward(self, words: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
+        """(B, S), and a text for each (B, T) -> its log-probability (B,)"""
+        (texts,) = given
+        scores = self.next(F.pad(texts[:, :-1], (1, 0), value=EOS), (self.model.encoder(words), None))
+        return (scores.gather(2, texts[:, :, None])[:, :, 0].masked_fill(texts.eq(PAD), 0).sum(1),)
 
 
 def tensors_of(state: Any) -> list[Tensor]:
@@ -225,9 +234,11 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
             for bits, ending in ENDINGS.items():
                 paths[bits].append(folder / GRAPHS / f"{name}{ending}")
             given = tuple(tensor for tensor, _ in traced.inputs.values())
-            traced.module.eval()(*given)
-            for part in traced.module.modules():
-                if isinstance(part, Keeping) and part.kept is not None:  # so that it is one of the graph's weights
+            keeping = [part for part in traced.module.eval().modules() if isinstance(part, Keeping)]
+            if keeping:
+                traced.module(*given)
+            for part in keeping:
+                if part.kept is not None:  # so that it is one of the graph's weights
                     part.register_buffer("value", part.kept[1])
             torch.onnx.export(
                 traced.module,
@@ -334,6 +345,7 @@ def of_writer(model: Any) -> dict[str, Traced]:
     return {
         "start": Traced(start, {"words": (words, {0: ROWS, 1: "S"})}, ["scores", *parts]),
         "step": Traced(Step(model, state, grown), {**text, **parts}, ["scores", *growing]),
+        "score": Traced(Score(model), {"words": (words, {0: "B", 1: "S"}), "texts": given("B T")}, ["score"]),
     }
 
 

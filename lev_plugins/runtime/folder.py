@@ -1,7 +1,7 @@
 """The part of a model folder that a runtime without torch reads.
 
 graphs/encoder.onnx, decide.onnx, fill.onnx     a levt in 32 bits; NAME.int8.onnx in 8 bits
-graphs/start.onnx, step.onnx                    a model that writes from left to right
+graphs/start.onnx, step.onnx, score.onnx        a model that writes from left to right
 graphs/label.onnx                               an enct5
 graphs/weights.bin                              the weights of all of them, mapped into memory
 index/NAME.npy                                  with --spelling, what is known of each word (``Index``), mapped as well

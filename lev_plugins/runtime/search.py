@@ -29,7 +29,7 @@ class Text(NamedTuple):
 
 class Writer:
     def __init__(self, folder: Path, bits: int, positions: int, beam: int, keep_bias: float):
-        self.start, self.step = (Session(folder, name, bits) for name in ("start", "step"))
+        self.start, self.step, self.likely = (Session(folder, name, bits) for name in ("start", "step", "score"))
         self.positions, self.beam, self.keep_bias = positions, beam, keep_bias
 
     def write(self, sources: Rows, copies: Rows) -> Rows:
@@ -79,16 +79,7 @@ class Writer:
 
     def score(self, sources: Rows, texts: Rows) -> list[float]:
         """The log-probability of a text for each source."""
-        passes, total = Pass(self, sources), [0.0] * len(texts)
-        going, scores = [Text(i, i, [EOS]) for i in range(len(texts))], passes.scores
-        while going:
-            left = []
-            for row, (number, _, words, *_) in enumerate(going):
-                word = texts[number][len(words) - 1]
-                total[number] += float(scores[row, word])
-                left += [Text(number, row, [*words, word])] if word != EOS else []
-            going, scores = left, passes(left) if left else scores
-        return total
+        return self.likely(words=padded(sources), texts=padded(texts))[0].tolist()
 
 
 class Pass:
