@@ -324,6 +324,8 @@ def execute(recipe: list[str], name: str, log: Path, lock: int) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
         status = process.wait()
     except Stopped:
+        for number in stops:  # make sends a second one
+            signal.signal(number, signal.SIG_IGN)
         os.killpg(process.pid, signal.SIGTERM)
         process.wait()
         print(f"{name}: stopped", file=sys.stderr, flush=True)
