@@ -70,17 +70,18 @@ class CheckpointDecoder:
         return [[*plain[index], words.eos()] if index in plain else None for index in indices]
 
     def best(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The best hypothesis of each sentence that is not too long, in any order.
-
-        Batches have sentences of similar length; one longer than ``max_tokens`` is a batch by itself.
-        """
-        fitting, _ = dataset.filter_indices_by_size(np.array(indices), self.max_positions)
-        for batch in batches({index: dataset.num_tokens(index) for index in fitting}, fitting, max_tokens):
-            sample = dataset.collater([dataset[index] for index in batch])
-            sample = utils.move_to_cuda(sample, self.device)  # despite its name, to any device
+        """The best hypothesis of each sentence that is not too long, in any order."""
+        for sample in self.samples(dataset, indices, max_tokens):
             hypotheses = self.task.inference_step(self.generator, self.models, sample)
             for index, n_best in zip(sample["id"].tolist(), hypotheses, strict=True):
                 yield index, n_best[0]
+
+    def samples(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[dict[str, Any]]:
+        """Batches of sentences of similar length; one longer than ``max_tokens`` is a batch by itself."""
+        fitting, _ = dataset.filter_indices_by_size(np.array(indices), self.max_positions)
+        for batch in batches({index: dataset.num_tokens(index) for index in fitting}, fitting, max_tokens):
+            sample = dataset.collater([dataset[index] for index in batch])
+            yield utils.move_to_cuda(sample, self.device)  # despite its name, to any device
 
 
 def sizes(decoder: CheckpointDecoder) -> tuple[tuple[Any, Any], tuple[int, ...]]:
