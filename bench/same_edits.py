@@ -35,6 +35,8 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--lines", type=int, default=5000, help="(default: 5000)")
     parser.add_argument("--kinds", nargs="+", choices=SYSTEMS, default=list(SYSTEMS), help="of small models")
     args = parser.parse_args(words)
+    if args.folders and args.text is None:
+        parser.error("a FOLDER needs --text")
     for folder in args.folders:
         lines = [line for _, line in zip(range(args.lines), read_lines(args.text), strict=False)]
         with tempfile.TemporaryDirectory() as place:
