@@ -156,7 +156,7 @@ def detail_rows(rows: Sequence[ScoredText]) -> list[list[str]]:
     shown = [(row, column) for row in rows for column in columns if row is rows[0] or column != columns[0]]
     head = [column if column == columns[0] else f"{column} ({row.title})" for row, column in shown]
     counts = [[str(row.evaluation.details[f"{title}: {column}"]) for row, column in shown] for title in titles]
-    return [["errors", *head, ""], *([title, *each, ""] for title, each in zip(titles, counts, strict=True))]
+    return [["", *head, ""], *([title, *each, ""] for title, each in zip(titles, counts, strict=True))]
 
 
 def sentence_lines(rows: Sequence[ScoredText]) -> list[str]:

@@ -21,9 +21,10 @@ Shapes: B resamples, N sentences, A annotators.
 
 import math
 import pathlib
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from itertools import product
@@ -296,6 +297,7 @@ def evaluate(
     beta: float = BETA,
     max_unchanged_words: int | None = None,
     errant: bool = False,
+    by_kind: bool = False,
 ) -> Evaluation:
     """
     >>> gold = parse("S he go home\\nA 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\n")
@@ -303,6 +305,7 @@ def evaluate(
     [1.0, 0.0, 0.5555555555555556]
     """
     if errant:
+        require(not by_kind, "--by-kind applies to MaxMatch, not to ERRANT: leave it out with --errant")
         require(
             max_unchanged_words is None,
             "--max-unchanged-words applies to MaxMatch, not to ERRANT: leave it out with --errant",
@@ -313,7 +316,32 @@ def evaluate(
     most = MAX_UNCHANGED_WORDS if max_unchanged_words is None else max_unchanged_words
     bounded("--max-unchanged-words", most, 0)
     counts = [sentence_counts(sentence, text, most) for sentence, text in zip(gold, texts, strict=True)]
-    return from_counts(counts, beta, "" if most == MAX_UNCHANGED_WORDS else f"max_unchanged_words={most}")
+    score = from_counts(counts, beta, "" if most == MAX_UNCHANGED_WORDS else f"max_unchanged_words={most}")
+    return replace(score, details=score.details | kinds(gold, texts, most)) if by_kind else score
+
+
+def kinds(gold: Sequence[Gold], texts: Sequence[str], max_unchanged_words: int) -> dict[str, float]:
+    """How many edits of each kind the annotators have, and how many of these the texts have; frequent kinds first.
+
+    The kinds of ERRANT begin with M, R or U, for words that are missing, replaced or unnecessary, which is left out.
+
+    >>> gold = parse("S he go home\\nA 1 2|||R:VERB:SVA|||goes|||-|||-|||0\\nA 3 3|||M:PUNCT|||.|||-|||-|||0")
+    >>> kinds(gold, ["he goes home"], 2)
+    {'VERB:SVA: edits': 1, 'VERB:SVA: found': 1, 'PUNCT: edits': 1, 'PUNCT: found': 0}
+    """
+    edits, found = Counter[str](), Counter[str]()
+    columns = {"edits": edits, "found": found}
+    for sentence, text in zip(gold, texts, strict=True):
+        words = text.split()
+        steps = {} if words == sentence.source else lattice(sentence.source, words)
+        for edit in (edit for annotator in sentence.annotators for edit in annotator):
+            kind = re.sub("^[MRU]:", "", edit.kind)
+            edits[kind] += 1
+            if steps:
+                found[kind] += count(steps, sentence.source, words, [edit], max_unchanged_words).correct
+    return {
+        f"{kind}: {column}": counts[kind] for kind, _ in edits.most_common() for column, counts in columns.items()
+    }
 
 
 @cache

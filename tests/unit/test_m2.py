@@ -50,6 +50,17 @@ def test_by_hand() -> None:
     )
 
 
+def test_edits_are_found_by_kind() -> None:
+    found = m2.evaluate(m2.parse(BY_HAND), ["He went to school", "She has a apple", "It is fine ."], by_kind=True)
+    kinds = {name: number for name, number in found.details.items() if ": " in name}
+    assert kinds == {
+        **{"Vform: edits": 2, "Vform: found": 1, "SVA: edits": 1, "SVA: found": 1},
+        **{"ArtOrDet: edits": 1, "ArtOrDet: found": 0},
+    }
+    with pytest.raises(UserError, match="--by-kind applies to MaxMatch"):
+        m2.evaluate([], [], by_kind=True, errant=True)
+
+
 def test_a_file_is_read() -> None:
     edits = "A 1 2|||X|||c  d||-NONE-|||R|||-|||2\nA 0 1|||Y|||e|||R|||-|||2\nA 0 0|||Z|||f|||R|||-|||0\n"
     found = m2.parse(f"S a b\n{edits}A 0 0|||noop|||-NONE-|||R|||-|||1\n\nS\n\nS c\nA 0 1|||U|||-NONE-|||R|||-|||0")
