@@ -3,6 +3,7 @@
 The noisy text is the draft as well, so a text has three files: SPLIT.SOURCE, SPLIT.draft and SPLIT.TARGET.
 """
 
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -35,10 +36,24 @@ def training(run: Run, updates: int, tokens: str, rate: str, dropout: str) -> st
         {both("embed-dim", 160)} {both("ffn-embed-dim", 320)} {both("attention-heads", 4)} {both("normalize-before")}
         --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 --clip-norm 1 --max-tokens {tokens}
         --dropout {dropout} {falling(rate, twentieth, updates)} --validate-interval-updates {fifth}
-        --no-epoch-checkpoints --log-interval 50"""
+        --save-interval-updates {fifth} --keep-interval-updates 1 --no-epoch-checkpoints --log-interval 50"""
 
 
 def folder(run: Run, trained: Path, data: Path, made: Path, noisy: Path, clean: Path, more: str) -> str:
     """Make a model folder; validation text says how often edits are right, and how sure the editor must be of one."""
     return f"""lev-plugins export {trained}/checkpoint_last.pt {made} --overwrite --bpe words --iter-decode-max-iter 0
         --data {data} --language en --calibrate {noisy} {clean} {more}"""
+
+
+def spellers(run: Run) -> dict[str, str]:
+    """The commands of the tools that a user would take instead: those that are installed."""
+    commands = {}
+    if run.speller:
+        symspell = f"python {run.examples}/denoising/symspell.py --list {run.LIST}"
+        commands = {"SymSpell": symspell, "careful-SymSpell": f"{symspell} --careful"}
+    ispell = {"hunspell": "-d en_US", "aspell": "-l en"}
+    return commands | {
+        name: f"python {run.examples}/english/ispell.py {name} {flags}"
+        for name, flags in ispell.items()
+        if shutil.which(name)
+    }

@@ -184,7 +184,7 @@ def levt(run: Run, noise: str, noisy: Path, seed: str) -> None:
             *files,
             f"for split in train valid; do {repairs}; done",
             f"lev-plugins confusions {text}/train.src {text}/train.tgt >{words}/confusions.tsv",
-            f"python {run.examples}/grammar/widen.py {noisy}/train.tgt {words} --most {run.LEVT_WORDS}",
+            f"python {run.here}/widen.py {noisy}/train.tgt {words} --most {run.LEVT_WORDS}",
             f"python {run.here}/familiar.py {words}/dict.txt <{run.CLEAN} >>{words}/words" if run.CLEAN else "",
             f"for side in src draft tgt; do cp {words}/words {text}/list.$side; done",
             drafts,

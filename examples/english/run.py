@@ -1,6 +1,5 @@
 """Train an editor of English that leaves alone what it does not know: see README.md."""
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -68,14 +67,7 @@ def scores(run: Run, folder: Path) -> list[str]:
     """What the editor and SymSpell do to the clean and the misspelt text of each kind in TEST."""
     tests = sorted(Path(run.TEST).glob("*.clean")) if run.TEST else []
     require(not run.TEST or bool(tests) or run.dry, f"TEST: {run.TEST} has no KIND.clean, with KIND.typos beside it")
-    systems = {"editor": f"lev-plugins edit {folder}"}
-    if run.speller:
-        symspell = f"python {run.examples}/denoising/symspell.py --list {run.LIST}"
-        systems |= {"SymSpell": symspell, "careful-SymSpell": f"{symspell} --careful"}
-    ispell = {"hunspell": "-d en_US", "aspell": "-l en"}
-    systems |= {
-        name: f"python {run.here}/ispell.py {name} {flags}" for name, flags in ispell.items() if shutil.which(name)
-    }
+    systems = {"editor": f"lev-plugins edit {folder}", **editor.spellers(run)}
     commands = []
     for system, command in systems.items():
         made = run.out / "test" / system

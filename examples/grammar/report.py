@@ -13,8 +13,10 @@ from examples.shared import NOT_RUN, finish
 from lev_plugins.errors import require
 
 SYSTEMS = {
-    "symspell": "SymSpell",
-    "symspell-careful": "SymSpell, for plain words alone",
+    "SymSpell": "SymSpell",
+    "careful-SymSpell": "SymSpell, for plain words alone",
+    "hunspell": "Hunspell, first suggestion",
+    "aspell": "Aspell, first suggestion",
     "plain": "corrected",
     "careful": "corrected, with the dial that validation chose",
 }
@@ -54,11 +56,11 @@ def page(out: Path) -> str:
         flags = dial(json.loads(path.read_text("utf-8")))
         lines += ["", f"{flags} had the best F0.5 on the validation set."]
     for folder in sorted(out.glob("test_m2_*")):
-        for name, title in (("plain", ""), ("careful", ", with the dial")):
+        for name, title in SYSTEMS.items():
             for path in sorted(folder.glob(f"{name}.*.txt"), reverse=True):  # by M2, and by ERRANT
                 scorer = path.name.split(".")[1]
                 found = path.read_text("utf-8").splitlines()[0]
-                lines += ["", f"{folder.name.removeprefix('test_m2_')}, {scorer}{title}: {found}"]
+                lines += ["", f"{folder.name.removeprefix('test_m2_')}, {scorer}, {title}: {found}"]
     return "\n".join(lines) + "\n"
 
 

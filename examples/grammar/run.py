@@ -1,6 +1,7 @@
 """Train a small corrector of English grammar on clean text with synthetic mistakes: see README.md."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -9,69 +10,112 @@ from examples import editor
 from examples.stages import Run, falling, main
 from lev_plugins.errors import require
 
+PACKAGES = "numpy,scipy,sklearn,torch"
+
 
 def text(run: Run) -> str:
     """Clean on both sides of train, where mistakes are made while training; those of valid stay the same.
 
-    Returns the table of confusions.
+    Returns the table of confusions, of which learners' own are a part with TUNE.
     """
     here, out = run.here, run.out / "texts"
-    corpus = f"python {run.examples}/demo/corpus.py {out}/docstrings --packages numpy,scipy,sklearn,torch"
+    corpus = f"python {run.examples}/demo/corpus.py {out}/docstrings --packages {PACKAGES}"
     table = run.CONFUSIONS or f"{out}/confusions.tsv"
-    learned = f"python {here}/inflections.py {here}/confusions.tsv {out}/train.clean >{out}/confusions.tsv"
-    confused = f"--confusions={table}" if "confusions" in run.NOISE else ""  # only this kind takes a table
+    known, learned = f"{here}/confusions.tsv", run.out / "pairs"
+    if run.TUNE:  # M2 files; the last hundredth validates
+        run.stage(
+            "pairs",
+            "",
+            f"python {here}/texts.py pairs {learned} {run.TUNE}",
+            f"""lev-plugins confusions {learned}/train.noisy {learned}/train.clean --unit word --longest 2
+                >{learned}/learned.tsv""",
+            f"{{ cat {known}; tail -n +2 {learned}/learned.tsv; }} >{learned}/confusions.tsv",
+        )
+        known = f"{learned}/confusions.tsv"
     run.stage(
         "texts",
-        "",
+        "pairs" if run.TUNE else "",
         "" if run.TEXT else corpus,
         f"python {here}/texts.py split {run.TEXT or f'{out}/docstrings'} {out} --sentences {run.SENTENCES}",
-        "" if run.CONFUSIONS else learned,
-        f"""lev-plugins noise --kind {run.NOISE} --word-rate {run.WORD_RATE} --seed {run.number("SEED") + 1} {confused}
-            <{out}/valid.clean >{out}/valid.noisy""",
+        "" if run.CONFUSIONS else f"python {here}/inflections.py {known} {out}/train.clean >{table}",
+        f"""lev-plugins noise {noise(run, table, "--")} --seed {run.number("SEED") + 1} <{out}/valid.clean
+            >{out}/valid.noisy""",
         f"python {here}/tokens.py plain <{run.TEST}/dev.src >{out}/test.noisy",
         f"python {here}/tokens.py plain <{run.TEST}/dev.ref0 >{out}/test.clean",
     )
     return table
 
 
-def noise(run: Run, table: str) -> str:
-    confused = f"--noise-confusions={table}" if "confusions" in run.NOISE else ""
-    return f"--noise-kind {run.NOISE} --noise-word-rate {run.WORD_RATE} {confused}"
+def noise(run: Run, table: str, prefix: str = "--noise-") -> str:
+    confused = f"{prefix}confusions={table}" if "confusions" in run.NOISE else ""  # only this kind takes a table
+    more = run.NOISE_FLAGS.replace("--", prefix)
+    return f"{prefix}kind {run.NOISE} {prefix}word-rate {run.WORD_RATE} {more} {confused}"
 
 
 def train_editor(run: Run, table: str) -> None:
-    """On the words of the text and of a frequency list; the noisy text is the draft as well."""
-    words, out = run.out / "words" / "text", run.out
-    listed = f"--list {run.LIST}" if run.LIST else ""
+    """On the words of the text and of a frequency list; the noisy text is the draft as well.
+
+    On synthetic mistakes (levt), then, with TUNE, on real ones (tune), each from the start with the BACKBONE, if any.
+    """
+    out, words, other = run.out, run.out / "words", run.out / "other"
+    synthetic = f"lev-plugins noise {noise(run, table, '--')}"
     run.stage(
         "words",
         "texts",
-        f"python {run.here}/widen.py {out}/texts/train.clean {out}/words --most {run.WORDS} --least 2 {listed}",
-        f"mkdir -p {words}",
-        f"cp {out}/texts/{{train,valid,test}}.* {words}",
-        f"for side in noisy draft clean; do cp {out}/words/words {words}/list.$side; done",
-        f"for split in train valid test; do cp {words}/$split.noisy {words}/$split.draft; done",
-        f"""{editor.PREPARE} -s noisy -t clean --tgtdict {out}/words/dict.txt --clean-train --train-prefix {words}/train
-            --extra-train-prefix {words}/list --valid-prefix {words}/valid --test-prefix {words}/test --dest
-            {out}/words/bin""",
+        f"""python {run.examples}/english/text.py {words} --text {out}/texts/train.clean --listed {run.WORDS}
+            --copies {run.COPIES} {editor.frequencies(run.LIST)}""",
+        f"{synthetic} --seed {run.number('SEED') + 1} <{words}/valid.clean >{words}/valid.noisy",
+        f"cp {words}/valid.noisy {words}/valid.draft",
+        f"""{editor.PREPARE} --clean-dictionary -s noisy -t clean --srcdict {words}/dict.txt --clean-train
+            --train-prefix {words}/train --valid-prefix {words}/valid --dest {words}/bin""",
     )
+    start = f"--backbone {run.BACKBONE} --optimizer scaled_adam --backbone-lr-factor 0.05" if run.BACKBONE else ""
+    more = f"-s noisy -t clean {run.sizes} {start} --seed {run.SEED} {run.TRAIN_FLAGS}"
     run.training(
         "levt",
         "words",
-        f"""{editor.training(run, run.number("LEVT_UPDATES"), run.LEVT_TOKENS, run.LEVT_LR, run.DROPOUT)}
-            {out}/words/bin -s noisy -t clean {noise(run, table)} --seed {run.SEED} --save-dir {out}/levt
-            {run.TRAIN_FLAGS}""",
+        f"""{editor.training(run, run.number("LEVT_UPDATES"), run.LEVT_TOKENS, run.LEVT_LR, run.DROPOUT)} {words}/bin
+            {more} {noise(run, table)} --save-dir {out}/levt""",
     )
-    files = (words / "valid.noisy", words / "valid.clean")
-    run.stage(
-        "editor",
-        "levt",
-        editor.folder(run, out / "levt", out / "words" / "bin", out / "editor/folder", *files, "--best gleu"),
-    )
+    last, text = out / "levt", words
+    if run.TUNE:
+        last, text = out / "tune", out / "pairs"
+        run.stage(
+            "real",
+            "words pairs",
+            f"for split in train valid; do cp {text}/$split.noisy {text}/$split.draft; done",
+            f"""{editor.PREPARE} -s noisy -t clean --srcdict {words}/dict.txt --train-prefix {text}/train --valid-prefix
+                {text}/valid --dest {out}/real/bin""",
+        )
+        run.training(
+            "tune",
+            "real levt",
+            f"""{editor.training(run, run.number("TUNE_UPDATES"), run.LEVT_TOKENS, run.TUNE_LR, run.DROPOUT)}
+                {out}/real/bin {more} --finetune-from-model {out}/levt/checkpoint_last.pt --save-dir {last}""",
+        )
+    choice, after = "--best gleu", last.name
+    if run.PROMISE:
+        run.stage(
+            "other",
+            "texts",
+            f"python {run.examples}/demo/corpus.py {other}/docstrings --packages {PACKAGES}",
+            f"head -n 2000 {other}/docstrings/train.txt >{other}/clean",
+            f"{synthetic} --seed {run.number('SEED') + 2} <{other}/clean >{other}/noisy",
+        )
+        choice = f"""--calibrate {other}/noisy {other}/clean --clean {words}/unexpected.clean
+            --promise-broken {run.PROMISE} --words {words}/chat.txt"""
+        after += " other"
+    files = (text / "valid.noisy", text / "valid.clean")
+    run.stage("editor", after, editor.folder(run, last, words / "bin", out / "editor/folder", *files, choice))
 
 
-def train_corrector(run: Run, table: str) -> tuple[Path, str]:
-    """On synthetic mistakes (train), then on real ones (tune). Returns the last checkpoint, and flags of its pieces."""
+def pieces(out: Path) -> str:
+    data = out / "data" / "data"
+    return f"--joined-dictionary --srcdict {data}/dict.noisy.txt --sentencepiece-model {data}/sentencepiece.model"
+
+
+def train_corrector(run: Run, table: str) -> Path:
+    """On synthetic mistakes (train), then on real ones (tune). Returns the last checkpoint."""
     out, texts, data = run.out, run.out / "texts", run.out / "data" / "data"
     run.stage(
         "data",
@@ -102,15 +146,13 @@ def train_corrector(run: Run, table: str) -> tuple[Path, str]:
 
     spelling = f"--bpe sentencepiece --sentencepiece-model {data}/sentencepiece.model"
     more = f"{noise(run, table)} --noise-seed {run.SEED} {spelling}"
-    pieces = f"--joined-dictionary --srcdict {data}/dict.noisy.txt --sentencepiece-model {data}/sentencepiece.model"
-    prepare = f"lev-plugins prepare -s noisy -t clean {pieces}"
-    real = out / "tune_data"
-    if run.TUNE:  # M2 files; the last hundredth validates
+    prepare = f"lev-plugins prepare -s noisy -t clean {pieces(out)}"
+    real, pairs = out / "tune_data", out / "pairs"
+    if run.TUNE:
         run.stage(
             "tune_data",
-            "data",
-            f"python {run.here}/texts.py pairs {real}/text {run.TUNE}",
-            f"""{prepare} --train-prefix {real}/text/train --valid-prefix {real}/text/valid --dest {real}/data""",
+            "data pairs",
+            f"{prepare} --train-prefix {pairs}/train --valid-prefix {pairs}/valid --dest {real}/data",
         )
     base = "data"
     if run.number("BOOST"):  # clean sentences, with the mistakes that a model of the real pairs makes in them
@@ -144,7 +186,49 @@ def train_corrector(run: Run, table: str) -> tuple[Path, str]:
         f"""{run.threads} lev-plugins sweep {text} --path {last}/average.pt --json --keep-bias={run.KEEP_BIASES}
             --post-process sentencepiece --beam {run.BEAM} {run.device} >{out}/sweep/sweep.json""",
     )
-    return last / "average.pt", pieces
+    return last / "average.pt"
+
+
+Corrected = Callable[[Path, str, str, Path], list[str]]
+
+
+def systems(run: Run, table: str) -> Corrected:
+    """Trains. Returns the commands that correct a noisy text, given its tokens and its binarised form as well: as the
+    model decodes (plain.out) and with the values that the validation set has chosen (careful.out)."""
+    out = run.out
+    if run.ARCH == "levt":
+        train_editor(run, table)
+        edit = f"lev-plugins edit {out}/editor/folder"
+
+        def edited(made: Path, noisy: str, source: str, data: Path) -> list[str]:
+            return [
+                f"{edit} {flag} <{noisy} | {tokens(run, source)} >{made}/{name}.out"
+                for name, flag in (("plain", "--min-confidence 0"), ("careful", ""))
+            ]
+
+        return edited
+    model = train_corrector(run, table)
+    decode = f"""{run.generate} --task text_correction -s noisy -t clean --path {model} --gen-subset test
+        --beam {run.BEAM} --remove-bpe sentencepiece --max-tokens 4000"""
+    ordered = "sort -t- -k2,2n | cut -f3"  # as the sources are; fairseq-generate prints short sentences first
+
+    def decoded(made: Path, noisy: str, source: str, data: Path) -> list[str]:
+        # in a command of its own: otherwise its failure would not count
+        commands = [f"dial=$(python {run.here}/dial.py {out}/sweep/sweep.json)"]
+        for name, flag in (("plain", ""), ("careful", "$dial")):
+            generated = made / f"{name}.generated"
+            commands += [
+                f"{decode} {data} {flag} >{generated}",
+                f"grep -a ^D- {generated} | {ordered} | {tokens(run, source)} >{made}/{name}.out",
+            ]
+        return commands
+
+    return decoded
+
+
+def tokens(run: Run, source: str) -> str:
+    """What becomes of plain text is scored as tokens, as the references are."""
+    return f"python {run.here}/tokens.py back {source}"
 
 
 def tagger(run: Run) -> None:
@@ -188,56 +272,21 @@ def plan(run: Run) -> None:
         return
     run.begin("TEST OUT", "SYMSPELL THREADS")
     edits = run.ARCH == "levt"
-    require(not (edits and (run.TUNE or run.TEST_M2)), "TUNE and TEST_M2 do not work with ARCH=levt: leave them out")
     require(not run.ERRANT or bool(run.TEST_M2), "ERRANT=yes scores TEST_M2: give it too")
     require(edits or bool(run.TUNE) or run.UPDATES != "0", "UPDATES=0 leaves nothing to train: give TUNE too")
     table, out, source = text(run), run.out, f"{run.TEST}/dev.src"
 
-    def tokens(path: str) -> str:
-        """What becomes of plain text is scored as tokens, as the references are."""
-        return f"python {run.here}/tokens.py back {path}"
+    spellers = editor.spellers(run)
 
-    if run.speller:
-        symspell = f"python {run.examples}/denoising/symspell.py --list {run.LIST}"
-        run.stage(
-            "symspell",
-            "texts",
-            *(
-                f"{symspell} {flag} <{out}/texts/test.noisy | {tokens(source)} >{out}/symspell/{name}.out"
-                for name, flag in (("test", ""), ("careful", "--careful"))
-            ),
-        )
+    def spelled(made: Path, noisy: str, source: str) -> list[str]:
+        return [f"{command} <{noisy} | {tokens(run, source)} >{made}/{name}.out" for name, command in spellers.items()]
 
-    # the test: as the model decodes (plain), and with the values that the validation set has chosen (careful)
+    if spellers:
+        run.stage("spellers", "texts", *spelled(out / "spellers", f"{out}/texts/test.noisy", source))
+
     references = " ".join(map(str, sorted(Path(run.TEST).glob("dev.ref?")))) or f"{run.TEST}/dev.ref0"
-    dial = f"dial=$(python {run.here}/dial.py {out}/sweep/sweep.json)"  # in a command, its failure would not count
-    against = ""
-    if edits:
-        train_editor(run, table)
-        edit = f"lev-plugins edit {out}/editor/folder <{out}/texts/test.noisy"
-        decoding = [
-            f"{edit} {flag} | {tokens(source)} >{out}/test/{name}.out"
-            for name, flag in (("plain", "--min-confidence 0"), ("careful", ""))
-        ]
-        against = f"--against {out}/symspell/test.out" if run.speller else ""
-    else:
-        model, pieces = train_corrector(run, table)
-
-        def decode(data: Path) -> str:
-            return f"""{run.generate} {data} --task text_correction -s noisy -t clean --path {model} --gen-subset test
-                --beam {run.BEAM} --remove-bpe sentencepiece --max-tokens 4000"""
-
-        def hypotheses(generated: Path, sources: str, output: Path) -> str:
-            """In the order of the sources; fairseq-generate prints short sentences first."""
-            return f"grep -a ^D- {generated} | sort -t- -k2,2n | cut -f3 | {tokens(sources)} >{output}"
-
-        decoding = [dial]
-        for name, flag in (("plain", ""), ("careful", "$dial")):
-            generated = out / "test" / f"{name}.generated"
-            decoding += [
-                f"{decode(out / 'data' / 'data')} {flag} >{generated}",
-                hypotheses(generated, source, out / "test" / f"{name}.out"),
-            ]
+    corrected = systems(run, table)
+    against = f"--against {out}/spellers/SymSpell.out" if edits and run.speller else ""
 
     def gleu(output: str, flags: str, name: str) -> str:
         return f"""lev-plugins score gleu {output} {references} --source {source} --draft {source} --bootstrap 1000
@@ -246,29 +295,29 @@ def plan(run: Run) -> None:
     scoring = [
         gleu(f"{out}/test/plain.out", "", "plain"),
         gleu(f"{out}/test/careful.out", against, "careful"),
-        gleu(f"{out}/symspell/test.out", "", "symspell") if run.speller else "",
-        gleu(f"{out}/symspell/careful.out", "", "symspell-careful") if run.speller else "",
+        *(gleu(f"{out}/spellers/{name}.out", "", name) for name in spellers),
     ]
-    trained = "editor" if edits else "sweep"
-    run.stage("test", f"{trained} symspell" if run.speller else trained, *decoding, *scoring)
+    trained = ("editor" if edits else "sweep") + (" spellers" if spellers else "")
+    decoding = corrected(out / "test", f"{out}/texts/test.noisy", source, out / "data" / "data")
+    run.stage("test", trained, *decoding, *scoring)
     for gold in run.parts("TEST_M2"):
         folder = out / f"test_m2_{Path(gold).stem}"
-        commands = [dial]
-        for name, flag in (("plain", ""), ("careful", "$dial")):
-            score = f"lev-plugins score m2 {folder}/{name}.out {gold}"
-            commands += [
-                f"{decode(folder / 'data')} {flag} >{folder}/{name}.generated",
-                hypotheses(folder / f"{name}.generated", f"{folder}/test.tokens", folder / f"{name}.out"),
-                f"{score} >{folder}/{name}.m2.txt",
-                f"{score} --errant >{folder}/{name}.errant.txt" if run.ERRANT else "",
-            ]
+        test = f"{folder}/test.noisy", f"{folder}/test.tokens"
+        binarised = f"""lev-plugins prepare -s noisy -t clean --train-prefix {folder}/test --test-prefix {folder}/test
+            {pieces(out)} --dest {folder}/data"""
+        scores = [
+            f"lev-plugins score m2 {folder}/{name}.out {gold} {flag} >{folder}/{name}.{scorer}.txt"
+            for name in ("plain", "careful", *spellers)
+            for scorer, flag in {"m2": "", **({"errant": "--errant"} if run.ERRANT else {})}.items()
+        ]
         run.stage(
             folder.name,
-            "sweep",
+            trained,
             f"python {run.here}/texts.py source {gold} {folder}",
-            f"""lev-plugins prepare -s noisy -t clean --train-prefix {folder}/test --test-prefix {folder}/test {pieces}
-                --dest {folder}/data""",
-            *commands,
+            "" if edits else binarised,
+            *spelled(folder, *test),
+            *corrected(folder, *test, folder / "data"),
+            *scores,
         )
     run.show("report.md", f"python {run.here}/report.py {out} >{out}/report.md")
 

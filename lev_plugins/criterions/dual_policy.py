@@ -138,8 +138,8 @@ class DualPolicyCriterion(FairseqCriterion):
             log_mean(label, f"{name}_label_sum", f"{name}_count", unit=1)
         log_mean("deletion_word_nll", "deletion_word_nll", "deletion_words")
         log_mean("nll_loss", "token_nll", "token_count")
-        if total("token_count"):
-            metrics.log_derived("ppl", lambda meters: round(2 ** min(meters["nll_loss"].avg, 100), 2))
+        if total("token_count"):  # a later interval may have no token to predict: the mean is then None
+            metrics.log_derived("ppl", lambda meters: round(2 ** min(meters["nll_loss"].avg or 0, 100), 2))
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:

@@ -58,10 +58,10 @@ def test_the_printed_noise_command_makes_pairs(tmp_path: Path) -> None:
     assert 60 < changed < 160
 
 
-def learners(tmp_path: Path, number: int) -> list[object]:
+def learners(tmp_path: Path, number: int, copies: int = 40) -> list[object]:
     """A command of the grammar page, on sentences of learners and clean text."""
     (tmp_path / "jfleg").mkdir()
-    (tmp_path / "clean.txt").write_text("".join(f"{line}\n" for line in SENTENCES * 40), encoding="utf-8")
+    (tmp_path / "clean.txt").write_text("".join(f"{line}\n" for line in SENTENCES * copies), encoding="utf-8")
     for name, wrong in (("dev.src", True), ("dev.ref0", False), ("dev.ref1", False)):
         tokens = [line.replace(".", " .") for line in SENTENCES]
         lines = [line.replace("the ", "").replace("goes", "go") if wrong else line for line in tokens]
@@ -70,18 +70,24 @@ def learners(tmp_path: Path, number: int) -> list[object]:
     return [*readme_command("grammar", number, **folders), *SMALL]
 
 
-def test_an_editor_learns_from_clean_text_and_a_list_of_words(tmp_path: Path) -> None:
+def test_an_editor_learns_from_clean_text_a_list_of_words_and_mistakes(tmp_path: Path) -> None:
     pytest.importorskip("symspellpy")
-    settings = ["LEVT_UPDATES=6", "LEVT_TOKENS=400", "WORDS=300"]
-    done = succeed(*learners(tmp_path, 2), *settings, timeout=600).out
+    gold = tmp_path / "learners.m2"
+    mistake = "S He go home .\nA 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0\n\n"
+    gold.write_text(f"{mistake}S She sleeps .\n\n" * 100, encoding="utf-8")
+    settings = ["LEVT_UPDATES=6", "TUNE_UPDATES=3", "LEVT_TOKENS=400", "WORDS=300", f"TUNE={gold}", f"TEST_M2={gold}"]
+    done = succeed(*learners(tmp_path, 2, copies=200), *settings, timeout=600).out
     found = {
         name: json.loads((tmp_path / "run" / "test" / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("plain", "careful", "symspell")
+        for name in ("plain", "careful", "SymSpell")
     }
-    assert found["careful"]["against"]["score"] == found["symspell"]["system"]["score"]
-    assert f"| SymSpell | {found['symspell']['system']['score']:.4f} |" in done and "by paired bootstrap" in done
+    assert found["careful"]["against"]["score"] == found["SymSpell"]["system"]["score"]
+    assert f"| SymSpell | {found['SymSpell']['system']['score']:.4f} |" in done and "by paired bootstrap" in done
+    assert "gold 100)" in (tmp_path / "run" / "test_m2_learners" / "plain.m2.txt").read_text(encoding="utf-8")
     words = (tmp_path / "run" / "words" / "dict.txt").read_text(encoding="utf-8")
-    assert "▁sleep " in words and "▁which " in words  # of the text, of the list
+    assert "▁has " in words and "▁which " in words  # of the text, of the list
+    learned = (tmp_path / "run" / "pairs" / "confusions.tsv").read_text(encoding="utf-8")
+    assert "goes\tgo\t" in learned
 
 
 def annotated(folder: Path) -> Path:

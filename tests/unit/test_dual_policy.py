@@ -196,6 +196,16 @@ def test_the_log_reports_every_head_in_bits() -> None:
     assert values["deletion_word_nll"] == pytest.approx(words["nll"] / words["count"] / math.log(2), abs=2e-3)
 
 
+def test_an_interval_of_the_log_may_have_no_token_to_predict() -> None:
+    _, _, log = toy_criterion()(toy_model().eval(), toy_batch())
+    with metrics.aggregate("interval") as interval:
+        DualPolicyCriterion.reduce_metrics([log])
+        assert interval.get_smoothed_values()["ppl"] > 1
+        metrics.reset_meters("interval")
+        DualPolicyCriterion.reduce_metrics([log | {"token_count": 0}])
+        assert interval.get_smoothed_values()["ppl"] == 1
+
+
 def test_logs_of_several_workers_may_be_summed() -> None:
     """The criterion says so, and then their sums have the values that the logs have together."""
     assert DualPolicyCriterion.logging_outputs_can_be_summed()
