@@ -12,6 +12,7 @@ from examples.grammar.dial import dial
 from examples.shared import NOT_RUN, finish
 from lev_plugins.errors import require
 
+KINDS = 15  # the most frequent ones
 SYSTEMS = {
     "SymSpell": "SymSpell",
     "careful-SymSpell": "SymSpell, for plain words alone",
@@ -43,6 +44,29 @@ def against_symspell(found: dict[str, float]) -> str:
     return f"With the dial, against SymSpell: {better} ({low} to {high}), {p}."
 
 
+def edits(title: str, found: dict[str, dict[str, Any]]) -> list[str]:
+    """
+    >>> edits("dev, m2", {"SymSpell": {"precision": 0.09, "recall": 0.25, "score": 0.1}})[3:]
+    ['| SymSpell | 9.0 | 25.0 | 10.0 |']
+    """
+    rows = (
+        f"| {name} | {' | '.join(f'{100 * result[of]:.1f}' for of in ('precision', 'recall', 'score'))} |"
+        for name, result in found.items()
+    )
+    return ["", f"| {title} | precision | recall | F0.5 |", "|---|---|---|---|", *rows]
+
+
+def by_kind(counts: dict[str, Any]) -> list[str]:
+    """
+    >>> by_kind({"DET: edits": 8, "DET: found": 2})[3:]
+    ['| DET | 8 | 25.0 |']
+    """
+    kinds = [name.removesuffix(": edits") for name in counts if name.endswith(": edits")]
+    rows = ((kind, counts[f"{kind}: edits"], counts[f"{kind}: found"]) for kind in kinds[:KINDS])
+    shown = [f"| {kind} | {number:,} | {100 * found / number:.1f} |" for kind, number, found in rows]
+    return ["", "| kind | edits | found, % (corrected) |", "|---|---|---|", *shown]
+
+
 def page(out: Path) -> str:
     scores = {
         name: json.loads(path.read_text("utf-8")) for name in SYSTEMS if (path := out / f"test/{name}.json").exists()
@@ -56,11 +80,14 @@ def page(out: Path) -> str:
         flags = dial(json.loads(path.read_text("utf-8")))
         lines += ["", f"{flags} had the best F0.5 on the validation set."]
     for folder in sorted(out.glob("test_m2_*")):
-        for name, title in SYSTEMS.items():
-            for path in sorted(folder.glob(f"{name}.*.txt"), reverse=True):  # by M2, and by ERRANT
-                scorer = path.name.split(".")[1]
-                found = path.read_text("utf-8").splitlines()[0]
-                lines += ["", f"{folder.name.removeprefix('test_m2_')}, {scorer}, {title}: {found}"]
+        for scorer in ("m2", "errant"):
+            found = {
+                title: json.loads(path.read_text("utf-8"))["system"]
+                for name, title in SYSTEMS.items()
+                if (path := folder / f"{name}.{scorer}.json").exists()
+            }
+            lines += edits(f"{folder.name.removeprefix('test_m2_')}, {scorer}", found) if found else []
+            lines += by_kind(found["corrected"]) if scorer == "m2" and found else []
     return "\n".join(lines) + "\n"
 
 

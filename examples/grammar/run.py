@@ -306,9 +306,9 @@ def plan(run: Run) -> None:
         binarised = f"""lev-plugins prepare -s noisy -t clean --train-prefix {folder}/test --test-prefix {folder}/test
             {pieces(out)} --dest {folder}/data"""
         scores = [
-            f"lev-plugins score m2 {folder}/{name}.out {gold} {flag} >{folder}/{name}.{scorer}.txt"
+            f"lev-plugins score m2 {folder}/{name}.out {gold} {flag} --json >{folder}/{name}.{scorer}.json"
             for name in ("plain", "careful", *spellers)
-            for scorer, flag in {"m2": "", **({"errant": "--errant"} if run.ERRANT else {})}.items()
+            for scorer, flag in {"m2": "--by-kind", **({"errant": "--errant"} if run.ERRANT else {})}.items()
         ]
         run.stage(
             folder.name,
