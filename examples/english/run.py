@@ -51,7 +51,7 @@ def plan(run: Run) -> None:
     )
     valid = (text / "valid.noisy", text / "valid.clean")
     promise = f"""--calibrate {other}/noisy {other}/clean --clean {text}/unexpected.clean
-        --promise-broken {run.PROMISE} --words {text}/chat.txt"""
+        --promise-broken {run.PROMISE} --words {text}/chat.txt {run.EXPORT}"""
     made = editor.folder(run, out / "model", out / "data" / "bin", folder, *valid, promise)
     run.stage("export", "model other", made)
     run.show("report.md", *scores(run, folder), f"python {here}/report.py {out} >{out}/report.md")

@@ -322,5 +322,11 @@ def plan(run: Run) -> None:
     run.show("report.md", f"python {run.here}/report.py {out} >{out}/report.md")
 
 
+def sets(run: Run) -> dict[str, str]:
+    """Those that the settings name."""
+    folder = "data/wi-locness"
+    return {"jfleg": run.TEST, **({"wi-locness": folder} if folder in run.TUNE + run.TEST_M2 else {})}
+
+
 if __name__ == "__main__":
-    sys.exit(main(__file__, "report tagger", plan, lambda run: {"jfleg": run.TEST}))
+    sys.exit(main(__file__, "report tagger", plan, sets))

@@ -76,7 +76,7 @@ def test_an_editor_learns_from_clean_text_a_list_of_words_and_mistakes(tmp_path:
     mistake = "S He go home .\nA 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0\n\n"
     gold.write_text(f"{mistake}S She sleeps .\n\n" * 100, encoding="utf-8")
     settings = ["LEVT_UPDATES=6", "TUNE_UPDATES=3", "LEVT_TOKENS=400", "WORDS=300", f"TUNE={gold}", f"TEST_M2={gold}"]
-    done = succeed(*learners(tmp_path, 2, copies=200), *settings, timeout=600).out
+    done = succeed(*learners(tmp_path, 1, copies=200), *settings, timeout=600).out
     found = {
         name: json.loads((tmp_path / "run" / "test" / f"{name}.json").read_text(encoding="utf-8"))
         for name in ("plain", "careful", "SymSpell")
@@ -110,7 +110,7 @@ def test_a_tagger_learns_what_becomes_of_words(tmp_path: Path) -> None:
 
 def test_a_corrector_learns_from_clean_text_and_from_mistakes_put_into_it(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    command = learners(tmp_path, 1)
+    command = learners(tmp_path, 3)
     settings = ["VOCAB=32", "UPDATES=4", "VALID_EVERY=2", "AVERAGE=2", "KEEP_BIASES=5,6", "BEAM=2"]
     settings += [f"TUNE={annotated(tmp_path)}", "TUNE_UPDATES=2", "BOOST=20", "BOOST_UPDATES=2"]
     done = succeed(*command, *settings, timeout=600).out
