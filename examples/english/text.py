@@ -171,7 +171,7 @@ def main() -> None:
     draw = random.Random(1)
     lines = list(sentences(args.text))
     draw.shuffle(lines)
-    held = min(HELD_OUT, max(1, len(lines) // 10))
+    held = min(HELD_OUT, max(1, len(lines) // 5))
     train, held_out = (lines, [*read_lines(args.valid)]) if args.valid else (lines[held:], lines[:held])
     listed, rest = words_of(train), list[str]()
     if args.frequencies is not None:

@@ -74,7 +74,7 @@ def test_pairs_with_few_words_in_common_are_left_out(tmp_path: Path) -> None:
 
 
 def test_each_listed_word_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    widen = load_script("grammar/widen")
+    widen = load_script("denoising/widen")
     monkeypatch.setattr(widen, "DRAWN", 5)
     listed = {"common": 10**9, "rare": 1, "rarer": 1}
     words = [word for line in widen.drawn(listed, random.Random(1)) for word in line.split()]
