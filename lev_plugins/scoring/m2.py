@@ -339,9 +339,7 @@ def kinds(gold: Sequence[Gold], texts: Sequence[str], max_unchanged_words: int) 
             edits[kind] += 1
             if steps:
                 found[kind] += count(steps, sentence.source, words, [edit], max_unchanged_words).correct
-    return {
-        f"{kind}: {column}": counts[kind] for kind, _ in edits.most_common() for column, counts in columns.items()
-    }
+    return {f"{kind}: {column}": counts[kind] for kind, _ in edits.most_common() for column, counts in columns.items()}
 
 
 @cache
