@@ -10,6 +10,7 @@ from pathlib import Path
 from examples.stages import Run, both, falling
 
 PREPARE = "lev-plugins prepare -d draft --bpe words --joined-dictionary"
+PACKAGES = "numpy,scipy,sklearn,torch"  # whose docstrings are text of another kind
 # The typos of a spelling editor: of letters, since it leaves signs and digits alone, in words of three letters or more.
 # A long word may have two, each line has a rate of its own, and some lines have none.
 SLIPS = "insert,delete,substitute,swap,keyboard"
@@ -26,6 +27,37 @@ def typos(run: Run, prefix: str = "--", **more: object) -> str:
 def frequencies(file: str = "") -> str:
     """The flag of english/text.py: a file, or the list of the package symspellpy, if it is installed."""
     return f"--frequencies {file}" if file or find_spec("symspellpy") else ""
+
+
+def written(run: Run, text: Path, flags: str, noise: str, seed: int) -> list[str]:
+    """Commands: training text with unexpected words, its dictionary, and held-out text, also with mistakes."""
+    return [
+        f"""python {run.examples}/english/text.py {text} {flags} --copies {run.number("COPIES")}
+            {frequencies(run.LIST)}""",
+        f"{noise} --seed {seed} <{text}/valid.clean >{text}/valid.noisy",
+        f"cp {text}/valid.noisy {text}/valid.draft",
+    ]
+
+
+def prepared(text: Path, data: Path, more: str = "") -> str:
+    """Clean training text, whose mistakes are made while training, in the words of the text's dictionary."""
+    return f"""{PREPARE} --clean-dictionary -s noisy -t clean --srcdict {text}/dict.txt --clean-train --train-prefix
+        {text}/train --valid-prefix {text}/valid {more} --dest {data}"""
+
+
+def promise(run: Run, after: str, text: Path, noise: str, seed: int, given: str = "") -> str:
+    """Flags of export: confidences also fitted on text of another kind, ``given`` or docstrings, which this writes."""
+    other = run.out / "other"
+    docstrings = f"python {run.examples}/demo/corpus.py {other}/docstrings --packages {PACKAGES}"
+    run.stage(
+        "other",
+        after,
+        "" if given else docstrings,
+        f"head -n 2000 {given or f'{other}/docstrings/train.txt'} >{other}/clean",
+        f"{noise} --seed {seed} <{other}/clean >{other}/noisy",
+    )
+    return f"""--calibrate {other}/noisy {other}/clean --clean {text}/unexpected.clean
+        --promise-broken {run.PROMISE} --words {text}/chat.txt"""
 
 
 def training(run: Run, updates: int, tokens: str, rate: str, dropout: str) -> str:

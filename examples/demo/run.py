@@ -52,8 +52,7 @@ def plan(run: Run) -> None:
         "data",
         "text",
         "cut the text into words and binarise it",
-        f"""{editor.PREPARE} --clean-dictionary --srcdict {text}/dict.txt -s noisy -t clean --train-prefix {text}/train
-            --clean-train --valid-prefix {text}/valid --test-prefix {text}/test --dest {run.out}/data/bin""",
+        editor.prepared(text, run.out / "data" / "bin", f"--test-prefix {text}/test"),
     )
     stage(
         "model",

@@ -9,7 +9,6 @@ from examples import editor
 from examples.stages import Run, main
 from lev_plugins.errors import require
 
-PACKAGES = "numpy,scipy,sklearn,torch"
 # beside the typos of examples/editor.py: letters that get a mark, typos of short words, and capitals that are lost
 MORE_TYPOS = {"kind": f"{editor.SLIPS},accent:0.1", "short_words": "of,in,it,is,he,to", "lower_rate": 0.3}
 
@@ -17,42 +16,19 @@ MORE_TYPOS = {"kind": f"{editor.SLIPS},accent:0.1", "short_words": "of,in,it,is,
 def plan(run: Run) -> None:
     run.begin("TEXT OUT" + (" TEST" if run.TEST else ""), "SYMSPELL TEST THREADS")
     here, out, folder = run.here, run.out, run.out / "editor"
-    text, other = out / "text", out / "other"
-    typos, noise = (editor.typos(run, prefix, **MORE_TYPOS) for prefix in ("--", "--noise-"))
-    run.stage(
-        "text",
-        "",
-        f"""python {here}/text.py {text} --text {run.TEXT} {editor.frequencies(run.LIST)}
-            --copies {run.number("COPIES")}""",
-        f"lev-plugins noise {typos} --seed 2 <{text}/valid.clean >{text}/valid.noisy",
-        f"cp {text}/valid.noisy {text}/valid.draft",
-    )
-    run.stage(
-        "other",
-        "",
-        f"head -n 2000 {run.OTHER} >{other}/clean"
-        if run.OTHER
-        else f"""python {run.examples}/demo/corpus.py {other}/docstrings --packages {PACKAGES} &&
-            head -n 2000 {other}/docstrings/train.txt >{other}/clean""",
-        f"lev-plugins noise {typos} --seed 3 <{other}/clean >{other}/noisy",
-    )
-    run.stage(
-        "data",
-        "text",
-        f"""{editor.PREPARE} --clean-dictionary -s noisy -t clean --srcdict {text}/dict.txt --clean-train --train-prefix
-            {text}/train --valid-prefix {text}/valid --dest {out}/data/bin""",
-    )
+    text, typos = out / "text", f"lev-plugins noise {editor.typos(run, **MORE_TYPOS)}"
+    run.stage("text", "", *editor.written(run, text, f"--text {run.TEXT}", typos, 2))
+    promise = editor.promise(run, "", text, typos, 3, run.OTHER)
+    run.stage("data", "text", editor.prepared(text, out / "data" / "bin"))
     run.training(
         "model",
         "data",
         f"""{editor.training(run, run.number("UPDATES"), run.TOKENS, run.LR, "0")} {out}/data/bin -s noisy -t clean
-            --seed {run.SEED} {noise} --noise-share {editor.SHARE} --num-workers 1 --save-dir
-            {out}/model""",
+            --seed {run.SEED} {editor.typos(run, "--noise-", **MORE_TYPOS)} --noise-share {editor.SHARE} --num-workers 1
+            --save-dir {out}/model""",
     )
     valid = (text / "valid.noisy", text / "valid.clean")
-    promise = f"""--calibrate {other}/noisy {other}/clean --clean {text}/unexpected.clean
-        --promise-broken {run.PROMISE} --words {text}/chat.txt {run.EXPORT}"""
-    made = editor.folder(run, out / "model", out / "data" / "bin", folder, *valid, promise)
+    made = editor.folder(run, out / "model", out / "data" / "bin", folder, *valid, f"{promise} {run.EXPORT}")
     run.stage("export", "model other", made)
     run.show("report.md", *scores(run, folder), f"python {here}/report.py {out} >{out}/report.md")
 

@@ -10,8 +10,6 @@ from examples import editor
 from examples.stages import Run, falling, main
 from lev_plugins.errors import require
 
-PACKAGES = "numpy,scipy,sklearn,torch"
-
 
 def text(run: Run) -> str:
     """Clean on both sides of train, where mistakes are made while training; those of valid stay the same.
@@ -19,7 +17,7 @@ def text(run: Run) -> str:
     Returns the table of confusions, of which learners' own are a part with TUNE.
     """
     here, out = run.here, run.out / "texts"
-    corpus = f"python {run.examples}/demo/corpus.py {out}/docstrings --packages {PACKAGES}"
+    corpus = f"python {run.examples}/demo/corpus.py {out}/docstrings --packages {editor.PACKAGES}"
     table = run.CONFUSIONS or f"{out}/confusions.tsv"
     known, learned = f"{here}/confusions.tsv", run.out / "pairs"
     if run.TUNE:  # M2 files; the last hundredth validates
@@ -57,17 +55,13 @@ def train_editor(run: Run, table: str) -> None:
 
     On synthetic mistakes (levt), then, with TUNE, on real ones (tune), each from the start with the BACKBONE, if any.
     """
-    out, words, other = run.out, run.out / "words", run.out / "other"
+    out, words, seed = run.out, run.out / "words", run.number("SEED")
     synthetic = f"lev-plugins noise {noise(run, table, '--')}"
     run.stage(
         "words",
         "texts",
-        f"""python {run.examples}/english/text.py {words} --text {out}/texts/train.clean --listed {run.WORDS}
-            --copies {run.COPIES} {editor.frequencies(run.LIST)}""",
-        f"{synthetic} --seed {run.number('SEED') + 1} <{words}/valid.clean >{words}/valid.noisy",
-        f"cp {words}/valid.noisy {words}/valid.draft",
-        f"""{editor.PREPARE} --clean-dictionary -s noisy -t clean --srcdict {words}/dict.txt --clean-train
-            --train-prefix {words}/train --valid-prefix {words}/valid --dest {words}/bin""",
+        *editor.written(run, words, f"--text {out}/texts/train.clean --listed {run.WORDS}", synthetic, seed + 1),
+        editor.prepared(words, words / "bin"),
     )
     start = f"--backbone {run.BACKBONE} --optimizer scaled_adam --backbone-lr-factor 0.05" if run.BACKBONE else ""
     more = f"-s noisy -t clean {run.sizes} {start} --seed {run.SEED} {run.TRAIN_FLAGS}"
@@ -95,15 +89,7 @@ def train_editor(run: Run, table: str) -> None:
         )
     choice, after = "--best gleu", last.name
     if run.PROMISE:
-        run.stage(
-            "other",
-            "texts",
-            f"python {run.examples}/demo/corpus.py {other}/docstrings --packages {PACKAGES}",
-            f"head -n 2000 {other}/docstrings/train.txt >{other}/clean",
-            f"{synthetic} --seed {run.number('SEED') + 2} <{other}/clean >{other}/noisy",
-        )
-        choice = f"""--calibrate {other}/noisy {other}/clean --clean {words}/unexpected.clean
-            --promise-broken {run.PROMISE} --words {words}/chat.txt"""
+        choice = editor.promise(run, "texts", words, synthetic, seed + 2)
         after += " other"
     files = (text / "valid.noisy", text / "valid.clean")
     run.stage("editor", after, editor.folder(run, last, words / "bin", out / "editor/folder", *files, choice))
