@@ -28,7 +28,7 @@ def test_every_row_has_a_run_that_can_be_started(example: str) -> None:
     assert re.findall(r"<!-- table: (.*) -->", page) == list(tables)
     assert {row[0] for table in tables.values() for row in table["rows"]} == results["runs"].keys()
     for run in results["runs"].values():
-        assert len({"command", "by hand", "paper"} & run.keys()) == 1
+        assert len({"command", "paper"} & run.keys()) == 1
         for command in run.get("command", "").split(" && "):
             words = shlex.split(command)
             assert all((ROOT / word).exists() for word in words if re.match("examples/.*(Makefile|mk|py)$", word))
