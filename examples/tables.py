@@ -4,8 +4,8 @@
     python examples/tables.py NAME --add OUT TABLE [ROW ...] [--title TITLE] [--cells COLUMN=TEXT ...]
 
 A table stands between ``<!-- table: TABLE -->`` and ``<!-- end -->``. In the JSON, a row begins with the name of its
-run; ``runs`` has the command, version, machine, seed and minutes of each, as far as they are known. A published row is of
-a ``paper``, and has no command. In the columns of ``best``, the best number of ours is bold.
+run; ``runs`` has the command, version, machine, seed and minutes of each, as far as they are known. A published row is
+of a ``paper``, without a command. In the columns of ``best``, the best number of ours is bold.
 
 --add takes the ROWs, or all that TABLE has too, from the report of a run (OUT/results.json, which a run of an example
 writes), where a single ROW may have another TITLE. What the report lacks is typed; the paper's columns stay.
