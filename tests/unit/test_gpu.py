@@ -1,12 +1,14 @@
 """What a GPU would do: on tensors that say they are on one (``tests/simulated_gpu.py``)."""
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import torch
 from fairseq import options
+from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.logging import metrics
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.utils import move_to_cuda
@@ -34,6 +36,7 @@ from tests.helpers import (
 )
 from tests.simulated_gpu import simulated_gpu
 from tests.unit import test_spelling as spelled
+from tests.unit import test_text_correction as correction
 
 AN_ITERATION = 3  # waits for the GPU; see docs/scaling.md
 A_BATCH = 10  # at most: what comes in, what is told in the end
@@ -142,6 +145,42 @@ def test_a_beam_search_is_asked_once_a_step_whose_sentences_are_left() -> None:
         search = SequenceGenerator([model.to("cuda")], toy_dictionary(), beam_size=3, max_len_b=longest)
         search.generate(None, {"net_input": move_to_cuda(sample, torch.device("cuda"))})
     assert 1 < gpu.waited <= 1 + longest  # fairseq's own questions are not counted
+
+
+# ---- validation ------------------------------------------------------------------------------------------------------
+
+
+def waits_of_validation(task: Any, model: Any, criterion: Any, sample: dict[str, Any]) -> Counter[str]:
+    """By line, of a batch that is decoded and scored."""
+    with simulated_gpu() as gpu:
+        model.to("cuda")
+        with metrics.aggregate(new_root=True):
+            output = task.valid_step(move_to_cuda(sample, torch.device("cuda")), model, criterion)[2]
+            task.reduce_metrics([output], criterion)
+        model.to("cpu")
+    return gpu.waits
+
+
+def test_validation_waits_as_often_for_many_sentences_as_for_few() -> None:
+    task = toy_task(eval_metrics="ter")
+    model = lively_model(task)
+    once = RefinementOptions(max_iter=1, adaptive=False)
+    task.tokenizer, task.sequence_generator = None, RefinementGenerator([model], task.tgt_dict, once)
+    few, many = (
+        waits_of_validation(task, model, toy_criterion(task), toy_batch(number, drafts=True)) for number in (4, 16)
+    )
+    assert few == many and few.total() == 2 * AN_ITERATION + 3  # hypotheses, references, the loss
+
+
+def test_validation_by_beam_search_waits_for_hypotheses_and_references() -> None:
+    task = correction.correction_task(**correction.ALL)
+    model = correction.build(task)
+    for number in (4, 16):
+        pairs = correction.toy_pairs(correction.sentences(number), correction.sentences(number))
+        criterion = CrossEntropyCriterion(task, sentence_avg=False)
+        found = waits_of_validation(task, model, criterion, correction.collated(pairs))
+        # the most frequent ones are fairseq's search and its question to the model, once a step
+        assert [waits for _, waits in found.most_common()[2:]] == [1, 1]
 
 
 # ---- training --------------------------------------------------------------------------------------------------------
