@@ -115,7 +115,7 @@ def with_graphs(loaded: Loaded, config: ModelConfig, folder: Path) -> ModelConfi
 
     words, model = loaded.task.target_dictionary, loaded.models[0].eval()
     graphs.write(model, Symbols.of(words, Ensemble([model])).never if isinstance(model, LevT) else (), folder)
-    written = [*(folder / GRAPHS).glob("*.onnx"), *(folder / INDEX).glob("*.npy")]  # its weights are not listed, either
+    written = [*(folder / GRAPHS).glob("*.onnx"), *folder.glob(INDEX)]  # its weights are not listed, either
     digests = {path.relative_to(folder).as_posix(): model_folder.digest(path) for path in sorted(written)}
     return replace(config, files={**config.files, **digests})
 

@@ -43,7 +43,7 @@ from lev_plugins.models.backbones.gated_pretrained import GatedPretrained
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.levt_stacks import EncodedSource
-from lev_plugins.runtime.folder import ENDINGS, GRAPHS, GROWING, INDEX, LABEL, ROWS, WEIGHTS, Index
+from lev_plugins.runtime.folder import ENDINGS, GRAPHS, GROWING, INDEX, LABEL, ROWS, WEIGHTS, indexed
 from lev_plugins.text.candidates import EOS, PAD, UNK
 
 ALIGNED = 4096  # places of weights in their file, so that they can be mapped into memory
@@ -92,7 +92,7 @@ class Graph(Spelling):
 
         ``beside``, if anything: states of the source (B, S, C), and which of them is beside each token (B, T).
         """
-        stored = (KeysValues(*memory[number].unbind(0)) for number in count())
+        stored = (KeysValues(memory[i], memory[i + 1]) for i in count(step=2))
         layers = {name: [next(stored) for _ in self.decoder.stack(name)] for name in self.decoder.stacks}
         vectors = None if rare is None else self.vectors(words, rare)
         source = EncodedSource(layers, real[:, None, None], real, vectors)
@@ -101,15 +101,15 @@ class Graph(Spelling):
 
 class Encoder(Graph):
     def forward(self, words: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
-        """(F, B, S), groups of letters, pieces -> memory (L, 2, B, H, S, C / H), rare (U, C), beside (B, S, C)"""
+        """(F, B, S), groups of letters, pieces -> memory (2 L, B, H, S, C / H), rare (U, C), beside (B, S, C)"""
         tokens, groups, pieces = words[0], given[:3], given[3:]
         rare = [self.of_groups(*groups)] if groups else []
         vectors = self.vectors(words, *rare) if rare else None
         look_up = self.decoder.look_up(EncodedSource({}, None, tokens, vectors))
         source = self.model.encoder(tokens, padding_of(tokens, self.model.pad), look_up, pieces)
         beside = [self.decoder.from_beside(source)] if self.decoder.from_beside is not None else []
-        stored = [pair for pairs in self.decoder.remember(source).values() for pair in pairs]
-        return torch.stack([torch.stack([*pair]) for pair in stored]), *rare, *beside
+        stored = [part for pairs in self.decoder.remember(source).values() for pair in pairs for part in pair]
+        return torch.stack(stored), *rare, *beside
 
 
 class Decide(Graph):
@@ -256,10 +256,8 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
     logging.disable(logging.NOTSET)
     share_weights([path for some in paths.values() for path in some], folder / GRAPHS / WEIGHTS)
     if getattr(model, "word_index", None) is not None:
-        (folder / INDEX).mkdir()
-        for name, values in Index.of(model.word_index)._asdict().items():
-            if values is not None:
-                np.save(folder / INDEX / f"{name}.npy", values, allow_pickle=False)
+        words: dict[str, Any] = indexed(model.word_index)
+        np.savez(folder / INDEX, **words)
 
 
 # sizes of the examples, all different, so that none is taken for another
@@ -287,7 +285,7 @@ def of_levt(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
     blocks, features = sum(len(decoder.stack(name)) for name in decoder.stacks), 7 if spells else 1
     attention = decoder.stack("shared")[0].cross_attn
     heads, dim = attention.heads, attention.out_proj.out_features
-    memory = given(f"{blocks} 2 B {heads} S {dim // heads}", torch.float)
+    memory = given(f"{2 * blocks} B {heads} S {dim // heads}", torch.float)
     text = {"words": given(f"{features} B T"), "memory": memory, "real": given("B S", torch.bool)}
     read = {"words": given(f"{features} B S"), **groups_of(spells)}
     candidates, holes = Inputs(), {"holes": given("n")}

@@ -12,12 +12,12 @@ from lev_plugins import model_folder
 from lev_plugins.data.labels.examples import Example, Question, collate
 from lev_plugins.data.labels.folder import WORDS, Info
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.errors import UserError
+from lev_plugins.errors import UserError, require
 from lev_plugins.inference.scorer import Scorer
 from lev_plugins.inference.segments import RefinedSegments, WrittenSegments
 from lev_plugins.model_folder import BACKBONE, ModelConfig
 from lev_plugins.ranges import check as check_ranges
-from lev_plugins.runtime.folder import LABEL, Index, StoredIndex, Vocabulary
+from lev_plugins.runtime.folder import INDEX, LABEL, StoredIndex, Vocabulary
 from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.runtime.search import Writer
 from lev_plugins.runtime.session import Session
@@ -139,10 +139,11 @@ class LightScorer(Scorer):
 
 def stored_words(folder: Path, words: Vocabulary, config: ModelConfig) -> StoredIndex:
     flags: dict[str, Any] = config.model_flags
-    stored: Any = Index.load(folder, words.size, flags["spelling_buckets"], flags.get("backbone") is not None)
-    index = StoredIndex(words, stored)
-    if stored.pieces is not None:
+    index = StoredIndex(words, folder, flags["spelling_buckets"])
+    if flags.get("backbone") is not None:
         model_folder.require_listed(config, folder, BACKBONE)
         index.pieces = WordPieces(folder / BACKBONE, Vocabulary(folder / BACKBONE / DICTIONARY))
-        index.pieces.known = stored.pieces, stored.piece_starts
+        index.pieces.known = pieces, begins = index.stored["pieces"], index.stored["piece_starts"]
+        ascending = begins[0] == 0 and begins[-1] == len(pieces) and bool((begins[1:] >= begins[:-1]).all())
+        require(ascending, f"{folder / INDEX} has pieces that are not those of its words: {model_folder.AGAIN}")
     return index

@@ -88,7 +88,8 @@ class Refiner:
             for sentence, start, loop in zip(todo, starts, loops, strict=True):
                 if loop:
                     sentence.words = start
-                sentence.words = [word._replace(asked=word.asked & ~(DELETE | INSERT)) for word in sentence.words]
+                once = DELETE | INSERT
+                sentence.words = [w._replace(asked=w.asked & ~once) if w.asked else w for w in sentence.words]
                 if sentence.rows != [word.row for word in start]:
                     left.append(sentence)
             todo = left
@@ -190,7 +191,7 @@ class Pass:
             given = {"beside": each[numbers], "places": np.array([beside(*pair, PAD) for pair in pairs])}
         return {
             "words": self.read(rows),
-            "memory": self.memory if every else self.memory[:, :, numbers],
+            "memory": self.memory if every else self.memory[:, numbers],
             "real": self.real if every else self.real[numbers],
             **({} if self.batch is None else {"removed": padded(removed), "count": padded(count, 0)}),
             **self.rare,

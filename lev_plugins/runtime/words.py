@@ -29,7 +29,7 @@ class SpeltBatch:
             "owners": np.repeat(np.arange(len(self.unknown)), lengths),
             "number": np.maximum(lengths, 1).astype(np.float32),
         }
-        self.shapes = index.stored.shapes, np.array([shape(word) for word in self.unknown], dtype=np.int64)
+        self.shapes = index.stored["shapes"], np.array([shape(word) for word in self.unknown], dtype=np.int64)
 
     def of(self, tables: tuple[Array, Array], rows: Array) -> Array:
         """Their columns of a table of the dictionary, and of one of the batch."""
@@ -53,7 +53,7 @@ class MeantBatch(SpeltBatch):
     def __init__(self, index: StoredIndex, unknown: Sequence[str]):
         super().__init__(index, unknown)
         self.guess = np.stack(index.guesses(index.nearest(self.unknown))).astype(np.int64)
-        self.prints = index.stored.prints, np.stack(prints_of(self.unknown))
+        self.prints = index.stored["prints"], np.stack(prints_of(self.unknown))
 
     def read(self, rows: Array) -> Array:
         """(B, T) -> (7, B, T): itself, the word whose own row it has, level, shape, guess, slips, level of the joined

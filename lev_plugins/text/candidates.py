@@ -189,6 +189,13 @@ class Guesses(NamedTuple):
     slips: NDArray[Any]  # (n,)
 
 
+def words_of(dictionary: Any) -> tuple[list[str], list[int]]:
+    """Of a dictionary of fairseq or a ``Vocabulary``; special symbols are no words, and count as familiar."""
+    specials = dictionary.nspecial
+    counts = [*[FAMILIAR] * specials, *dictionary.count[specials:]]
+    return [*[""] * specials, *dictionary.symbols[specials:]], counts
+
+
 class WordIndex:
     """The words of a dictionary, by their groups of letters.
 
@@ -202,10 +209,13 @@ class WordIndex:
 
     pieces: WordPieces | None = None  # how a pre-trained model reads words
 
-    def __init__(self, words: Iterable[str], counts: Sequence[int], buckets: int):
-        """``words``: "" is a symbol that is no word; ``counts``: how often each occurs in the training text."""
+    def __init__(self, words: Iterable[str], counts: Sequence[int], buckets: int, starts: Any = None):
+        """``words``: "" is a symbol that is no word; ``counts``: how often each occurs in the training text; ``starts``
+        (V + 1,): where the groups of each begin, if ``having`` is known.
+        """
         self.words, self.counts, self.buckets = list(words), np.asarray(counts, dtype=np.int64), buckets
-        self.parts, self.starts = parts_of(self.words, buckets)
+        found: Any = parts_of(self.words, buckets) if starts is None else (None, starts)
+        self.parts, self.starts = found
         self.specials = next((i for i, word in enumerate(self.words) if word), len(self.words))  # they come first
         self.lengths = np.diff(self.starts)
         self.log_counts = np.log(self.counts + 1.0).astype(np.float32)
@@ -213,10 +223,7 @@ class WordIndex:
 
     @classmethod
     def of(cls, dictionary: Any, buckets: int) -> WordIndex:
-        """Of a dictionary of fairseq, whose special symbols count as familiar."""
-        specials = dictionary.nspecial
-        words = [*[""] * specials, *dictionary.symbols[specials:]]
-        return cls(words, [*[FAMILIAR] * specials, *dictionary.count[specials:]], buckets)
+        return cls(*words_of(dictionary), buckets)
 
     def __deepcopy__(self, memo: Any) -> WordIndex:
         """Nothing that matters changes, so copies of a model share it."""
