@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -227,6 +227,26 @@ def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: T
     return attended.transpose(1, 2).flatten(2)
 
 
+class GraphAttention(torch.autograd.Function):
+    """``attend`` as one operation of ONNX Runtime, in place of thirty."""
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, real: Tensor, heads: int) -> Tensor:
+        """Queries (B, T, C), keys and values of the same form or (B, H, S, C / H), real (B, S); in a graph alone."""
+        return queries.clone()
+
+    @staticmethod
+    def symbolic(graph: Any, queries: Any, keys: Any, values: Any, real: Any, heads: int) -> Any:
+        bias = graph.op("prim::Constant")  # none
+        bias.setType(torch._C.OptionalType.ofTensor())
+        attended = graph.op("com.microsoft::MultiHeadAttention", queries, keys, values, bias, real, num_heads_i=heads)
+        return attended.setType(queries.type())
+
+
+def attend_in_graph(queries: Tensor, source: KeysValues, mask: Tensor, heads: int) -> Tensor:
+    return GraphAttention.apply(queries, *source, mask[:, 0, 0].int(), heads)
+
+
 def _init_projection(projection: nn.Linear, parts: int, gain: float) -> None:
     """Xavier for each of the ``parts`` matrices stacked in one."""
     for part in projection.weight.chunk(parts):
@@ -257,6 +277,9 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None, real: RealTokens | None = None) -> Tensor:
         """(B, T, C) -> (B, T, C); of ``real`` tokens alone, (n, C) -> (n, C)"""
+        if torch.jit.is_tracing() and mask is not None:
+            whole, *own = self.in_proj(x).split(self.out_proj.in_features, -1)
+            return self.out_proj(attend_in_graph(whole, KeysValues(*own), mask, self.heads))
         queries, own = self.project(x, real)
         attended = attend(queries, own, mask, self.dropout if self.training else 0.0)
         return self.out_proj(gathered(attended, real))
@@ -283,6 +306,8 @@ class CrossAttention(nn.Module):
     def forward(self, x: Tensor, source: KeysValues, mask: Tensor | None, real: RealTokens | None = None) -> Tensor:
         """(B, T, C) -> (B, T, C); of ``real`` tokens alone, (n, C) -> (n, C)"""
         projected = self.q_proj(x)
+        if torch.jit.is_tracing() and mask is not None:
+            return self.out_proj(attend_in_graph(projected, source, mask, self.heads))
         (queries,) = split_heads(spread(projected, real), self.heads)
         attended = attend(queries, source, mask, self.dropout if self.training else 0.0)
         return self.out_proj(gathered(attended, real))
