@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import decoding, peer, report, systems, weights
 from bench.clock import CLOCKS, Clock, alternate
+from bench.graphs import Light
 from bench.main import BASE, QUICK, Plan
 from bench.peer import PEER, Decoder
 from bench.systems import Weights
@@ -33,7 +34,7 @@ from lev_plugins.ranges import at_least
 
 FORMAT = 1  # of the JSON
 CPU = torch.device("cpu")
-OURS = ("fp32", "int8")
+OURS = ("fp32", "int8", "graphs, fp32", "graphs, int8")
 GOALS = {1: 3.0, 100: 1.0}  # times as fast as the peer in 8 bits, by batch, where 5 % of the words are wrong
 LONGER = 12  # times the updates of bench/run.py: deletions are learned as well, and all must be learned well
 
@@ -74,11 +75,16 @@ def text_of(sources: list[Tensor], wrong: float, words: Dictionary) -> Text:
 # ---- the systems -----------------------------------------------------------------------------------------------------
 
 
-def editor(given: Weights, precision: str, iterations: int) -> Callable[[dict[str, Any]], Any]:
+def editor(given: Weights, precision: str, iterations: int, folder: Path) -> Callable[[dict[str, Any]], Any]:
+    """In torch, or as graphs, of which the ``folder`` gets one."""
     model = systems.for_decoding(systems.ours(given).model, CPU)
+    options = RefinementOptions(max_iter=iterations - 1)
+    if precision.startswith("graphs"):
+        light = Light(model, given.target, folder / "graphs", precision.split()[-1], options)
+        return lambda sample: [[{"tokens": torch.tensor(row), "steps": n}] for row, n in light.refine(sample)]
     if precision == "int8":
         in_8_bits(model)
-    generator = RefinementGenerator([model], given.target, RefinementOptions(max_iter=iterations - 1))
+    generator = RefinementGenerator([model], given.target, options)
     return lambda sample: generator.generate([model], copy.deepcopy(sample))
 
 
@@ -103,13 +109,14 @@ def samples_of(text: Text, batch: int, given: Weights) -> list[dict[str, Any]]:
 def measure(
     given: Weights,
     write: Decoder,
+    folder: Path,
     text: Text,
     batch: int,
     rounds: int,
     precision: str,
     iterations: int,
 ) -> dict[str, Any]:
-    samples, own = samples_of(text, batch, given), editor(given, precision, iterations)
+    samples, own = samples_of(text, batch, given), editor(given, precision, iterations, folder)
     jobs = [(partial(write, sample), partial(own, sample)) for sample in samples]
     name = f"{precision}, {text.wrong:.0%} wrong, batch {batch}"
     pairs, results = alternate(Clock(CPU), jobs, rounds, name)
@@ -156,11 +163,13 @@ def run(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         write = writer(given, Path(folder))
         found["editing"] = [
-            measure(given, write, text_of(sources, rate, small.target), batch, rounds, precision, args.iterations)
+            measure(
+                given, write, Path(folder), text_of(sources, rate, small.target), batch, rounds, how, args.iterations
+            )
             for batch, count, rounds in plan.decoded
             for sources in [weights.sentences(count, plan.small.words, seed=1)]
             for rate in rates
-            for precision in OURS
+            for how in OURS
         ]
     return found
 

@@ -42,7 +42,8 @@ def converted(checkpoint: Path, data: Path, folder: Path, precisions: Iterable[s
 
     for precision in precisions:
         converter = ctranslate2.converters.FairseqConverter(str(checkpoint), str(data))
-        converter.convert(str(folder / precision), quantization=None if precision == "float32" else precision)
+        with checkpoints.only_plain_classes():
+            converter.convert(str(folder / precision), quantization=None if precision == "float32" else precision)
 
 
 def translator(folder: Path, dictionary: Any, precision: str, beam: int = 1, forced: bool = True) -> Decoder:

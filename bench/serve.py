@@ -67,8 +67,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 @contextmanager
-def serving(model: str, flags: Sequence[str]) -> Iterator[int]:
-    """The port of a server that is stopped at the end."""
+def serving(model: str, flags: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The port and the process of a server that is stopped at the end."""
     command = [sys.executable, "-m", "lev_plugins", "serve", model, "--cpu", "--port", "0", *flags]
     quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, **quiet) as process:  # type: ignore[call-overload]
@@ -76,9 +76,15 @@ def serving(model: str, flags: Sequence[str]) -> Iterator[int]:
             found = re.search(r":(\d+) ", process.stdout.readline())
             if found is None:
                 raise UserError(f"the server does not start: try {' '.join(command)}")
-            yield int(found[1])
+            yield int(found[1]), process.pid
         finally:
             process.terminate()
+
+
+def processor_seconds(process: int) -> float:
+    """Spent by a process, as Linux counts it: other programs do not matter."""
+    user, system = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 class Client:
@@ -101,7 +107,7 @@ class Client:
 def start(model: str, flags: Sequence[str], text: str) -> float:
     """Seconds from the command to the first answer."""
     begin = time.perf_counter()
-    with serving(model, flags) as port:
+    with serving(model, flags) as (port, _):
         Client(port).edit(text)
         return time.perf_counter() - begin
 
@@ -123,18 +129,25 @@ def measure(model: str, flags: Sequence[str], texts: Sequence[str], plan: Plan) 
     latencies: list[float] = []
     alone: list[float] = []
     together: list[float] = []
-    with serving(model, flags) as port:
+    spent: list[float] = []  # by the server, before, between and after the two
+    with serving(model, flags) as (port, process):
         one_client(port, texts[:CLIENTS])
         for _ in tqdm(range(plan.repetitions), desc="serve", disable=None):
+            spent.append(processor_seconds(process))
             seconds = one_client(port, texts)
             latencies += seconds
             alone.append(len(texts) / sum(seconds))
+            spent.append(processor_seconds(process))
             together.append(len(texts) / many_clients(port, texts, CLIENTS))
+        spent.append(processor_seconds(process))
+    of_each = np.diff(spent) / len(texts)
     middle, slowest = np.percentile(latencies, [50, 99])
     return {
         "latency_seconds": {"p50": float(middle), "p99": float(slowest), "measurements": len(latencies)},
         "one_client_sentences_per_second": spread(alone),
         f"{CLIENTS}_clients_sentences_per_second": spread(together),
+        "one_client_processor_seconds": spread(of_each[::2].tolist()),
+        f"{CLIENTS}_clients_processor_seconds": spread(of_each[1::2].tolist()),
         "ratio": spread([b / a for a, b in zip(alone, together, strict=True)]),
         "start_seconds": spread([start(model, flags, texts[0]) for _ in range(plan.starts)]),
     }
@@ -150,12 +163,16 @@ def load_seconds(model: str, data: str, text: str, starts: int) -> dict[str, flo
 def table(found: dict[str, Any]) -> str:
     """Markdown."""
     latency, ratio = found["latency_seconds"], found["ratio"]
-    rates = [found[f"{who}_sentences_per_second"]["median"] for who in ("one_client", f"{CLIENTS}_clients")]
+    clients = ("one_client", f"{CLIENTS}_clients")
+    rates = [found[f"{who}_sentences_per_second"]["median"] for who in clients]
+    costs = [1000 * found[f"{who}_processor_seconds"]["median"] for who in clients]
     rows = [
         ("one sentence, p50", f"{1000 * latency['p50']:.1f} ms"),
         ("one sentence, p99", f"{1000 * latency['p99']:.1f} ms"),
         ("one client", f"{rates[0]:.1f} sentences/s"),
         (f"{CLIENTS} clients", f"{rates[1]:.1f} sentences/s"),
+        ("one client, processor time of the server", f"{costs[0]:.2f} ms per sentence"),
+        (f"{CLIENTS} clients, processor time of the server", f"{costs[1]:.2f} ms per sentence"),
         (f"ratio (goal: {GOAL})", f"{ratio['median']:.2f}"),
         ("from the command to the first answer", f"{found['start_seconds']['median']:.1f} s"),
     ]

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import decoding, peer, report, systems, weights
 from bench.clock import CLOCKS, Clock, spread
+from bench.graphs import Light
 from bench.main import BASE, NARROW, QUICK, Plan
 from bench.peer import PEER, Decoder, Sample
 from lev_plugins.edits.options import RefinementOptions
@@ -64,6 +65,9 @@ def parser() -> argparse.ArgumentParser:
     )
     sizes.add_argument("--quick", action="store_true", help="a tiny model and few measurements, to check that it runs")
     made.add_argument("--weights", metavar="FILE", type=Path, help="as for bench/run.py")
+    made.add_argument(
+        "--equal-lengths", action="store_true", help="--run: CTranslate2 writes as many words as the source has"
+    )
     made.add_argument("--sentences", metavar="N", type=int, default=0, help="--run: the first N of the test (0: all)")
     return made
 
@@ -89,8 +93,12 @@ class Refiner:
         return [self.dictionary.string(each["tokens"]).split() for each in found]
 
 
-def refiners(name: str, model: Any, dictionary: Any, gamma: float = 0.0) -> dict[str, Decoder]:
-    return {f"{name}, {how}": Refiner(model, dictionary, how, gamma) for how in ("fp32", "int8")}
+def refiners(name: str, model: Any, dictionary: Any, folder: Path, gamma: float = 0.0) -> dict[str, Decoder]:
+    """In torch and as graphs, of which the ``folder`` gets one."""
+    made: dict[str, Decoder] = {f"{name}, {how}": Refiner(model, dictionary, how, gamma) for how in ("fp32", "int8")}
+    options = RefinementOptions(gamma=gamma)
+    place = folder / f"{name}-graphs"
+    return made | {f"{name}, graphs, {how}": Light(model, dictionary, place, how, options) for how in ("fp32", "int8")}
 
 
 def peers(
@@ -121,7 +129,7 @@ def synthetic(plan: Plan, kept: Path | None, folder: Path) -> Bench:
     grown = {name: weights.grow(small, plan.widening, layers, plan.words) for name, layers in depths.items()}
     made: dict[str, Decoder] = {}
     for name, given in grown.items():
-        made |= refiners(name, systems.ours(given).model, given.target)
+        made |= refiners(name, systems.ours(given).model, given.target, folder)
     base, fast = grown["levt"], grown.get("levt_fast")
     made |= peers(peer.saved_transformer(base, folder), folder, folder, base.target, forced=True)
     if fast is not None:
@@ -143,7 +151,8 @@ def synthetic(plan: Plan, kept: Path | None, folder: Path) -> Bench:
 # ---- the models of examples/translation ------------------------------------------------------------------------------
 
 
-def trained(run: Path, count: int, folder: Path) -> Bench:
+def trained(run: Path, count: int, equal: bool, folder: Path) -> Bench:
+    """``equal``: CTranslate2 writes as many words as the source has, so its model need not be good."""
     teacher, data = run / "average" / "teacher.pt", run / "binarise" / "data"
     require(teacher.is_file(), f"--run {run} has no average/teacher.pt: give the folder OUT of examples/translation")
     paths = {name: run / name / "checkpoint_best.pt" for name in ("levt", "levt_fast")}
@@ -152,8 +161,8 @@ def trained(run: Path, count: int, folder: Path) -> Bench:
     task = next(iter(loaded.values())).task
     made: dict[str, Decoder] = {}
     for name, each in loaded.items():
-        made |= refiners(name, each.models[0], task.target_dictionary, GAMMA)
-    made |= peers(teacher, data, folder, task.target_dictionary, forced=False)
+        made |= refiners(name, each.models[0], task.target_dictionary, folder, GAMMA)
+    made |= peers(teacher, data, folder, task.target_dictionary, forced=equal)
     task.load_dataset("test")
     sources = task.dataset("test").src
     references = list(read_lines(run / "pieces" / "test.reference"))
@@ -174,7 +183,7 @@ def measure(bench: Bench, batch: int, count: int, rounds: int) -> list[dict[str,
     outputs: dict[str, list[list[str]]] = {name: [] for name in names}
     for decode in bench.systems.values():
         decode(samples[0])
-        if isinstance(decode, Refiner):
+        if isinstance(decode, Refiner | Light):
             decode.steps.clear()
     total = rounds * len(samples)
     with tqdm(total=total, desc=f"batch {batch}", disable=None) as bar:
@@ -189,7 +198,7 @@ def measure(bench: Bench, batch: int, count: int, rounds: int) -> list[dict[str,
     lines = []
     for name in names:
         system = bench.systems[name]
-        steps = system.steps if isinstance(system, Refiner) else None
+        steps = system.steps if isinstance(system, Refiner | Light) else None
         lines.append(
             {
                 "batch": batch,
@@ -228,7 +237,7 @@ def table(found: dict[str, Any]) -> str:
 def prepared(args: argparse.Namespace, plan: Plan) -> Iterator[Bench]:
     with tempfile.TemporaryDirectory() as folder:
         if args.run:
-            yield trained(args.run, args.sentences, Path(folder))
+            yield trained(args.run, args.sentences, args.equal_lengths, Path(folder))
         else:
             yield synthetic(plan, args.weights, Path(folder))
 

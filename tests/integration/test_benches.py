@@ -18,6 +18,7 @@ from bench import (
     labelling,
     noise,
     outside,
+    passes,
     same_edits,
     serve,
     translation,
@@ -28,6 +29,7 @@ from bench.eight_bits import QUICK, Plain, Stack
 from bench.systems import Size, ours
 from lev_plugins import checkpoints
 from lev_plugins.errors import UserError
+from lev_plugins.runtime.refinement import Pass
 from tests.unit.test_editor import GOLDEN, NOISES, NOISY, SOURCES
 from tests.unit.test_editor import LEVT as DATA
 
@@ -91,7 +93,7 @@ def test_every_text_and_precision_is_measured(peer: StandIn, weights_file: str, 
     assert peer.converted == [("int8", "int8")] and {search["beam_size"] for search in peer.searches} == {1}
     lines = found["editing"]
     kinds = [(line["batch"], line["wrong"], line["precision"]) for line in lines]
-    assert kinds == [(batch, wrong, how) for batch in (1, 100) for wrong in (0.0, 0.2) for how in ("fp32", "int8")]
+    assert kinds == [(batch, wrong, how) for batch in (1, 100) for wrong in (0.0, 0.2) for how in editing.OURS]
     assert found["format"] == 1 and {"machine", "versions", "clock", "model"} <= found.keys()
     assert all(line["ratio"]["median"] > 0 and line["iterations_mean"] >= 1 for line in lines)
     assert all(0 <= line["sentences_right"] <= 1 for line in lines)
@@ -175,8 +177,9 @@ def test_a_server_is_measured(tmp_path: Path, measured: Any) -> None:
     found, shown = measured(serve, str(GOLDEN / "pbd" / "checkpoint.pt"), *flags)
     assert {"machine", "versions", "clock", "goal"} <= set(found) and found["texts"]["sentences"] == 16
     assert 0 < found["latency_seconds"]["p50"] <= found["latency_seconds"]["p99"]
-    for name in ("one_client_sentences_per_second", "64_clients_sentences_per_second", "ratio", "start_seconds"):
-        assert set(found[name]) == SPREAD
+    for name in ("sentences_per_second", "processor_seconds"):
+        assert set(found[f"one_client_{name}"]) == set(found[f"64_clients_{name}"]) == SPREAD
+    assert set(found["ratio"]) == set(found["start_seconds"]) == SPREAD
     assert any("| ratio (goal: 3) |" in line for line in shown)
     loading = serve.load_seconds(str(GOLDEN / "levt" / "checkpoint.pt"), str(DATA), SOURCES[0], 1)
     assert loading is not None and loading["median"] > 0
@@ -188,7 +191,7 @@ def test_every_translator_is_measured(peer: StandIn, measured: Any) -> None:
     assert peer.converted == [("float32", None), ("int8", "int8"), ("int8", "int8")]
     assert {search["beam_size"] for search in peer.searches} == {1, 4}
     lines = found["translation"]
-    names = [f"{name}, {precision}" for name in ("levt", "levt_fast") for precision in ("fp32", "int8")]
+    names = [f"{name}, {how}" for name in ("levt", "levt_fast") for how in editing.OURS]
     names += [f"CTranslate2, {how}" for how in ("float32, beam 1", "int8, beam 1", "int8, beam 4")]
     names += ["CTranslate2 as levt_fast, int8, beam 1"]
     assert [(line["batch"], line["system"]) for line in lines] == [(n, name) for n in (1, 100) for name in names]
@@ -196,7 +199,21 @@ def test_every_translator_is_measured(peer: StandIn, measured: Any) -> None:
         assert line["sentences_per_second"] > 0 and line["bleu"] is None
         assert (line["iterations_mean"] is None) == line["system"].startswith("CTranslate2")
         assert line["ratio"]["median"] == 1 or line["system"] != translation.THEIRS
+    iterations = {(line["batch"], line["system"]): line["iterations_mean"] for line in lines}
+    for key, count in iterations.items():
+        assert "graphs" not in key[1] or count == iterations[key[0], key[1].replace("graphs, ", "")]
     assert len(shown) == 2 + len(lines)
+
+
+def test_passes_of_graphs_that_are_told_what_to_say(
+    peer: StandIn, measured: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lev_plugins.runtime.refinement.Pass", Pass)  # put back afterwards
+    found, shown = measured(passes, "--quick")
+    lines = [line for line in found["passes"] if line["system"] != passes.THEIRS]
+    assert len(found["passes"]) == 12 and len(shown) == 14 and peer.converted == [("int8", "int8")]
+    assert [line["iterations_mean"] for line in lines[:4]] == [3.5, 3.5, 2.0, 2.0]
+    assert all(line["iterations_mean"] <= 2 and line["ratio"]["median"] > 0 for line in lines[4:])
 
 
 def test_a_model_grows_to_any_depth_and_says_the_same() -> None:
