@@ -51,4 +51,4 @@ class Light:
     def __call__(self, sample: Sample) -> list[list[str]]:
         found = self.refine(sample)
         self.steps += [steps + 1 for _, steps in found]
-        return [[self.dictionary[i] for i in row[:-1]] for row, _ in found]
+        return [[self.dictionary.symbols[i] for i in row[:-1]] for row, _ in found]

@@ -65,7 +65,7 @@ class Told(refinement.Pass):
         keep = [0.0 if wanted[place] == row else -9.0 for place, row in zip(places, rows, strict=True)]
         missing = np.diff(places) - 1
         nothing, some = np.where(missing, -9.0, 0.0).tolist(), np.where(missing, 0.0, -9.0).tolist()
-        return [(one, -9.0 - one) for one in keep], nothing, some, some, missing.clip(min=1).tolist()
+        return [(one, -9.0 - one) for one in keep], nothing, some, some, np.maximum(missing, 1).tolist()
 
     def fill(self, sentences: Any) -> None:
         super().fill(sentences)

@@ -65,4 +65,4 @@ def translator(folder: Path, dictionary: Any, precision: str, beam: int = 1, for
 
 def words_of(row: Tensor, dictionary: Any) -> list[str]:
     """Without padding, <s> and </s>."""
-    return [dictionary[i] for i in row[row.ne(dictionary.pad())][1:-1].tolist()]
+    return [dictionary.symbols[i] for i in row[row.ne(dictionary.pad())][1:-1].tolist()]

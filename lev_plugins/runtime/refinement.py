@@ -147,7 +147,7 @@ class Refiner:
             none, loss, both = nothing[i] - options.gamma, 0.0, left.asked & right.asked
             if left.origin >= 0 and right.origin == left.origin + 1:
                 loss += options.keep_bias
-            if left.asked // SPAN == right.asked // SPAN:
+            if both and left.asked // SPAN == right.asked // SPAN:
                 loss += options.soft_protection * bool(both & PREFER)
                 none, loss = (-options.gamma, inf) if both & KEEP else (none, loss)
             none = -inf if left.asked & INSERT else none
@@ -207,7 +207,7 @@ class Pass:
 
     def fill(self, sentences: Sequence[Sentence]) -> None:
         """y = E(y'', t)"""
-        replaced = [self.replaced(sentence) for sentence in sentences]
+        replaced = [] if self.batch is None else [self.replaced(sentence) for sentence in sentences]
         count = [[int(row != PAD) for row in rows] for rows in replaced]
         given = self.given(sentences, replaced, count)
         holes = np.flatnonzero(padded([sentence.rows for sentence in sentences]) == self.symbols.placeholder)
@@ -215,15 +215,11 @@ class Pass:
             given |= self.batch.candidates_of(given["removed"].flat[holes], PAD)
         words, chosen = (each.tolist() for each in self.refiner.fill(holes=holes, **given))
         offers = (tuple(zip(*pair, strict=True)) for pair in zip(words, chosen, strict=True))
-
-        def filled(word: Word) -> Word:
-            if word.row != self.symbols.placeholder:
-                return word
-            offered = next(offers)
-            return word._replace(row=offered[0][0], chosen=offered[0][1], offers=offered)
-
         for sentence in sentences:
-            sentence.words = [filled(word) for word in sentence.words]
+            for i, word in enumerate(sentence.words):
+                if word.row == self.symbols.placeholder:
+                    offered = next(offers)
+                    sentence.words[i] = Word(offered[0][0], *word[1:5], offered[0][1], offered)
 
     def replaced(self, sentence: Sentence) -> list[int]:
         """What each hole takes the place of: the first hole behind a word, the first that was deleted there."""
