@@ -1,25 +1,24 @@
 """How many sentences that need no correction does an editor alter?
 
-    python unaltered.py FOLDER... --texts G.dev S.dev [--min-confidence P] [--symspell]
+    python unaltered.py FOLDER... --texts G.dev S.dev [--min-confidence P] [--commands 'COMMAND'...]
 
 FOLDERs are model folders. Each text is a set like those of CWEB, tokenised: SET.src and the corrections of several
 annotators, SET.ref0, SET.ref1, ... The sentences that all of them leave alone are edited as plain text, and what
-becomes of them is brought back to tokens (see tokens.py). ``--symspell`` has two more rows: SymSpell, and SymSpell for
-plain words alone.
+becomes of them is brought back to tokens (see tokens.py). ``--commands`` has more rows, of commands that correct the lines
+that they read, such as 'python examples/english/ispell.py hunspell -d en_US'.
 """
 
 import argparse
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import lev_plugins
-from examples.denoising import symspell
 from examples.grammar.tokens import back, plain
-from examples.shared import finish, read_lines, read_parallel
+from examples.shared import finish, read_parallel
 from lev_plugins.errors import require
 
 Edit = Callable[[list[str]], list[str]]
@@ -52,16 +51,21 @@ def editor(folder: Path, **options: float) -> Edit:
     return lambda texts: [edited.text for edited in loaded.edit(texts)]
 
 
-def spellers() -> dict[str, Edit]:
-    look_up = symspell.build(symspell.listed(read_lines(symspell.own_list())))
+def command(words: str) -> Edit:
+    """
+    >>> command("tr a-z A-Z")(["yes", "no"])
+    ['YES', 'NO']
+    """
 
-    def edit(texts: list[str], correct: Callable[[str, Callable[[str], str]], str]) -> list[str]:
-        return [correct(text, look_up) for text in texts]
+    def edit(texts: list[str]) -> list[str]:
+        lines = "".join(f"{text}\n" for text in texts)
+        answer = subprocess.run(words, shell=True, input=lines, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+        edited = answer.stdout.splitlines()
+        failed = f"'{words}' read {len(texts)} lines and wrote {len(edited)}, with exit status {answer.returncode}"
+        require(answer.returncode == 0 and len(edited) == len(texts), failed)
+        return edited
 
-    return {
-        "SymSpell": partial(edit, correct=symspell.corrected),
-        "SymSpell, for plain words alone": partial(edit, correct=symspell.carefully_corrected),
-    }
+    return edit
 
 
 def run(args: argparse.Namespace) -> None:
@@ -74,9 +78,10 @@ def run(args: argparse.Namespace) -> None:
         require(bool(sentences), f"the annotators of {prefix} have changed every sentence")
         sets[f"{prefix.name} ({len(sentences):,})"] = sentences
     options = {} if args.min_confidence is None else {"min_confidence": args.min_confidence}
-    systems: dict[str, Edit] = {str(folder): editor(folder, **options) for folder in args.folders}
+    systems = {str(folder): editor(folder, **options) for folder in args.folders}
+    systems |= {words: command(words) for words in args.commands}
     print(f"| altered, % | {' | '.join(sets)} |\n|{'---|' * (len(sets) + 1)}")
-    for name, edit in (systems | (spellers() if args.symspell else {})).items():
+    for name, edit in systems.items():
         print(f"| {name} | {' | '.join(f'{share_altered(lines, edit):.1f}' for lines in sets.values())} |", flush=True)
 
 
@@ -85,7 +90,9 @@ def main() -> int:
     parser.add_argument("folders", metavar="FOLDER", nargs="*", type=Path, help="model folder")
     parser.add_argument("--texts", metavar="SET", nargs="+", type=Path, required=True, help="SET.src, SET.ref0, ...")
     parser.add_argument("--min-confidence", metavar="P", type=float, help="of an edit (default: that of the folder)")
-    parser.add_argument("--symspell", action="store_true", help="two more rows, for SymSpell")
+    parser.add_argument(
+        "--commands", metavar="COMMAND", nargs="+", default=[], help="more rows, of what else reads and writes lines"
+    )
     return finish(parser, run)
 
 

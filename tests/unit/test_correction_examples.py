@@ -149,11 +149,13 @@ def test_sentences_that_need_no_correction(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(unaltered.lev_plugins, "load", lambda path, min_confidence: Editor())
     printed: list[str] = []
     monkeypatch.setattr("builtins.print", lambda line, **flags: printed.append(line))
-    options = {"symspell": False, "min_confidence": 0.5}
+    options = {"min_confidence": 0.5, "commands": ["sed s/Bob/Ben/"]}
     unaltered.run(Namespace(folders=[Path("editor")], texts=[tmp_path / "G.dev"], **options))
-    assert seen == ["It isn't here, Bob."] * 2 and printed[-1] == "| editor | 50.0 |"
+    assert seen == ["It isn't here, Bob."] * 2 and printed[-2:] == ["| editor | 50.0 |", "| sed s/Bob/Ben/ | 100.0 |"]
     with pytest.raises(UserError, match=r"there is no file .*S\.dev\.ref0"):
         unaltered.run(Namespace(folders=[], texts=[tmp_path / "S.dev"], **options))
+    with pytest.raises(UserError, match="'head -1' read 2 lines and wrote 1, with exit status 0"):
+        unaltered.run(Namespace(folders=[], texts=[tmp_path / "G.dev"], **options | {"commands": ["head -1"]}))
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 99, 250, 300_000])
