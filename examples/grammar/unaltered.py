@@ -4,8 +4,8 @@
 
 FOLDERs are model folders. Each text is a set like those of CWEB, tokenised: SET.src and the corrections of several
 annotators, SET.ref0, SET.ref1, ... The sentences that all of them leave alone are edited as plain text, and what
-becomes of them is brought back to tokens (see tokens.py). ``--commands`` has more rows, of commands that correct the lines
-that they read, such as 'python examples/english/ispell.py hunspell -d en_US'.
+becomes of them is brought back to tokens (see tokens.py). ``--commands`` has more rows, of commands that correct the
+lines that they read, such as 'python examples/english/ispell.py hunspell -d en_US'.
 """
 
 import argparse
