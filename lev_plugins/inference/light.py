@@ -139,8 +139,9 @@ class LightScorer(Scorer):
 
 def stored_words(folder: Path, words: Vocabulary, config: ModelConfig) -> StoredIndex:
     flags: dict[str, Any] = config.model_flags
-    index = StoredIndex(words, folder, flags["spelling_buckets"])
-    if flags.get("backbone") is not None:
+    pretrained = flags.get("backbone") is not None
+    index = StoredIndex(words, folder, flags["spelling_buckets"], pretrained)
+    if pretrained:
         model_folder.require_listed(config, folder, BACKBONE)
         index.pieces = WordPieces(folder / BACKBONE, Vocabulary(folder / BACKBONE / DICTIONARY))
         index.pieces.known = pieces, begins = index.stored["pieces"], index.stored["piece_starts"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,16 +73,22 @@ def indexed(index: WordIndex) -> dict[str, NDArray[Any]]:
 class StoredIndex(WordIndex):
     """A ``WordIndex`` that computes nothing of the dictionary again."""
 
-    def __init__(self, dictionary: Vocabulary, folder: Path, buckets: int):
+    def __init__(self, dictionary: Vocabulary, folder: Path, buckets: int, pretrained: bool):
         """The folder may come from a stranger."""
         path, size = model_folder.member(folder, INDEX), dictionary.size
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                self.stored = dict(file)
-        except (ValueError, EOFError, OSError, BadZipFile) as error:
-            raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
         shapes = {"shapes": (size + 1,), "prints": (2, size + 1), "starts": (size + 1,), "begins": (buckets + 1,)}
-        shapes["piece_starts"] = (size + 2,)
+        shapes |= {"piece_starts": (size + 2,)} if pretrained else {}
+        try:
+            with ZipFile(path) as packed:  # which could hold far more than the file is long
+                require(
+                    all(part.compress_type == ZIP_STORED for part in packed.infolist()),
+                    f"{path} is compressed: {model_folder.AGAIN}",
+                )
+            with np.load(path, allow_pickle=False) as file:
+                names = [*shapes, "having", *(["pieces"] if pretrained else [])]
+                self.stored = {name: np.asarray(file[name]) for name in names}
+        except (ValueError, EOFError, OSError, KeyError, BadZipFile) as error:
+            raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
         fits = (shapes.get(name, each.shape) == each.shape for name, each in self.stored.items())
         whole = all(each.dtype.kind in "iu" for each in self.stored.values())
         require(whole and all(fits), f"{path} does not fit the dictionary: {model_folder.AGAIN}")

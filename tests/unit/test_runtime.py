@@ -150,14 +150,27 @@ def other_index(folder: Path) -> None:
         np.savez(folder / "index.npz", **{**file, "shapes": np.zeros(3, dtype=np.int64)})
 
 
+def incomplete_index(folder: Path) -> None:
+    with np.load(folder / "index.npz") as file:
+        np.savez(folder / "index.npz", **{name: file[name] for name in file if name != "starts"})
+
+
+def compressed_index(folder: Path) -> None:
+    with np.load(folder / "index.npz") as file:
+        np.savez_compressed(folder / "index.npz", **file)
+
+
 def damage_index(folder: Path) -> None:
     (folder / "index.npz").write_bytes((folder / "index.npz").read_bytes()[:100])
 
 
-@pytest.mark.parametrize("change", [damage_weights, look_outside, other_index, damage_index])
+INDICES = (other_index, incomplete_index, compressed_index, damage_index)
+
+
+@pytest.mark.parametrize("change", [damage_weights, look_outside, *INDICES])
 def test_what_does_not_fit_is_refused(change: Any, exported: tuple[System, Path], tmp_path: Path) -> None:
     _, original = exported
-    if change in (other_index, damage_index) and not (original / "index.npz").is_file():
+    if change in INDICES and not (original / "index.npz").is_file():
         pytest.skip("without --spelling, there is no index")
     folder = Path(shutil.copytree(original, tmp_path / "model"))
     change(folder)
