@@ -219,7 +219,7 @@ class Pass:
             for i, word in enumerate(sentence.words):
                 if word.row == self.symbols.placeholder:
                     offered = next(offers)
-                    sentence.words[i] = Word(offered[0][0], *word[1:5], offered[0][1], offered)
+                    sentence.words[i] = word._replace(row=offered[0][0], chosen=offered[0][1], offers=offered)
 
     def replaced(self, sentence: Sentence) -> list[int]:
         """What each hole takes the place of: the first hole behind a word, the first that was deleted there."""
