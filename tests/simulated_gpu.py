@@ -24,6 +24,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from tests import commands
+
 CUDA = torch.device("cuda", 0)
 PACKAGE = f"{os.sep}lev_plugins{os.sep}"
 # for these, the processor waits until the GPU has computed what they read, or the size of what they make
@@ -210,6 +212,17 @@ def simulated_gpu() -> Iterator[SimulatedGpu]:
         stack.enter_context(Operations(gpu))
         stack.enter_context(Functions(gpu))
         yield gpu
+
+
+@contextmanager
+def a_gpu() -> Iterator[SimulatedGpu | None]:
+    """The machine's own (None), which the commands then see as well; otherwise a simulated one."""
+    if torch.cuda.is_available():
+        with mock.patch.dict(commands.ENVIRONMENT, CUDA_VISIBLE_DEVICES="0"):
+            yield None
+    else:
+        with simulated_gpu() as gpu:
+            yield gpu
 
 
 def main() -> None:
