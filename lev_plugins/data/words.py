@@ -16,7 +16,7 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from lev_plugins.edits.actions import known
-from lev_plugins.text.candidates import WordIndex, ids_of, numbered, parts_of, prints_of, shape
+from lev_plugins.text.candidates import Spelt, WordIndex, ids_of, numbered
 
 PLACEHOLDER = "<plh>"
 
@@ -135,17 +135,8 @@ class BatchWords(NamedTuple):
         ([0, 16, 32], [1, 2], [[1, 2], [1, 1]])
         """
         found = index.nearest(words if search else [])
-        parts, starts = parts_of(words, index.buckets)
-        return cls(
-            torch.from_numpy(parts),
-            torch.from_numpy(starts),
-            torch.tensor([shape(word) for word in words], dtype=torch.long),
-            torch.stack([torch.from_numpy(numbers) for numbers in prints_of(words)]),
-            torch.from_numpy(found.near).long(),
-            torch.from_numpy(found.alike),
-            torch.from_numpy(found.slips).long(),
-            torch.stack([torch.from_numpy(numbers).long() for numbers in index.guesses(found)]),
-        )
+        arrays = (*Spelt.of(words, index.buckets), *found, index.guesses(found))
+        return cls._make([*map(torch.from_numpy, arrays), ()])
 
     def in_sources(self, rows: Tensor, words: Sequence[str], index: WordIndex) -> BatchWords:
         """With what a backbone reads of sources (B, S), if there is one."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from fairseq.utils import move_to_cuda
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 from lev_plugins.data.words import BatchWords
 from lev_plugins.edits.actions import places_of
 from lev_plugins.layers.weight_cache import Keeping
-from lev_plugins.text.candidates import CASES, FAMILIAR, FAR, LEVELS, PROPER, SHAPES, WordIndex, prints_of, shape
+from lev_plugins.text.candidates import CASES, FAR, LEVELS, PROPER, SHAPES, WordIndex
 
 LOUD = 3.0  # a mean of some thirty vectors is short: with this, it is about as long as a row of the table
 SHORT = 1e-2  # vectors below this length, such as that of a word without spelling, stay shorter than 1
@@ -113,14 +114,10 @@ class SpelledWords(nn.Module):
         super().__init__()
         self.index, self.vocabulary, self.embedding_dim = index, len(index.words), dim
         self.padding_idx, self.unk = dictionary.pad(), dictionary.unk()
-        for name, value in (
-            ("parts", torch.from_numpy(index.parts)),
-            ("starts", F.pad(torch.from_numpy(index.starts), (0, 1), value=len(index.parts))),
-            ("counts", F.pad(torch.from_numpy(index.counts), (0, 1), value=FAMILIAR)),
-            ("shapes", torch.tensor([shape(word) for word in [*dictionary.symbols, ""]])),
-            ("levels", torch.tensor(LEVELS)),
-        ):
-            self.register_buffer(name, value, persistent=False)
+        parts, starts, shapes, _ = index.spelt
+        tables = {"parts": parts, "starts": starts, "counts": index.all_counts, "shapes": shapes}
+        for name, values in {**tables, "levels": np.array(LEVELS)}.items():
+            self.register_buffer(name, torch.from_numpy(values), persistent=False)
         self.own = nn.Embedding(self.vocabulary + 1, dim)
         self.grams = nn.Parameter(torch.empty(index.buckets, dim).normal_(std=dim**-0.5))
         self.familiarity, self.capitals = nn.Embedding(len(LEVELS) + 1, dim), nn.Embedding(SHAPES, dim)
@@ -198,18 +195,16 @@ class MeantWords(SpelledWords):
         self.slips = nn.Embedding(FAR + 1, dim)
         nn.init.normal_(self.from_guess.weight, std=dim**-0.5)
         nn.init.normal_(self.slips.weight, std=0.5 * dim**-0.5)
-        prints = torch.stack([torch.from_numpy(numbers) for numbers in prints_of([*index.words, ""])])
-        self.register_buffer("prints", prints, persistent=False)
+        self.register_buffer("prints", torch.from_numpy(index.spelt.prints), persistent=False)
         self.register_buffer("guessed", torch.zeros(2, self.vocabulary + 1, dtype=torch.long), persistent=False)
         self.has_guessed = False
-        self.torn = JoinedWords(prints[0], self.counts, self.levels, dim)
+        self.torn = JoinedWords(index, dim)
         self.directed = Keeping()  # without weights
 
     def hold_out(self) -> None:
         """Make the guesses for words of the dictionary, once."""
         if not self.has_guessed:
-            guessed = torch.stack([torch.from_numpy(numbers).long() for numbers in self.index.held_out()])
-            self.guessed[:, :-1] = guessed.to(self.guessed.device)
+            self.guessed[:, :-1] = torch.from_numpy(self.index.held_out()).to(self.guessed.device)
             self.has_guessed = True
 
     def vectors(self, words: BatchWords | None, sample: Sample = WHOLE) -> WordVectors:
@@ -266,13 +261,11 @@ class JoinedWords(nn.Module):
     values: Tensor  # (n,) numbers for the letters of the dictionary's words, ascending
     counts: Tensor  # (n,)
 
-    def __init__(self, prints: Tensor, counts: Tensor, levels: Tensor, dim: int):
-        """``prints`` and ``counts`` (V,); ``levels``: occurrences from which a word counts as more familiar."""
+    def __init__(self, index: WordIndex, dim: int):
         super().__init__()
-        self.levels = len(levels)
-        self.weight = nn.Parameter(torch.zeros(2 * (len(levels) + 1), dim))
-        for name, value in zip(("values", "counts"), occurrences(prints, counts), strict=True):
-            self.register_buffer(name, value, persistent=False)
+        self.weight = nn.Parameter(torch.zeros(2 * (len(LEVELS) + 1), dim))
+        for name, table in zip(("values", "counts"), index.occurrences, strict=True):
+            self.register_buffer(name, torch.from_numpy(table), persistent=False)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
         state_dict.setdefault(f"{prefix}weight", torch.zeros_like(self.weight))
@@ -284,19 +277,8 @@ class JoinedWords(nn.Module):
 
     def forward(self, level: Tensor) -> Tensor:
         """(B, T) -> (B, T, C)"""
-        last = self.levels + 1 + F.pad(level[:, :-1], (1, 0))
+        last = len(LEVELS) + 1 + F.pad(level[:, :-1], (1, 0))
         return F.embedding(level, self.weight) + F.embedding(last, self.weight)
-
-
-def occurrences(values: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-    """The numbers of words in ascending order, and how often they occur; those that differ in case count together.
-
-    >>> occurrences(torch.tensor([5, 0, 3, 5]), torch.tensor([1, 9, 2, 4]))
-    (tensor([3, 5]), tensor([2, 5]))
-    """
-    spelt = values.ne(0)
-    values, which = values[spelt].unique(return_inverse=True)
-    return values, counts.new_zeros(len(values)).index_add_(0, which, counts[spelt])
 
 
 def with_next(prints: Tensor, apart: Tensor, values: Tensor, counts: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError, require
-from lev_plugins.text.candidates import FAMILIAR, UNK, WordIndex, prints_of, shape, words_of
+from lev_plugins.text.candidates import UNK, Spelt, WordIndex, words_of
 
 GRAPHS, WEIGHTS, INDEX = "graphs", "weights.bin", "index.npz"
 LABEL = "label"  # the graph of an enct5
@@ -57,11 +57,11 @@ class Vocabulary:
 
 def indexed(index: WordIndex) -> dict[str, NDArray[Any]]:
     """What is stored of the V words of the dictionary; in the last of V + 1 rows, of the placeholder."""
-    words, (having, begins) = [*index.words, ""], index.having
+    (_, starts, shapes, prints), (having, begins) = index.spelt, index.having
     found = {
-        "shapes": np.array([shape(word) for word in words], dtype=np.uint8),  # (V + 1,)
-        "prints": np.stack(prints_of(words)),  # (2, V + 1)
-        "starts": index.starts.astype(np.int32),  # (V + 1,) where the groups of letters of each word begin
+        "shapes": shapes.astype(np.uint8),  # (V + 1,)
+        "prints": prints,  # (2, V + 1)
+        "starts": starts[:-1].astype(np.int32),  # (V + 1,) where the groups of letters of each word begin
         "having": having.astype(np.int32),  # (P,) the words that have each group
         "begins": begins.astype(np.int32),  # (buckets + 1,) where those of each group begin
     }
@@ -92,9 +92,7 @@ class StoredIndex(WordIndex):
         fits = (shapes.get(name, each.shape) == each.shape for name, each in self.stored.items())
         whole = all(each.dtype.kind in "iu" for each in self.stored.values())
         require(whole and all(fits), f"{path} does not fit the dictionary: {model_folder.AGAIN}")
-        super().__init__(*words_of(dictionary), buckets, self.stored["starts"])
+        super().__init__(*words_of(dictionary), buckets)
+        no_parts = np.zeros(0, dtype=np.int64)  # ``having`` has them, in another order
+        self.spelt = Spelt(no_parts, *(self.stored[name] for name in ("starts", "shapes", "prints")))
         self.having = self.stored["having"], self.stored["begins"]
-        # ... and of the placeholder, and the numbers for the letters of all, ascending, with how often those occur
-        self.all_counts, spelt = np.append(self.counts, FAMILIAR), self.stored["prints"][0] != 0
-        self.values, which = np.unique(self.stored["prints"][0][spelt], return_inverse=True)
-        self.occurrences = np.bincount(which, weights=self.all_counts[spelt]).astype(np.int64)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lev_plugins.runtime.folder import StoredIndex
-from lev_plugins.text.candidates import CASES, LEVELS, PROPER, SHAPES, UNK, parts_of, prints_of, shape
+from lev_plugins.text.candidates import CASES, LEVELS, PROPER, SHAPES, UNK, Spelt
 
 Array = NDArray[Any]
 
@@ -22,14 +22,14 @@ class SpeltBatch:
 
     def __init__(self, index: StoredIndex, unknown: Sequence[str]):
         self.index, self.size, self.unknown = index, len(index.words), unknown or ["a"]  # no graph reads nothing
-        parts, starts = parts_of(self.unknown, index.buckets)
-        lengths = np.diff(starts)
+        new = Spelt.of(self.unknown, index.buckets)
+        lengths = np.diff(new.starts)
         self.groups = {
-            "parts": parts,
+            "parts": new.parts,
             "owners": np.repeat(np.arange(len(self.unknown)), lengths),
             "number": np.maximum(lengths, 1).astype(np.float32),
         }
-        self.shapes = index.stored["shapes"], np.array([shape(word) for word in self.unknown], dtype=np.int64)
+        self.shapes, self.prints = (index.spelt.shapes, new.shapes), (index.spelt.prints, new.prints)
 
     def of(self, tables: tuple[Array, Array], rows: Array) -> Array:
         """Their columns of a table of the dictionary, and of one of the batch."""
@@ -52,8 +52,7 @@ class MeantBatch(SpeltBatch):
 
     def __init__(self, index: StoredIndex, unknown: Sequence[str]):
         super().__init__(index, unknown)
-        self.guess = np.stack(index.guesses(index.nearest(self.unknown))).astype(np.int64)
-        self.prints = index.stored["prints"], np.stack(prints_of(self.unknown))
+        self.guess = index.guesses(index.nearest(self.unknown))
 
     def read(self, rows: Array) -> Array:
         """(B, T) -> (7, B, T): itself, the word whose own row it has, level, shape, guess, slips, level of the joined
@@ -76,18 +75,18 @@ class MeantBatch(SpeltBatch):
 
     def joined(self, rows: Array, shapes: Array) -> Array:
         """As ``with_next``."""
-        values, counts = self.index.values, np.zeros_like(rows)
+        (values, occurrences), counts = self.index.occurrences, np.zeros_like(rows)
         if len(values):
             (first, _), (second, power) = (self.of(self.prints, side) for side in (rows[:, :-1], rows[:, 1:]))
             with np.errstate(over="ignore"):
                 both = first * power + second
             place = np.minimum(np.searchsorted(values, both), len(values) - 1)
             named = (values[place] == both) & (first != 0) & (second != 0) & (shapes[:, 1:] >= CASES)
-            counts[:, :-1] = self.index.occurrences[place] * named
+            counts[:, :-1] = occurrences[place] * named
         return counts
 
     def candidates_of(self, rows: Array, pad: int) -> dict[str, Array]:
         """Of words (n,) that are replaced; ``pad``: none."""
-        near, alike, slips = self.index.nearest_to(rows.tolist(), self.unknown)
+        nearest = self.index.nearest_to(rows.tolist(), self.unknown)
         shapes = np.where(rows == pad, SHAPES, self.of(self.shapes, rows)).astype(np.int64)
-        return {"near": near.astype(np.int64), "alike": alike, "slips": slips.astype(np.int64), "shape": shapes}
+        return {**nearest._asdict(), "shape": shapes}

@@ -142,10 +142,10 @@ def parts_of(words: Sequence[str], buckets: int) -> tuple[NDArray[Any], NDArray[
     return np.fromiter((part for row in rows for part in row), np.int64, count=int(starts[-1])), starts
 
 
-def prints_of(words: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+def prints_of(words: Sequence[str]) -> NDArray[Any]:
     """A number for the letters of each word, from which that of two words side by side follows; 0: no letters.
 
-    And ``BASE`` to the power of the number of letters: both (n,).
+    And ``BASE`` to the power of the number of letters: (2, n).
 
     >>> prints, powers = prints_of(["to", "day", "Today"])
     >>> (prints[:1] * powers[1:2] + prints[1:2] == prints[2:]).tolist()
@@ -157,7 +157,21 @@ def prints_of(words: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:
         letter = np.array([ord(row[place]) if place < len(row) else 0 for row in rows], dtype=np.int64)
         value = np.where(letter, value * BASE + letter, value)
         power = np.where(letter, power * BASE, power)
-    return value, power
+    return np.stack([value, power])
+
+
+class Spelt(NamedTuple):
+    """What n words look like."""
+
+    parts: NDArray[Any]  # (P,) their groups of letters, word after word
+    starts: NDArray[Any]  # (n + 1,) where each word begins
+    shapes: NDArray[Any]  # (n,)
+    prints: NDArray[Any]  # (2, n) numbers for their letters, and the powers to join them with
+
+    @classmethod
+    def of(cls, words: Sequence[str], buckets: int) -> Spelt:
+        shapes = np.array([shape(word) for word in words], dtype=np.int64)
+        return cls(*parts_of(words, buckets), shapes, prints_of(words))
 
 
 # ---- candidates ------------------------------------------------------------------------------------------------------
@@ -182,13 +196,6 @@ class Candidates(NamedTuple):
     slips: NDArray[Any]  # (n, K) from one to the other, at most FAR
 
 
-class Guesses(NamedTuple):
-    """The likeliest candidates."""
-
-    word: NDArray[Any]  # (n,)
-    slips: NDArray[Any]  # (n,)
-
-
 def words_of(dictionary: Any) -> tuple[list[str], list[int]]:
     """Of a dictionary of fairseq or a ``Vocabulary``; special symbols are no words, and count as familiar."""
     specials = dictionary.nspecial
@@ -203,21 +210,17 @@ class WordIndex:
     >>> found = index.nearest(["teh", "frm"])
     >>> [[index.words[i] for i in row[:2]] for row in found.near], found.slips[:, :2].tolist()
     ([['tea', 'the'], ['form', 'from']], [[1, 1], [1, 1]])
-    >>> [index.words[i] for i in index.guesses(found).word]
+    >>> [index.words[i] for i in index.guesses(found)[0]]
     ['the', 'form']
     """
 
     pieces: WordPieces | None = None  # how a pre-trained model reads words
 
-    def __init__(self, words: Iterable[str], counts: Sequence[int], buckets: int, starts: Any = None):
-        """``words``: "" is a symbol that is no word; ``counts``: how often each occurs in the training text; ``starts``
-        (V + 1,): where the groups of each begin, if ``having`` is known.
-        """
+    def __init__(self, words: Iterable[str], counts: Sequence[int], buckets: int):
+        """``words``: "" is a symbol that is no word; ``counts``: how often each occurs in the training text."""
         self.words, self.counts, self.buckets = list(words), np.asarray(counts, dtype=np.int64), buckets
-        found: Any = parts_of(self.words, buckets) if starts is None else (None, starts)
-        self.parts, self.starts = found
+        self.all_counts = np.append(self.counts, FAMILIAR)  # (V + 1,)
         self.specials = next((i for i, word in enumerate(self.words) if word), len(self.words))  # they come first
-        self.lengths = np.diff(self.starts)
         self.log_counts = np.log(self.counts + 1.0).astype(np.float32)
         self.remembered: dict[str, NDArray[Any]] = {}
 
@@ -230,11 +233,32 @@ class WordIndex:
         return self
 
     @cached_property
+    def spelt(self) -> Spelt:
+        """Of the dictionary, and of the placeholder."""
+        return Spelt.of([*self.words, ""], self.buckets)
+
+    @cached_property
+    def occurrences(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The numbers for the letters of all words, ascending, and how often they occur, in any case: both (n,)
+
+        >>> WordIndex(["", "to", "do", "To"], [64, 1, 2, 4], buckets=1000).occurrences[1].tolist()
+        [2, 5]
+        """
+        prints, _ = self.spelt.prints
+        values, which = np.unique(prints[prints != 0], return_inverse=True)
+        return values, np.bincount(which, weights=self.all_counts[prints != 0]).astype(np.int64)
+
+    @cached_property
     def having(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The words that have each group, one group after the other, and where each begins: (P,), (buckets + 1,)"""
-        order = np.argsort(self.parts, kind="stable")
-        words = np.repeat(np.arange(len(self.words)), self.lengths)[order]
-        return words, np.concatenate([[0], np.bincount(self.parts, minlength=self.buckets).cumsum()])
+        parts, starts, *_ = self.spelt
+        words = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[np.argsort(parts, kind="stable")]
+        return words, np.concatenate([[0], np.bincount(parts, minlength=self.buckets).cumsum()])
+
+    @cached_property
+    def scale(self) -> NDArray[Any]:
+        """(V,) 1 divided by the root of the number of groups that each word has"""
+        return 1 / np.sqrt(np.diff(self.spelt.starts)[: len(self.words)].clip(min=1).astype(np.float32))
 
     @cached_property
     def dense(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -268,22 +292,23 @@ class WordIndex:
 
     def columns(self, rows: Any) -> Candidates:
         table = np.stack(rows) if len(rows) else np.empty((0, min(NEAR, len(self.words))), ROW)
-        return Candidates(*(np.ascontiguousarray(table[name]) for name in ROW.names or ()))
+        near, alike, slips = (np.ascontiguousarray(table[name]) for name in ROW.names or ())
+        return Candidates(near.astype(np.int64), alike, slips.astype(np.int64))
 
-    def guesses(self, found: Candidates) -> Guesses:
+    def guesses(self, found: Candidates) -> NDArray[Any]:
+        """The likeliest candidate of each, and its slips: (2, n)"""
         slips = np.array([PLAUSIBLE.slips[0] + PLAUSIBLE.same_letters, *PLAUSIBLE.slips[1:], 0.0], dtype=np.float32)
         likely = slips[found.slips] + np.float32(PLAUSIBLE.alike) * found.alike
         likely += np.float32(PLAUSIBLE.frequency) * self.log_counts[found.near]
         best = likely.argmax(1)[:, None]
-        return Guesses(*(np.take_along_axis(column, best, 1)[:, 0] for column in (found.near, found.slips)))
+        return np.stack([np.take_along_axis(column, best, 1)[:, 0] for column in (found.near, found.slips)])
 
-    def held_out(self) -> Guesses:
-        """For each word that occurs once, the guess as if it never did; for others, the first word: (V,)"""
-        once = np.flatnonzero(self.counts == 1)
-        words, slips = np.zeros((2, len(self.words)), dtype=np.int64)
+    def held_out(self) -> NDArray[Any]:
+        """The guess for each word that occurs once, as if it never did; for others, the first word: (2, V)"""
+        once, found = np.flatnonzero(self.counts == 1), np.zeros((2, len(self.words)), dtype=np.int64)
         if len(once):
-            words[once], slips[once] = self.guesses(self.columns(self.compared([self.words[i] for i in once], once)))
-        return Guesses(words, slips)
+            found[:, once] = self.guesses(self.columns(self.compared([self.words[i] for i in once], once)))
+        return found
 
     def compared(self, words: Sequence[str], without: NDArray[Any] | None = None) -> NDArray[Any]:
         """(n, K) candidates; ``without`` (n,): for each, a word of the dictionary that does not count."""
@@ -312,14 +337,13 @@ class WordIndex:
         often = columns[parts] >= 0
         frequent[owners[often], columns[parts[often]]] = 1
         shared = frequent @ dense  # (n, V)
-        size = 1 / np.sqrt(self.lengths.clip(min=1).astype(np.float32))
         frequency = np.float32(FREQUENT) * self.log_counts
         for i, row in enumerate(shared):
             own = parts[starts[i] : starts[i + 1]]
             lists = [having[begins[part] : begins[part + 1]] for part in own[columns[own] < 0]]
             if lists:
                 row += np.bincount(np.concatenate(lists), minlength=len(row))
-            row *= size
+            row *= self.scale
             row *= np.float32(1 / np.sqrt(np.float32(max(len(own), 1))))
             score = frequency * (row > 0)
             score += row

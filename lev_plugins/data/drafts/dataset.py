@@ -164,8 +164,8 @@ class TextEditingDataset(EverySentence):
         labels, holes = insertion_labels(target, missing, pad), missing.flatten().nonzero()[:, 0]
         states = EditingStates(target, *labels, holes, in_place_of, *removed, from_draft)
         if self.index is not None:
-            found = map(torch.from_numpy, self.index.nearest_to(in_place_of.flatten()[holes].tolist(), words.spelt))
-            states = states._replace(nearest=tuple(each if each.is_floating_point() else each.long() for each in found))
+            found = self.index.nearest_to(in_place_of.flatten()[holes].tolist(), words.spelt)
+            states = states._replace(nearest=tuple(map(torch.from_numpy, found)))
         if self.index is not None and self.index.pieces is not None:
             read = labels.tokens, target.masked_fill(missing, self.dataset.tgt_dict.size)
             states = states._replace(beside=tuple(places_beside(rows, sources, pad) for rows in read))
