@@ -12,19 +12,18 @@ from lev_plugins import model_folder
 from lev_plugins.data.labels.examples import Example, Question, collate
 from lev_plugins.data.labels.folder import WORDS, Info
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import UserError
 from lev_plugins.inference.scorer import Scorer
 from lev_plugins.inference.segments import RefinedSegments, WrittenSegments
-from lev_plugins.model_folder import BACKBONE, ModelConfig
+from lev_plugins.model_folder import ModelConfig
 from lev_plugins.ranges import check as check_ranges
-from lev_plugins.runtime.folder import INDEX, LABEL, StoredIndex, Vocabulary
+from lev_plugins.runtime.folder import LABEL, StoredIndex, Vocabulary
 from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.runtime.search import Writer
 from lev_plugins.runtime.session import Session
 from lev_plugins.runtime.words import MeantBatch, SpeltBatch
 from lev_plugins.text.candidates import PAD, UNK, Rows, numbered
 from lev_plugins.text.edited import WordEdits
-from lev_plugins.text.pretrained import DICTIONARY, WordPieces
 
 Made = TypeVar("Made")
 BEAM = 5  # as fairseq has it
@@ -72,7 +71,7 @@ class LightRefinement(RefinedSegments):
         symbols = Symbols(words.size, model["max_target_positions"], placeholder)
         given = {FLAGS[name]: value for name, value in {**task, **flags}.items() if name in FLAGS}
         self.refiner = Refiner(folder, bits, symbols, RefinementOptions(**given))
-        self.spelt = stored_words(folder, words, config) if spells else None
+        self.spelt = StoredIndex(words, folder, config) if spells else None
 
     def refine(self, sources: Rows, drafts: Rows, asked: Rows, unknown: list[str]) -> list[tuple[list[int], WordEdits]]:
         batch = None if self.spelt is None else MeantBatch(self.spelt, unknown)
@@ -120,7 +119,7 @@ class LightScorer(Scorer):
         asked_together = not flags["no_label_interaction"] and flags.get("pool", "no") == "no"
         self.interaction = self.question.a_latent_each and asked_together and len(every) > 1
         if flags.get("spelling"):
-            self.spelt = stored_words(folder, words, config)
+            self.spelt = StoredIndex(words, folder, config)
 
     def batch(self, examples: list[Example], asked: tuple[int, ...]) -> list[Any]:
         question, unknown, groups = self.question, dict[str, int](), dict[str, Any]()
@@ -135,16 +134,3 @@ class LightScorer(Scorer):
             batch = SpeltBatch(self.spelt, list(unknown))
             words, groups = batch.read(tokens), batch.groups
         return self.apart(self.label(words=words, **groups, **given)[0], examples)
-
-
-def stored_words(folder: Path, words: Vocabulary, config: ModelConfig) -> StoredIndex:
-    flags: dict[str, Any] = config.model_flags
-    pretrained = flags.get("backbone") is not None
-    index = StoredIndex(words, folder, flags["spelling_buckets"], pretrained)
-    if pretrained:
-        model_folder.require_listed(config, folder, BACKBONE)
-        index.pieces = WordPieces(folder / BACKBONE, Vocabulary(folder / BACKBONE / DICTIONARY))
-        index.pieces.known = pieces, begins = index.stored["pieces"], index.stored["piece_starts"]
-        ascending = begins[0] == 0 and begins[-1] == len(pieces) and bool((begins[1:] >= begins[:-1]).all())
-        require(ascending, f"{folder / INDEX} has pieces that are not those of its words: {model_folder.AGAIN}")
-    return index

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError, require
+from lev_plugins.model_folder import BACKBONE, ModelConfig
 from lev_plugins.text.candidates import UNK, Spelt, WordIndex, words_of
+from lev_plugins.text.pretrained import DICTIONARY, WordPieces
 
 GRAPHS, WEIGHTS, INDEX = "graphs", "weights.bin", "index.npz"
 LABEL = "label"  # the graph of an enct5
@@ -73,9 +75,11 @@ def indexed(index: WordIndex) -> dict[str, NDArray[Any]]:
 class StoredIndex(WordIndex):
     """A ``WordIndex`` that computes nothing of the dictionary again."""
 
-    def __init__(self, dictionary: Vocabulary, folder: Path, buckets: int, pretrained: bool):
+    def __init__(self, dictionary: Vocabulary, folder: Path, config: ModelConfig):
         """The folder may come from a stranger."""
-        path, size = model_folder.member(folder, INDEX), dictionary.size
+        flags: dict[str, Any] = config.model_flags
+        path, size, buckets = model_folder.member(folder, INDEX), dictionary.size, flags["spelling_buckets"]
+        pretrained = flags.get("backbone") is not None
         shapes = {"shapes": (size + 1,), "prints": (2, size + 1), "starts": (size + 1,), "begins": (buckets + 1,)}
         shapes |= {"piece_starts": (size + 2,)} if pretrained else {}
         try:
@@ -86,13 +90,19 @@ class StoredIndex(WordIndex):
                 )
             with np.load(path, allow_pickle=False) as file:
                 names = [*shapes, "having", *(["pieces"] if pretrained else [])]
-                self.stored = {name: np.asarray(file[name]) for name in names}
+                stored = {name: np.asarray(file[name]) for name in names}
         except (ValueError, EOFError, OSError, KeyError, BadZipFile) as error:
             raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
-        fits = (shapes.get(name, each.shape) == each.shape for name, each in self.stored.items())
-        whole = all(each.dtype.kind in "iu" for each in self.stored.values())
+        fits = (shapes.get(name, each.shape) == each.shape for name, each in stored.items())
+        whole = all(each.dtype.kind in "iu" for each in stored.values())
         require(whole and all(fits), f"{path} does not fit the dictionary: {model_folder.AGAIN}")
         super().__init__(*words_of(dictionary), buckets)
         no_parts = np.zeros(0, dtype=np.int64)  # ``having`` has them, in another order
-        self.spelt = Spelt(no_parts, *(self.stored[name] for name in ("starts", "shapes", "prints")))
-        self.having = self.stored["having"], self.stored["begins"]
+        self.spelt = Spelt(no_parts, stored["starts"], stored["shapes"], stored["prints"])
+        self.having = stored["having"], stored["begins"]
+        if pretrained:
+            model_folder.require_listed(config, folder, BACKBONE)
+            self.pieces = WordPieces(folder / BACKBONE, Vocabulary(folder / BACKBONE / DICTIONARY))
+            self.pieces.known = pieces, begins = stored["pieces"], stored["piece_starts"]
+            ascending = begins[0] == 0 and begins[-1] == len(pieces) and bool((begins[1:] >= begins[:-1]).all())
+            require(ascending, f"{path} has pieces that are not those of its words: {model_folder.AGAIN}")
