@@ -8,6 +8,7 @@ from math import exp, log
 from typing import Any
 
 import numpy as np
+from rapidfuzz.distance import LCSseq
 
 from lev_plugins.text.calibration import evidence, log_odds
 from lev_plugins.text.candidates import BOS, EOS, UNK, Rows, ids_of, numbered
@@ -220,17 +221,10 @@ def kept_of(given: list[int], written: list[int]) -> list[int | None]:
     >>> kept_of([11, 12, 13], [12, 14, 13, 15])
     [1, None, 2, None]
     """
-    words, table = np.array(written, dtype=np.int64), [np.zeros(len(written) + 1, dtype=np.int64)]
-    for token in given:
-        above = table[-1]
-        row = np.maximum(above[1:], above[:-1] + (words == token))
-        table.append(np.append(0, np.maximum.accumulate(row)))
     origin: list[int | None] = [None] * len(written)
-    left = table[-1][-1]
-    for place in reversed(range(len(given))):
-        column = int(np.searchsorted(table[place + 1], left))
-        if table[place][column] < left:
-            origin[column - 1], left = place, left - 1
+    # two ends that differ: rapidfuzz would first of all pair the tokens of a common end
+    for block in LCSseq.editops([*written, BOS], [*given, EOS]).as_matching_blocks():
+        origin[block.a : block.a + block.size] = range(block.b, block.b + block.size)
     return origin
 
 
