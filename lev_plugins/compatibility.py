@@ -1,16 +1,15 @@
-"""One readable line if the machine has the wrong Python, torch or fairseq."""
+"""One readable line if the machine has the wrong torch or fairseq."""
 
 import importlib.util
 import logging
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module, metadata
+from platform import python_version
 
 from lev_plugins.errors import require
 
-OLDEST_PYTHON = (3, 10)
 OLDEST_TORCH = (2, 6)  # the first whose torch.load reads weights only by default
 INSTALL_FAIRSEQ = "pip install 'setuptools<81' wheel cython numpy && pip install --no-build-isolation fairseq-fixed"
 
@@ -29,9 +28,6 @@ def require_training() -> None:
 
 def problem() -> str | None:
     """What is wrong with this environment and what to install; None if all is well."""
-    python = ".".join(str(number) for number in sys.version_info[:3])
-    if sys.version_info[:2] < OLDEST_PYTHON:
-        return f"lev-plugins needs Python 3.10 or newer, but this is {python}: install a newer Python"
     for name, command in (("torch 2.6 or newer", "pip install 'torch>=2.6'"), ("fairseq", INSTALL_FAIRSEQ)):
         if importlib.util.find_spec(name.split()[0]) is None:
             return f"lev-plugins needs {name}, but it is not installed: {command}"
@@ -44,9 +40,9 @@ def problem() -> str | None:
     try:
         import_module("fairseq")
     except Exception as error:
-        reason = " ".join(str(error).split())[:120]
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
         return (
-            f"the installed fairseq cannot be imported on Python {python} ({type(error).__name__}: {reason}): "
+            f"the installed fairseq cannot be imported on Python {python_version()} ({reason}): "
             f"pip uninstall --yes fairseq && {INSTALL_FAIRSEQ}"
         )
     return None
