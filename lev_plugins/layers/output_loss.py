@@ -47,11 +47,8 @@ class _SummedLoss(torch.autograd.Function):
         ctx: Any, x: Tensor, weight: Tensor, labels: Tensor, smoothing: float, learns: bool
     ) -> tuple[Tensor, ...]:
         for_x, for_weight = torch.empty_like(x), torch.zeros(weight.shape if learns else (), device=x.device)
-        loss, nll, best = (
-            x.new_zeros((), dtype=torch.float),
-            x.new_zeros((), dtype=torch.float),
-            torch.empty_like(labels),
-        )
+        loss, nll = x.new_zeros((), dtype=torch.float), x.new_zeros((), dtype=torch.float)
+        best = torch.empty_like(labels)
         rows = max(1, AT_ONCE // len(weight))
         for some in (slice(first, first + rows) for first in range(0, len(x), rows)):
             log_probs = linear(x[some], weight).float().log_softmax(-1)

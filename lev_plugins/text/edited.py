@@ -291,10 +291,8 @@ def by_word(segment: Segment, change: Rewrite, written: Sequence[str], origin: S
     text, offsets = segment.text, segment.offsets
     places = [unit for unit in segment.units for _ in unit.pieces]
     written = offsets.named(written)
-    old, new = (
-        words_in(offsets, offsets.named(segment.pieces), change.given),
-        words_in(offsets, written, change.written),
-    )
+    old = words_in(offsets, offsets.named(segment.pieces), change.given)
+    new = words_in(offsets, written, change.written)
     if not 1 < len(old) == len(new) or any(origin[i] is not None for i in change.written):
         return [change]
     changes = []
