@@ -87,7 +87,7 @@ class Canvas:
     odds: Tensor | None = None  # (B, T) log-odds of that insertion; None = no history
     offer: Tensor | None = None  # (B, T) number of the hole that each filled, from 1; None = no history
     record: Record | None = None  # the words of the draft that were deleted; None = no history
-    deletion: tuple[Tensor, Tensor] | None = None  # tokens and which were deleted, in this iteration; None = no words
+    deletion: tuple[Tensor, Tensor] = field(init=False)  # tokens and which of them were deleted, in this iteration
 
     def map(self, change: Callable[..., Iterable[Tensor]]) -> None:
         """Change the tokens and all that moves with them: ``change`` takes and gives as many tensors."""
@@ -103,25 +103,21 @@ class Canvas:
 
     def deleted(self, pad: int) -> Tensor:
         """(B, N) what was deleted in this iteration, padding elsewhere."""
-        if self.deletion is None:
-            return torch.full_like(self.tokens, pad)
         tokens, deleted = self.deletion
         return tokens.masked_fill(~deleted, pad)
 
     def removed(self, pad: int) -> Removed:
         """What was deleted right after each token, in this iteration."""
-        if self.deletion is None:
-            return Removed(torch.full_like(self.tokens, pad), torch.zeros_like(self.tokens))
         return removed_after(*self.deletion, pad)
 
     def replaced(self, holes: Tensor, pad: int) -> Tensor:
         """(B, T) the deleted token that each of the ``holes`` takes the place of, padding elsewhere."""
-        return torch.full_like(self.tokens, pad) if self.deletion is None else replaced(*self.deletion, holes, pad)
+        return replaced(*self.deletion, holes, pad)
 
     def select(self, left: list[int], index: Tensor) -> Canvas:
         """The sentences that are ``left``, also as an ``index``, without the deletions of this iteration."""
         of_rows = {name: value[index] for name in (*MOVING, *STAYING) if (value := vars(self)[name]) is not None}
-        return replace(self, **of_rows, places=[self.places[i] for i in left], deletion=None)
+        return replace(self, **of_rows, places=[self.places[i] for i in left])
 
 
 def opening_odds(counts: Tensor, odds: Tensor, width: int) -> tuple[Tensor, Tensor]:

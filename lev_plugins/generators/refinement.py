@@ -190,7 +190,7 @@ class RefinementGenerator:
     def _delete(self, canvas: Canvas, memory: Any, step: int) -> Any:
         """y' = E(y, d); returns the pass, for the placeholder step to reuse."""
         passes = None
-        canvas.deletion = None
+        canvas.deletion = canvas.tokens, torch.zeros_like(canvas.tokens, dtype=torch.bool)
         words, marks = self.symbols.words(canvas.tokens), canvas.requests
         if words.size(1) > 2:  # otherwise all sentences are empty
             if canvas.target is None:

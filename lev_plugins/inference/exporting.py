@@ -76,12 +76,10 @@ def export(
         stored = {name: weight.contiguous() for name, weight in weights.items() if names[name] == name}
         save_file(stored, scratch / model_folder.WEIGHTS)
         config = write_parts(loaded, state, extras, scratch)
+        config = with_graphs(loaded, config, scratch) if onnx else config
         model_folder.save(config, scratch)
         if extras.tuning.given:
             config = extras.tuning.of(lev_plugins.load(scratch, min_confidence=0.0), config)
-            model_folder.save(config, scratch)
-        if onnx:
-            config = with_graphs(loaded, config, scratch)
             model_folder.save(config, scratch)
         size = sum(weight.numel() for weight in stored.values())
         text = card.card(out.resolve().name, config, size, card.training(state), extras.license)

@@ -43,7 +43,7 @@ from lev_plugins.models.backbones.gated_pretrained import GatedPretrained
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.levt_stacks import EncodedSource
-from lev_plugins.runtime.folder import ENDINGS, GRAPHS, GROWING, INDEX, LABEL, ROWS, WEIGHTS, indexed
+from lev_plugins.runtime.folder import ENDINGS, GRAPHS, GROWING, INDEX, LABEL, ROWS, WEIGHTS, indexed, path_of
 from lev_plugins.text.candidates import EOS, PAD, UNK
 
 ALIGNED = 4096  # places of weights in their file, so that they can be mapped into memory
@@ -223,7 +223,6 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
     ``never``: what no hole is filled with.
     """
     (folder / GRAPHS).mkdir()
-    paths: dict[int, list[Path]] = {bits: [] for bits in ENDINGS}
     with warnings.catch_warnings(), torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
         warnings.simplefilter("ignore")  # that sizes are those of the example, where they are
         if isinstance(model, LevT):
@@ -231,8 +230,6 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
         else:
             graphs = of_enct5(model) if isinstance(model, EncT5) else of_writer(model)
         for name, traced in graphs.items():
-            for bits, ending in ENDINGS.items():
-                paths[bits].append(folder / GRAPHS / f"{name}{ending}")
             given = tuple(tensor for tensor, _ in traced.inputs.values())
             keeping = [part for part in traced.module.eval().modules() if isinstance(part, Keeping)]
             if keeping:
@@ -243,18 +240,19 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
             torch.onnx.export(
                 traced.module,
                 given,
-                str(paths[32][-1]),
+                str(folder / path_of(name, 32)),
                 input_names=list(traced.inputs),
                 output_names=traced.outputs,
                 dynamic_axes={name: axes for name, (_, axes) in traced.inputs.items()},
                 dynamo=False,
             )
     logging.disable(logging.WARNING)
-    for exact, rounded in zip(*paths.values(), strict=True):
+    for name in graphs:
+        exact, rounded = (folder / path_of(name, bits) for bits in ENDINGS)
         # 7 bits, so that processors without VNNI, which add up in 16 bits, do not overflow
         quantize_dynamic(exact, rounded, ["MatMul"], per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
     logging.disable(logging.NOTSET)
-    share_weights([path for some in paths.values() for path in some], folder / GRAPHS / WEIGHTS)
+    share_weights([folder / path_of(name, bits) for bits in ENDINGS for name in graphs], folder / GRAPHS / WEIGHTS)
     if getattr(model, "word_index", None) is not None:
         words: dict[str, Any] = indexed(model.word_index)
         np.savez(folder / INDEX, **words)

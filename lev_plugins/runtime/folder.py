@@ -30,6 +30,11 @@ ENDINGS = {32: ".onnx", 8: ".int8.onnx"}  # by the bits of their products
 SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 
 
+def path_of(name: str, bits: int) -> str:
+    """Of a graph, in its folder."""
+    return f"{GRAPHS}/{name}{ENDINGS[bits]}"
+
+
 def has_graphs(folder: str | Path) -> bool:
     """And whether they can be used."""
     return (Path(folder) / GRAPHS).is_dir() and find_spec("onnxruntime") is not None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError
-from lev_plugins.runtime.folder import ENDINGS, GRAPHS, WEIGHTS
+from lev_plugins.runtime.folder import GRAPHS, WEIGHTS, path_of
 from lev_plugins.text.candidates import PAD, Rows
 
 
@@ -19,7 +19,7 @@ class Session:
 
     def __init__(self, folder: Path, name: str, bits: int):
         model_folder.member(folder, f"{GRAPHS}/{WEIGHTS}")
-        path = model_folder.member(folder, f"{GRAPHS}/{name}{ENDINGS[bits]}")
+        path = model_folder.member(folder, path_of(name, bits))
         options = onnxruntime.SessionOptions()
         # as torch has it; a small model gains little from more
         options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "1").strip() or 1)

@@ -129,6 +129,16 @@ def hashed(word: str, buckets: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(zlib.crc32(part.encode()) % buckets for part in grams(word)))
 
 
+def end_to_end(rows: Sequence[Sequence[int]]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """What all rows have, and where each begins.
+
+    >>> [each.tolist() for each in end_to_end([[7, 8], [], [9]])]
+    [[7, 8, 9], [0, 2, 2, 3]]
+    """
+    starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return np.fromiter((part for row in rows for part in row), np.int64, count=int(starts[-1])), starts
+
+
 def parts_of(words: Sequence[str], buckets: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """The buckets (P,) of all words, and where those of each begin (n + 1,); an empty word has none.
 
@@ -137,9 +147,7 @@ def parts_of(words: Sequence[str], buckets: int) -> tuple[NDArray[Any], NDArray[
     """
     # what is too long is not remembered: many such words would fill the memory
     by_length = hashed.__wrapped__, hashed
-    rows = [by_length[len(word) <= HASHED_LETTERS](word, buckets) if word else () for word in words]
-    starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return np.fromiter((part for row in rows for part in row), np.int64, count=int(starts[-1])), starts
+    return end_to_end([by_length[len(word) <= HASHED_LETTERS](word, buckets) if word else () for word in words])
 
 
 def prints_of(words: Sequence[str]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import read_object
-from lev_plugins.text.candidates import BLANK
+from lev_plugins.text.candidates import BLANK, end_to_end
 
 DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER = "dict.txt", "symbols.txt", "spiece.model", "tokenizer.json"
 MOVED = """; if it has moved since training, add --backbone NEW (fairseq: --model-overrides "{'backbone': 'NEW'}")"""
@@ -148,9 +148,7 @@ class WordPieces:
 
     def __call__(self, words: Iterable[str]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Symbols of the dictionary, and where those of each word begin."""
-        rows = [self.pieces(word) for word in words]
-        starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-        return np.fromiter((piece for row in rows for piece in row), np.int64, count=int(starts[-1])), starts
+        return end_to_end([self.pieces(word) for word in words])
 
     def pieces(self, word: str) -> list[int]:
         ids = [self.ids[i] for i in self.tokenizer.encode(word.replace(BLANK, " "))]

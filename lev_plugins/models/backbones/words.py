@@ -11,7 +11,6 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
@@ -20,7 +19,7 @@ from lev_plugins.layers.linear import Linear
 from lev_plugins.models.backbones.enct5_weights import backbone_sizes, load_backbone
 from lev_plugins.models.enct5_encoders import encoder_of
 from lev_plugins.optim.scaled_adam import scale_learning_rate
-from lev_plugins.text.candidates import WordIndex
+from lev_plugins.text.candidates import WordIndex, end_to_end
 from lev_plugins.text.pretrained import DICTIONARY, WordPieces
 
 
@@ -37,7 +36,7 @@ class BackboneWords(nn.Module):
         nn.init.zeros_(self.project.bias)
         own = {dictionary.eos(): symbols.eos(), dictionary.unk(): symbols.unk()}
         rows = [[own[i]] if i in own else reader.pieces(word) for i, word in enumerate([*index.words, ""])]
-        reader.known = np.array([piece for row in rows for piece in row]), np.cumsum([0, *map(len, rows)])
+        reader.known = end_to_end(rows)
 
     def load(self, folder: Path, cfg: Any) -> None:
         """The weights of the folder, to start a training."""
