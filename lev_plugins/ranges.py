@@ -67,9 +67,9 @@ def check(cfg: Any) -> None:
             )
 
 
-def flag(default: Any, help: str) -> Any:
-    """A field of a dataclass of fairseq, which is a flag of its commands."""
-    return dataclasses.field(default=default, metadata={"help": help})
+def flag(default: Any, help: str, **more: Any) -> Any:
+    """A field of a dataclass of fairseq, which is a flag of its commands; ``more`` is for us."""
+    return dataclasses.field(default=default, metadata={"help": help, **more})
 
 
 def flag_name(field: str) -> str:

@@ -4,13 +4,14 @@ It is added while batches are made, and different in every epoch.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import Field, dataclass, field, fields, make_dataclass
+from dataclasses import Field, dataclass, fields, make_dataclass
 from typing import Any, Optional
 
 from fairseq.data import Dictionary, FairseqDataset, encoders
 from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
+from lev_plugins import ranges
 from lev_plugins.data.words import SpeltRow
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import HearsOfEpochs
@@ -127,7 +128,7 @@ def as_fairseq_field(flag: Field) -> tuple[str, Any, Any]:
     meaning, kind, default = flag.metadata["help"].replace("--", PREFIX), flag.type, flag.default
     if flag.name == "kind":
         meaning, kind, default = TRAINING.format(meaning), Optional[kind], None
-    return f"noise_{flag.name}", kind, field(default=default, metadata={"help": meaning})
+    return f"noise_{flag.name}", kind, ranges.flag(default, meaning)
 
 
 NoiseFlags: Any = make_dataclass(
@@ -139,9 +140,7 @@ NoiseFlags: Any = make_dataclass(
 class NoiseConfig(NoiseFlags):
     """The flags of ``lev-plugins noise``, prefixed by ``noise_``, and those that only training has."""
 
-    noise_share: float = field(
-        default=1.0, metadata={"help": "share of the examples that get noise; the others keep their source"}
-    )
+    noise_share: float = ranges.flag(1.0, "share of the examples that get noise; the others keep their source")
     # the settings of --bpe and --tokenizer; under those names, fairseq would store only their kinds
     noise_bpe: Any = "${bpe}"
     noise_tokenizer: Any = "${tokenizer}"

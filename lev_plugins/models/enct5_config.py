@@ -1,7 +1,7 @@
 """The flags of EncT5: what they are, what a pre-trained model sets, and which ones cannot be together."""
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
@@ -35,26 +35,19 @@ class EncT5Config(FairseqDataclass):
         "--optimizer scaled_adam",
     )
     optimizer: Optional[str] = II("optimizer._name")
-    # sizes; "else": the value where neither --backbone nor the user sets it, that of T5 1.1 "small"
-    encoder: Optional[str] = field(
-        default=None, metadata={"help": "t5 or bert, which requires --backbone", "else": "t5"}
+    # sizes; usual: where neither --backbone nor the user sets it, that of T5 1.1 "small"
+    encoder: Optional[str] = flag(None, "t5 or bert, which requires --backbone", usual="t5")
+    embed_dim: Optional[int] = flag(None, "width (without --backbone: 512)", usual=512)
+    ffn_embed_dim: Optional[int] = flag(None, "feed-forward width (1024)", usual=1024)
+    layers: Optional[int] = flag(None, "blocks of the encoder (8)", usual=8)
+    attention_heads: Optional[int] = flag(None, "attention heads (6)", usual=6)
+    head_dim: Optional[int] = flag(None, "width of an attention head (64)", usual=64)
+    feed_forward: Optional[str] = flag(
+        None, "relu (T5) or gated-gelu (T5 1.1, mT5, ByT5) (gated-gelu)", usual="gated-gelu"
     )
-    embed_dim: Optional[int] = field(default=None, metadata={"help": "width (without --backbone: 512)", "else": 512})
-    ffn_embed_dim: Optional[int] = field(default=None, metadata={"help": "feed-forward width (1024)", "else": 1024})
-    layers: Optional[int] = field(default=None, metadata={"help": "blocks of the encoder (8)", "else": 8})
-    attention_heads: Optional[int] = field(default=None, metadata={"help": "attention heads (6)", "else": 6})
-    head_dim: Optional[int] = field(default=None, metadata={"help": "width of an attention head (64)", "else": 64})
-    feed_forward: Optional[str] = field(
-        default=None,
-        metadata={"help": "relu (T5) or gated-gelu (T5 1.1, mT5, ByT5) (gated-gelu)", "else": "gated-gelu"},
-    )
-    distance_buckets: Optional[int] = field(
-        default=None, metadata={"help": "number of classes for the distance between two pieces (32)", "else": 32}
-    )
-    farthest_distance: Optional[int] = field(
-        default=None, metadata={"help": "distances from this one on share a class (128)", "else": 128}
-    )
-    positions: Optional[int] = field(default=None, metadata={"help": "positions of a BERT (512)", "else": 512})
+    distance_buckets: Optional[int] = flag(None, "number of classes for the distance between two pieces (32)", usual=32)
+    farthest_distance: Optional[int] = flag(None, "distances from this one on share a class (128)", usual=128)
+    positions: Optional[int] = flag(None, "positions of a BERT (512)", usual=512)
     decoder_layers: int = flag(1, "decoder blocks (Table 4: 1d, 12d)")
     decoder_init: ChoiceEnum(INITS) = flag(  # type: ignore[valid-type]
         "scratch", "initialisation of the decoder blocks; backbone: T5's first blocks (12d-T5-init)"
@@ -83,7 +76,7 @@ class EncT5Config(FairseqDataclass):
     word_dropout: float = flag(0.0, "with --spelling: share of the words that training shows as unknown ones")
 
 
-SIZES = {size.name: size.metadata["else"] for size in fields(EncT5Config) if "else" in size.metadata}
+SIZES = {size.name: size.metadata["usual"] for size in fields(EncT5Config) if "usual" in size.metadata}
 
 
 @dataclass(frozen=True)
