@@ -8,6 +8,12 @@ model only chooses words. The result shows how much such hints from a person wou
 from dataclasses import dataclass
 
 ORACLES = ["none", "delete", "delete+placeholder"]
+# flags that hold whatever computes a model, and what they are called here
+OF_FAIRSEQ = {"iter_decode_max_iter": "max_iter", "iter_decode_eos_penalty": "gamma"}
+OF_TASK = {
+    "min_words": "min_length",
+    **{name: name for name in ("max_ratio", "max_ratio_floor", "soft_protection", "keep_bias")},
+}
 
 
 @dataclass(frozen=True)

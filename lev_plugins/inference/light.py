@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from lev_plugins import model_folder
 from lev_plugins.data.labels.examples import Example, Question, collate
 from lev_plugins.data.labels.folder import WORDS, Info
-from lev_plugins.edits.options import RefinementOptions
+from lev_plugins.edits.options import OF_FAIRSEQ, OF_TASK, RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.inference.scorer import Scorer
 from lev_plugins.inference.segments import RefinedSegments, WrittenSegments
@@ -28,16 +28,7 @@ from lev_plugins.text.edited import WordEdits
 Made = TypeVar("Made")
 BEAM = 5  # as fairseq has it
 TOGETHER = 256  # tokens of a batch: on one core, more only need more padding
-# fairseq's and the task's flags that decoding by graphs has, under their names here
-FLAGS = {
-    "iter_decode_max_iter": "max_iter",
-    "iter_decode_eos_penalty": "gamma",
-    "max_ratio": "max_ratio",
-    "max_ratio_floor": "max_ratio_floor",
-    "min_words": "min_length",
-    "soft_protection": "soft_protection",
-    "keep_bias": "keep_bias",
-}
+FLAGS = OF_FAIRSEQ | OF_TASK
 
 
 def editor_of(config: ModelConfig, flags: Collection[str]) -> type[LightRefinement] | type[LightWriting] | None:

@@ -19,7 +19,7 @@ from lev_plugins.data.drafts.notes import load_drafts, load_spelt_targets
 from lev_plugins.data.noisy import NoiseConfig, check_noise, noisy_words
 from lev_plugins.data.tokenise import row_of
 from lev_plugins.data.words import EditingDictionary, SpeltRow
-from lev_plugins.edits.options import ORACLES, RefinementOptions
+from lev_plugins.edits.options import OF_FAIRSEQ, OF_TASK, ORACLES, RefinementOptions
 from lev_plugins.errors import require
 from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.models.post_edit import PostEditTransformer
@@ -211,17 +211,12 @@ class TextEditingTask(ScoredTask):
             "--cuda-graphs requires a GPU: leave it out",
         )
         options = RefinementOptions(
+            **{name: option(args, flag) for flag, name in OF_FAIRSEQ.items()},
+            **{name: getattr(self.cfg, flag) for flag, name in OF_TASK.items()},
             trained_later=self.building,
-            max_iter=option(args, "iter_decode_max_iter"),
-            gamma=option(args, "iter_decode_eos_penalty"),
-            max_ratio=self.cfg.max_ratio,
-            max_ratio_floor=self.cfg.max_ratio_floor,
-            min_length=self.cfg.min_words,
             adaptive=not option(args, "iter_decode_force_max_iter"),
             candidates=option(args, "iter_decode_with_beam"),
             temperature=option(args, "temperature"),
-            soft_protection=self.cfg.soft_protection,
-            keep_bias=self.cfg.keep_bias,
             oracle=str(self.cfg.oracle),
             cuda_graphs=self.cfg.cuda_graphs,
             retain_history=option(args, "retain_iter_history"),
