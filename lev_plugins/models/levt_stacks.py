@@ -4,7 +4,7 @@ Shapes: B batch, S source length, T target length, C channels, V vocabulary (see
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -49,14 +49,8 @@ class EncodedSource(NamedTuple):
         selected = {
             stack: [keys_values.select(rows) for keys_values in layers] for stack, layers in self.keys_values.items()
         }
-        return self._replace(
-            keys_values=selected,
-            mask=None if self.mask is None else self.mask[rows],
-            lengths=self.lengths[rows],
-            target=None if self.target is None else self.target[rows],
-            beside=None if self.beside is None else self.beside[rows],
-            places=None if self.places is None else self.places[rows],
-        )
+        others: dict[str, Any] = {name: x[rows] for name, x in self._asdict().items() if isinstance(x, Tensor)}
+        return self._replace(keys_values=selected, **others)
 
 
 class LevTEncoder(nn.Module):
