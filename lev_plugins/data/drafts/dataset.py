@@ -45,6 +45,9 @@ class TextEditingDataset(EverySentence):
     autoregressive model learns from. The source is padded as in the pair, everything on the target side on the right.
     """
 
+    numbered: UnknownWords | None = None  # those of all batches; None: each batch has its own
+    words: BatchWords | None = None  # the same, for models that spell
+
     def __init__(
         self,
         pair: LanguagePairDataset,
@@ -96,7 +99,7 @@ class TextEditingDataset(EverySentence):
             return {}
         pair: LanguagePairDataset = self.dataset
         examples = sorted(examples, key=lambda example: -len(example["source"].ids))
-        words = self.unknown_words()
+        words = self.numbered or UnknownWords((pair.tgt_dict or pair.src_dict).size)
         sources = [words.rows(e["source"]) if self.index else e["source"].ids for e in examples]
         net_input: dict[str, Any] = {
             "src_tokens": self._pad(sources, left_pad=pair.left_pad_source),
@@ -116,7 +119,7 @@ class TextEditingDataset(EverySentence):
                 requests = [torch.zeros_like(d.ids) if d.requests is None else d.requests for d in drafts]
                 batch["requests"] = data_utils.collate_tokens(requests, 0, pad_to_multiple=self.pad_to_multiple)
         if self.index is not None:
-            spelt = self.batch_words(words, self.index)
+            spelt = self.words or BatchWords.of(words.spelt, self.index)
             net_input["words"] = spelt.in_sources(net_input["src_tokens"], words.spelt, self.index)
         batch["unknown_words"] = words.spelt
         if examples[0]["target"] is not None:
@@ -130,13 +133,6 @@ class TextEditingDataset(EverySentence):
                 net_input["prev_output_tokens"] = self._pad([e["target"][:-1] for e in examples])
                 net_input["prev_output_tokens"][:, 0] = pair.tgt_dict.eos()
         return batch
-
-    def unknown_words(self) -> UnknownWords:
-        words = self.dataset.tgt_dict or self.dataset.src_dict
-        return UnknownWords(words.size)
-
-    def batch_words(self, words: UnknownWords, index: WordIndex) -> BatchWords:
-        return BatchWords.of(words.spelt, index)
 
     def _states(
         self, examples: list[dict[str, Any]], sources: Tensor, drafts: Tensor | None, words: UnknownWords
@@ -201,6 +197,8 @@ class TypedLines(TextEditingDataset):
     It prints what it decoded when all lines are, so the unknown words of all lines are numbered together.
     """
 
+    numbered: UnknownWords
+
     def __init__(
         self,
         rows: list[tuple[SpeltRow, SpeltRow]],  # sources without <s>, and their drafts
@@ -222,13 +220,6 @@ class TypedLines(TextEditingDataset):
                 self.numbered.rows(row)
             self.numbered.rows(draft)
         self.words = None if index is None else BatchWords.of(self.numbered.spelt, index)
-
-    def unknown_words(self) -> UnknownWords:
-        return self.numbered
-
-    def batch_words(self, words: UnknownWords, index: WordIndex) -> BatchWords:
-        assert self.words is not None
-        return self.words
 
     def collater(self, examples: list[dict[str, Any]], pad_to_length: Any = None) -> dict[str, Any]:
         batch = super().collater(examples, pad_to_length)
