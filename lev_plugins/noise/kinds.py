@@ -23,7 +23,6 @@ class NoiseKind:
 
     def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
         """Cells of some neighbouring words in the order to try them, uniform at random."""
-        del line
         return shuffled(range(words[0].start, words[-1].end), draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
@@ -185,7 +184,6 @@ class Shift(NoiseKind):
         self.other, self.alone = other, all(map(all_alone, other))
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        del draw
         other = self.other.get(line.cells[at])
         return other is not None and line.put(at, at + 1, [other])
 
@@ -235,7 +233,6 @@ class RunOn(NoiseKind):
     """Drops the white space between two words: is said becomes issaid."""
 
     def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
-        del line
         return shuffled([word.end for word in words if word.next > word.end], draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:

@@ -70,7 +70,6 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
 
     cfg: ScoredConfig
     name: str
-    dictionary_type: type[Dictionary] = Dictionary
     unsupported = ["left_pad_target", "num_batch_buckets"]  # flags of fairseq; the second is for TPUs
 
     def __init__(self, cfg: ScoredConfig, src_dict: Any, tgt_dict: Any):
@@ -121,10 +120,6 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         """Where the binarised split is; of several folders, training reads another in each epoch."""
         folders = utils.split_paths(self.cfg.data)
         return folders[(epoch - 1) % len(folders)] if split == self.cfg.train_subset else folders[0]
-
-    @classmethod
-    def load_dictionary(cls, filename: str) -> Dictionary:
-        return cls.dictionary_type.load(filename)
 
     def of_data(self) -> dict[str, tuple[Any, str]]:
         sides = {"source": self.source_dictionary, "target": self.target_dictionary}

@@ -75,7 +75,6 @@ class TextEditingTask(ScoredTask):
 
     cfg: TextEditingConfig
     name = "text_editing"
-    dictionary_type = EditingDictionary
     unsupported = [*ScoredTask.unsupported, "load_alignments"]
     system = "LevT"  # the class of the current model, one of CRITERIONS
     word_index: WordIndex | None = None  # of the current model; None: it does not spell
@@ -87,6 +86,10 @@ class TextEditingTask(ScoredTask):
         check_noise(cfg)
         if cfg.upsample_primary != NOT_GIVEN:
             ranges.at_least(cfg, 1, "upsample_primary")
+
+    @classmethod
+    def load_dictionary(cls, filename: str) -> EditingDictionary:
+        return EditingDictionary.load(filename)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         require(from_checkpoint or not self.cfg.cuda_graphs, "--cuda-graphs is for decoding: in training, leave it out")
