@@ -54,15 +54,14 @@ class LightRefinement(RefinedSegments):
         """``flags``: some of ``FLAGS``."""
         check_ranges(Namespace(**flags))
         model: dict[str, Any] = config.model_flags
-        task: dict[str, Any] = config.task_flags
         spells = bool(model.get("spelling"))  # older checkpoints lack the flag
-        (source, words), limits = dictionaries_of(folder, config)
-        super().__init__((source, words), limits, min(max_tokens, TOGETHER), spells)
-        placeholder = words.size if model["placeholder"] == "plh" else UNK
-        symbols = Symbols(words.size, model["max_target_positions"], placeholder)
-        given = {FLAGS[name]: value for name, value in {**task, **flags}.items() if name in FLAGS}
-        self.refiner = Refiner(folder, bits, symbols, RefinementOptions(**given))
-        self.spelt = StoredIndex(words, folder, config) if spells else None
+        super().__init__(*dictionaries_of(folder, config), min(max_tokens, TOGETHER), spells)
+        placeholder = self.words.size if model["placeholder"] == "plh" else UNK
+        symbols = Symbols(self.words.size, model["max_target_positions"], placeholder)
+        every: dict[str, Any] = {**config.task_flags, **flags}
+        options = RefinementOptions(**{FLAGS[name]: value for name, value in every.items() if name in FLAGS})
+        self.refiner = Refiner(folder, bits, symbols, options)
+        self.spelt = StoredIndex(self.words, folder, config) if spells else None
 
     def refine(self, sources: Rows, drafts: Rows, asked: Rows, unknown: list[str]) -> list[tuple[list[int], WordEdits]]:
         batch = None if self.spelt is None else MeantBatch(self.spelt, unknown)
@@ -74,8 +73,7 @@ class LightWriting(WrittenSegments):
 
     def __init__(self, folder: Path, config: ModelConfig, flags: dict[str, Any], bits: int, max_tokens: int):
         check_ranges(Namespace(**flags))
-        dictionaries, limits = dictionaries_of(folder, config)
-        super().__init__(dictionaries, limits, min(max_tokens, TOGETHER))
+        super().__init__(*dictionaries_of(folder, config), min(max_tokens, TOGETHER))
         options: dict[str, Any] = {"beam": BEAM, "keep_bias": 0.0, **flags}
         model: dict[str, Any] = config.model_flags
         self.writer = Writer(folder, bits, model["max_target_positions"], **options)
@@ -104,13 +102,12 @@ class LightScorer(Scorer):
     def __init__(self, folder: Path, config: ModelConfig, bits: int):
         info, words, flags = Info.of(config, folder), Vocabulary(folder / WORDS), config.model_flags
         super().__init__(info, words, info.labels(folder), folder)
-        self.label, self.first, self.spelt = Session(folder, LABEL, bits), words.size + 1, None
+        self.label, self.first = Session(folder, LABEL, bits), words.size + 1
+        self.spelt = StoredIndex(words, folder, config) if flags.get("spelling") else None
         every = tuple(range(len(self.labels or ()))) if info.kind == "multilabel" else ()
         self.question = Question(info.kind, every, bool(every) and flags["latents"] == "label")
         asked_together = not flags["no_label_interaction"] and flags.get("pool", "no") == "no"
         self.interaction = self.question.a_latent_each and asked_together and len(every) > 1
-        if flags.get("spelling"):
-            self.spelt = StoredIndex(words, folder, config)
 
     def batch(self, examples: list[Example], asked: tuple[int, ...]) -> list[Any]:
         question, unknown, groups = self.question, dict[str, int](), dict[str, Any]()
