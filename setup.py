@@ -60,7 +60,7 @@ setup(
         "numpy",
         "onnxruntime>=1.20",  # graphs of model folders
         "scipy",
-        "scikit-learn",  # scores of labels
+        "scikit-learn>=1.2",  # scores of labels, confidences that are shares of right edits
         "sacrebleu>=2.3",
         "sentencepiece>=0.2.3",  # offsets of pieces
         "sentencex>=1.0.32",  # where sentences end

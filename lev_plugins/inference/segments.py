@@ -222,8 +222,8 @@ def kept_of(given: list[int], written: list[int]) -> list[int | None]:
     [1, None, 2, None]
     """
     origin: list[int | None] = [None] * len(written)
-    # two ends that differ: rapidfuzz would first of all pair the tokens of a common end
-    for block in LCSseq.editops([*written, BOS], [*given, EOS]).as_matching_blocks():
+    # two ends that differ, and that no text has: rapidfuzz would first of all pair the tokens of a common end
+    for block in LCSseq.editops([*written, -2], [*given, -3]).as_matching_blocks():
         origin[block.a : block.a + block.size] = range(block.b, block.b + block.size)
     return origin
 

@@ -205,7 +205,7 @@ def test_a_word_is_replaced_without_blanks_that_the_text_does_not_have(text: str
 # ---- what was kept ---------------------------------------------------------------------------------------------------
 
 
-@given(*[st.lists(st.integers(4, 7), max_size=9)] * 2)
+@given(*[st.lists(st.sampled_from([0, 2, 4, 5, 6, 7]), max_size=9)] * 2)  # a text may spell <s> and </s>, too
 def test_what_is_kept_is_what_the_expert_keeps(given: list[int], written: list[int]) -> None:
     found = align(*(torch.tensor([[*row, PAD]]) for row in (given, written)), PAD)
     places = iter(found.kept[0].nonzero()[:, 0].tolist())
