@@ -218,7 +218,8 @@ def simulated_gpu() -> Iterator[SimulatedGpu]:
 def a_gpu() -> Iterator[SimulatedGpu | None]:
     """The machine's own (None), which the commands then see as well; otherwise a simulated one."""
     if torch.cuda.is_available():
-        with mock.patch.dict(commands.ENVIRONMENT, CUDA_VISIBLE_DEVICES="0"):
+        seen = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
+        with mock.patch.dict(commands.ENVIRONMENT, CUDA_VISIBLE_DEVICES=seen):
             yield None
     else:
         with simulated_gpu() as gpu:
