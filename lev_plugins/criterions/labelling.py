@@ -69,9 +69,6 @@ class Collected(Meter):
         self.scores = self.scores or score(self.parts)
         return self.scores
 
-    def state_dict(self) -> dict[str, Any]:
-        return {}
-
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.reset()
 

@@ -183,9 +183,6 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         outputs = self.decoder(latents, states, around, across)  # (B, T, C)
         return EncT5Output(self.head(outputs.flatten(0, 1)[where], asked), states)
 
-    def max_positions(self) -> Any:
-        return None  # distances have no maximum
-
 
 PRESETS: dict[str, dict[str, int]] = {
     "enct5_tiny": {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 4, "head_dim": 16},

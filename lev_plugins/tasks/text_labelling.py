@@ -79,9 +79,6 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
     def target_dictionary(self) -> None:
         return None
 
-    def max_positions(self) -> None:
-        return None
-
     def require_words_of(self, path: Path) -> None:
         require(
             self.dictionary == Dictionary.load(str(path)),
