@@ -95,7 +95,7 @@ class Graph(Spelling):
         stored = (KeysValues(memory[i], memory[i + 1]) for i in count(step=2))
         layers = {name: [next(stored) for _ in self.decoder.stack(name)] for name in self.decoder.stacks}
         vectors = None if rare is None else self.vectors(words, rare)
-        source = EncodedSource(layers, real[:, None, None], real, vectors)
+        source = EncodedSource(layers, real[:, None, None], vectors)
         return source._replace(beside=F.pad(beside[0], (0, 0, 0, 1)), places=beside[1]) if beside else source
 
 
@@ -105,7 +105,7 @@ class Encoder(Graph):
         tokens, groups, pieces = words[0], given[:3], given[3:]
         rare = [self.of_groups(*groups)] if groups else []
         vectors = self.vectors(words, *rare) if rare else None
-        look_up = self.decoder.look_up(EncodedSource({}, None, tokens, vectors))
+        look_up = self.decoder.look_up(EncodedSource({}, None, vectors))
         source = self.model.encoder(tokens, padding_of(tokens, self.model.pad), look_up, pieces)
         beside = [self.decoder.from_beside(source)] if self.decoder.from_beside is not None else []
         stored = [part for pairs in self.decoder.remember(source).values() for pair in pairs for part in pair]

@@ -225,8 +225,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         With a ``sample`` of a large dictionary, only its words have vectors.
         """
         padding = padding_of(src_tokens, self.encoder.embedding.pad)
-        lengths = src_tokens.ne(self.encoder.embedding.pad).sum(1)
-        memory = EncodedSource({}, padding.mask, lengths)
+        memory = EncodedSource({}, padding.mask)
         if self.spelling is not None:
             vectors = self.spelling.vectors(None if words is None else BatchWords(*words), sample)
             memory = memory._replace(words=vectors, target=target)

@@ -38,7 +38,6 @@ class EncodedSource(NamedTuple):
 
     keys_values: dict[str, list[KeysValues]]
     mask: Tensor | None  # (B, 1, 1, S), True = may be attended to
-    lengths: Tensor  # (B,) source tokens, boundaries included
     words: WordVectors | None = None  # with --spelling
     target: Tensor | None = None  # (B, T) with --spelling, in training
     beside: Tensor | None = None  # (B, S + 1, C) with --backbone, the states of the source, and zeros

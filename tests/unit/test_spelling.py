@@ -263,7 +263,7 @@ def test_in_training_the_words_of_a_target_are_held_out_of_its_sentence() -> Non
     form, value, words = 4 + WORDS.index("▁form"), 4 + WORDS.index("▁value"), table.vectors(None)
     tokens, target = torch.tensor([[form, value], [form, value]]), torch.tensor([[value, 2, PAD], [9, form, 2]])
     for wanted, out in ((target, torch.tensor([[False, True], [True, False]])), (None, None)):
-        look_up = levt.decoder.look_up(EncodedSource({}, None, torch.tensor([2, 2]), words, wanted))
+        look_up = levt.decoder.look_up(EncodedSource({}, None, words, wanted))
         assert look_up is not None and torch.equal(look_up(tokens), table.look_up(tokens, words, out))
     assert not torch.equal(table.look_up(tokens, words), table.look_up(tokens, words, tokens.eq(form)))
 
