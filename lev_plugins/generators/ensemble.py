@@ -23,7 +23,7 @@ class Passes:
     """Each model's states of the canvas in one pass."""
 
     states: list[list[Tensor]]
-    valid: Tensor  # (B,) True = the row has not changed since
+    valid: Tensor = field(init=False)  # (B,) True = the row has not changed since
     same: list[bool] = field(default_factory=list)  # the same, once it has been asked for
 
 
@@ -67,9 +67,8 @@ class Ensemble:
         return [model.encode(src_tokens, words) for model in self.models]
 
     def states(self, head: str, tokens: Tensor, memories: list[EncodedSource]) -> Passes:
-        every = torch.ones(tokens.size(0), dtype=torch.bool, device=tokens.device)
         pairs = zip(self.models, memories, strict=True)
-        return Passes([model.decoder.states(head, tokens, memory) for model, memory in pairs], every)
+        return Passes([model.decoder.states(head, tokens, memory) for model, memory in pairs])
 
     def deletion(self, passes: Passes) -> Tensor:
         """(B, T, 2)"""
