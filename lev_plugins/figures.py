@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,5 @@ def save_figure(figure: Any, paths: Sequence[Path]) -> None:
     figure.set_layout_engine("none")  # lay out only once: each drawing would shift things further
     for path in paths:
         suffix = path.suffix.lower()
-        drawn = BytesIO()
-        figure.savefig(drawn, format=suffix[1:], metadata=UNDATED[suffix])
         with all_or_nothing(path) as file:
-            file.write(drawn.getvalue())
+            figure.savefig(file, format=suffix[1:], metadata=UNDATED[suffix])
