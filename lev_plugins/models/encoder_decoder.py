@@ -1,6 +1,7 @@
-"""Sizes of the encoder-decoders that are trained from scratch: flags, checks and the shape of a block."""
+"""Sizes of the encoder-decoders that are trained from scratch: flags, checks, a block, and the words of the source."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.utils import get_available_activation_fns
@@ -8,7 +9,8 @@ from omegaconf import II
 
 from lev_plugins import ranges
 from lev_plugins.errors import require
-from lev_plugins.layers.transformer import LayerShape
+from lev_plugins.layers.transformer import LayerShape, token_embedding
+from lev_plugins.models.requirements import require_one_dictionary
 from lev_plugins.ranges import flag
 
 SIDES = ("encoder", "decoder")
@@ -58,6 +60,14 @@ def layer_shape(cfg: TransformerSizes, side: str = "") -> LayerShape:
         attention_dropout=cfg.attention_dropout,
         activation_dropout=cfg.activation_dropout,
     )
+
+
+def source_table(cfg: EncoderDecoderConfig, task: Any, words: Any) -> Any:
+    """The ``words`` of the target with --share-all-embeddings, otherwise a table of the source's own."""
+    if cfg.share_all_embeddings:
+        require_one_dictionary(task, "--share-all-embeddings", "leave the flag out")
+        return words
+    return token_embedding(len(task.source_dictionary), cfg.encoder_embed_dim, task.source_dictionary.pad())
 
 
 def check_sizes(cfg: EncoderDecoderConfig) -> None:

@@ -30,14 +30,10 @@ from lev_plugins.layers.respelling import Nearest, by_name
 from lev_plugins.layers.spelling import RIVALS, WHOLE, MeantWords, Sample
 from lev_plugins.layers.transformer import TextEmbedding, bert_init, padding_of, spread, token_embedding
 from lev_plugins.models.backbones.words import BackboneWords
-from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape
+from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape, source_table
 from lev_plugins.models.levt_stacks import EncodedSource, LevTDecoder, LevTEncoder
 from lev_plugins.models.presets import register_presets
-from lev_plugins.models.requirements import (
-    BUCKETS,
-    require_one_dictionary,
-    require_task,
-)
+from lev_plugins.models.requirements import BUCKETS, require_task
 from lev_plugins.optim.scaled_adam import check_learning_rate
 from lev_plugins.ranges import flag
 from lev_plugins.text.candidates import WordIndex
@@ -137,11 +133,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         if cfg.backbone is not None and isinstance(tokens, MeantWords):
             folder = require_folder(cfg.backbone, "--backbone", MOVED)
             backbone = BackboneWords(folder, cfg, source, tokens.index, cfg.encoder_embed_dim)
-        if cfg.share_all_embeddings:
-            require_one_dictionary(task, "--share-all-embeddings", "leave the flag out")
-            source_tokens = tokens
-        else:
-            source_tokens = token_embedding(len(source), cfg.encoder_embed_dim, source.pad())
+        source_tokens = source_table(cfg, task, tokens)
         scale = not cfg.no_scale_embedding
         encoder = LevTEncoder(
             TextEmbedding(source_tokens, cfg.max_source_positions, cfg.encoder_learned_pos, scale, cfg.dropout),

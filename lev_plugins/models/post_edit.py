@@ -27,8 +27,8 @@ from lev_plugins.edits.actions import deletable, require_room
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.transformer import token_embedding
-from lev_plugins.models.encoder_decoder import EncoderDecoderConfig, check_sizes, require_equal_widths
-from lev_plugins.models.requirements import require_one_dictionary, require_task
+from lev_plugins.models.encoder_decoder import EncoderDecoderConfig, check_sizes, require_equal_widths, source_table
+from lev_plugins.models.requirements import require_task
 
 SOURCE, DRAFT = 0, 1  # the languages
 
@@ -95,11 +95,7 @@ class PostEditTransformer(LoadedFromFolder, FairseqEncoderDecoderModel):
         require_equal_widths(cfg, "--arch post_edit_transformer")  # both sides read the target's table
         source, target = task.source_dictionary, task.target_dictionary
         words = token_embedding(len(target), cfg.decoder_embed_dim, target.pad())
-        if cfg.share_all_embeddings:
-            require_one_dictionary(task, "--share-all-embeddings", "leave the flag out")
-            source_words = words
-        else:
-            source_words = token_embedding(len(source), cfg.encoder_embed_dim, source.pad())
+        source_words = source_table(cfg, task, words)
         sizes = {each.name: getattr(cfg, each.name) for each in fields(EncoderDecoderConfig)}
         sizes |= {"decoder_input_dim": cfg.decoder_embed_dim, "decoder_output_dim": cfg.decoder_embed_dim}
         sizes["share_decoder_input_output_embed"] |= cfg.share_all_embeddings
