@@ -156,6 +156,15 @@ def read_kind(path: str | Path, kind: str, **of_checkpoints: Any) -> ModelConfig
     return config
 
 
+def places(data: str | Path | None, backbone: str | Path | None = None) -> dict[str, str]:
+    """Overrides for a checkpoint whose data or pre-trained model are no longer where they were in training.
+
+    >>> places(None, Path("models/t5"))
+    {'backbone': 'models/t5'}
+    """
+    return {name: str(path) for name, path in (("data", data), ("backbone", backbone)) if path is not None}
+
+
 def save(config: ModelConfig, folder: Path) -> None:
     text = json.dumps(asdict(config), ensure_ascii=False, allow_nan=False, indent=1)
     (folder / CONFIG).write_text(f"{text}\n", encoding="utf-8")

@@ -13,9 +13,8 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.inference.exporting import Extras, export
 from lev_plugins.inference.held_out import Tuning
 from lev_plugins.inference.labeller import read_thresholds
-from lev_plugins.inference.load_model import places
 from lev_plugins.json_schema import read_object
-from lev_plugins.model_folder import LABELLER
+from lev_plugins.model_folder import LABELLER, places
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.metrics import METRICS, REFERENCES, SOURCES
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options

@@ -21,7 +21,7 @@ from lev_plugins.data.words import BatchWords
 from lev_plugins.errors import require
 from lev_plugins.generators.canvas import lists_of
 from lev_plugins.generators.keeping import scored
-from lev_plugins.inference.load_model import Loaded, places, read_models
+from lev_plugins.inference.load_model import Loaded, read_models
 from lev_plugins.inference.segments import RefinedSegments, WrittenSegments, batches
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.models.levt import LevT
@@ -145,14 +145,13 @@ def segment_model(
     path: Path,
     folder: ModelConfig | None,
     overrides: dict[str, Any],
-    where: tuple[Any, Any],
     bpe: Namespace | None,
     search: dict[str, Any],
     device: str,
     max_tokens: int,
 ) -> tuple[Refinement | Seq2Seq, Tokeniser]:
-    """A checkpoint or a ``folder`` for an ``Editor``, in torch; ``where`` its data and its backbone are."""
-    decoder = CheckpointDecoder([path], {**overrides, **places(*where)}, search, device, folder=folder)
+    """A checkpoint or a ``folder`` for an ``Editor``, in torch."""
+    decoder = CheckpointDecoder([path], overrides, search, device, folder=folder)
     require_editor(decoder.loaded, path)
     model = (Refinement if isinstance(decoder.models[0], LevT) else Seq2Seq)(decoder, max_tokens)
     return model, Tokeniser(folder.bpe(path) if folder else bpe_of(decoder.task, bpe))

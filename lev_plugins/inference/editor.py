@@ -114,10 +114,8 @@ class Editor:
             compatibility.require_training()
             from lev_plugins.inference.decoder import segment_model
 
-            changed = {**changed, "cpu_int8": cpu_int8}
-            model, tokeniser = segment_model(
-                Path(path), folder, changed, (data, backbone), bpe, search, device, max_tokens
-            )
+            changed = {**changed, "cpu_int8": cpu_int8, **model_folder.places(data, backbone)}
+            model, tokeniser = segment_model(Path(path), folder, changed, bpe, search, device, max_tokens)
         written = folder.form if folder else {}  # older folders do not say it
         form = from_entries(Form, written, f"{path}: form") if written else form_of(model.words)
         return cls(model, tokeniser, **options, form=form)

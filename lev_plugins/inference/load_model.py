@@ -74,15 +74,6 @@ def read_models(
     return loaded
 
 
-def places(data: str | Path | None, backbone: str | Path | None = None) -> dict[str, str]:
-    """Overrides for a checkpoint whose data or pre-trained model are no longer where they were in training.
-
-    >>> places(None, Path("models/t5"))
-    {'backbone': 'models/t5'}
-    """
-    return {name: str(path) for name, path in (("data", data), ("backbone", backbone)) if path is not None}
-
-
 def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Collection[str]) -> Loaded:
     """Of an ``allowed`` task; what they read besides themselves is looked for first, as far as it is known."""
     models, first, task = [], None, None

@@ -11,9 +11,9 @@ from lev_plugins import checkpoints
 from lev_plugins.criterions.labelling import answers
 from lev_plugins.data.labels.dataset import targets
 from lev_plugins.data.labels.examples import Example
-from lev_plugins.inference.load_model import places, read_models
+from lev_plugins.inference.load_model import read_models
 from lev_plugins.inference.scorer import BATCH, Scorer
-from lev_plugins.model_folder import ModelConfig
+from lev_plugins.model_folder import ModelConfig, places
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 
