@@ -26,7 +26,6 @@ from lev_plugins.text.candidates import PAD, UNK, Rows, numbered
 from lev_plugins.text.edited import WordEdits
 
 Made = TypeVar("Made")
-BEAM = 5  # as fairseq has it
 TOGETHER = 256  # tokens of a batch: on one core, more only need more padding
 FLAGS = OF_FAIRSEQ | OF_TASK
 
@@ -74,9 +73,8 @@ class LightWriting(WrittenSegments):
     def __init__(self, folder: Path, config: ModelConfig, flags: dict[str, Any], bits: int, max_tokens: int):
         check_ranges(Namespace(**flags))
         super().__init__(*dictionaries_of(folder, config), min(max_tokens, TOGETHER))
-        options: dict[str, Any] = {"beam": BEAM, "keep_bias": 0.0, **flags}
         model: dict[str, Any] = config.model_flags
-        self.writer = Writer(folder, bits, model["max_target_positions"], **options)
+        self.writer = Writer(folder, bits, model["max_target_positions"], **flags)
 
     def written(self, sources: Rows) -> Rows:
         return self.writer.write(sources, [[self.words.index(self.source[word]) for word in row] for row in sources])

@@ -28,7 +28,8 @@ class Text(NamedTuple):
 
 
 class Writer:
-    def __init__(self, folder: Path, bits: int, positions: int, beam: int, keep_bias: float):
+    def __init__(self, folder: Path, bits: int, positions: int, beam: int = 5, keep_bias: float = 0.0):
+        """With the defaults of fairseq."""
         self.start, self.step, self.likely = (Session(folder, name, bits) for name in ("start", "step", "score"))
         self.positions, self.beam, self.keep_bias = positions, beam, keep_bias
 
