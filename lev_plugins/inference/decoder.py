@@ -84,10 +84,9 @@ class CheckpointDecoder:
             yield utils.move_to_cuda(sample, self.device)  # despite its name, to any device
 
 
-def sizes(decoder: CheckpointDecoder) -> tuple[tuple[Any, Any], tuple[int, ...]]:
+def sizes(decoder: CheckpointDecoder) -> tuple[tuple[Any, Any], tuple[int, int]]:
     """The dictionaries and positions of source and target."""
-    limits = decoder.max_positions if isinstance(decoder.max_positions, tuple) else (decoder.max_positions,)
-    return (decoder.task.source_dictionary, decoder.task.target_dictionary), limits
+    return (decoder.task.source_dictionary, decoder.task.target_dictionary), decoder.max_positions
 
 
 class Refinement(RefinedSegments):

@@ -53,8 +53,8 @@ class SegmentDecoder:
     drafts: bool
 
     def __init__(self, dictionaries: Sequence[Any], limits: Sequence[int], max_tokens: int, spells: bool = False):
-        """``dictionaries`` of source and target; ``limits``: their positions, or one for both; ``spells``: the model is
-        made for unknown words.
+        """``dictionaries`` of source and target; ``limits``: their positions; ``spells``: the model is made for unknown
+        words.
         """
         (self.source, self.words), self.max_tokens, self.spells = dictionaries, max_tokens, spells
         self.warned = spells
