@@ -30,7 +30,7 @@ from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import Decoding, ModelConfig
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import flag_name
-from lev_plugins.runtime.folder import GRAPHS, INDEX
+from lev_plugins.runtime.folder import WEIGHTS
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from lev_plugins.text.lines import read_lines
@@ -75,8 +75,7 @@ def export(
         names, weights = load_model.stored_names(loaded.models[0]), loaded.models[0].state_dict()
         stored = {name: weight.contiguous() for name, weight in weights.items() if names[name] == name}
         save_file(stored, scratch / model_folder.WEIGHTS)
-        config = write_parts(loaded, state, extras, scratch)
-        config = with_graphs(loaded, config, scratch) if onnx else config
+        config = write_parts(loaded, state, extras, scratch, onnx)
         model_folder.save(config, scratch)
         if extras.tuning.given:
             config = extras.tuning.of(lev_plugins.load(scratch, min_confidence=0.0), config)
@@ -108,14 +107,11 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
         require(labels, f"--thresholds is for a labeller, but {checkpoint} edits texts: leave it out")
 
 
-def with_graphs(loaded: Loaded, config: ModelConfig, folder: Path) -> ModelConfig:
+def write_graphs(loaded: Loaded, folder: Path) -> None:
     from lev_plugins.inference import graphs
 
     words, model = loaded.task.target_dictionary, loaded.models[0].eval()
     graphs.write(model, Symbols.of(words, Ensemble([model])).never if isinstance(model, LevT) else (), folder)
-    written = [*(folder / GRAPHS).glob("*.onnx"), *folder.glob(INDEX)]  # its weights are not listed, either
-    digests = {path.relative_to(folder).as_posix(): model_folder.digest(path) for path in sorted(written)}
-    return replace(config, files={**config.files, **digests})
 
 
 def architecture_of(loaded: Loaded) -> str:
@@ -123,8 +119,8 @@ def architecture_of(loaded: Loaded) -> str:
     return getattr(model, "_name", None) or model.arch
 
 
-def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: Path) -> ModelConfig:
-    """Writes the smaller files, and says what the model is."""
+def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: Path, onnx: bool) -> ModelConfig:
+    """Writes all but the weights and the card, and says what the model is."""
     task = loaded.task
     labels = isinstance(task, TextLabellingTask)
     bpe = task.info.bpe_flags(task.folder) if labels else vars(bpe_of(task, extras.bpe) or Namespace())
@@ -157,7 +153,10 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
     decoding = extras.decoding
     if decoding.keep_bias is None and not labels and task.cfg.keep_bias:
         decoding = replace(decoding, keep_bias=task.cfg.keep_bias)
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != model_folder.WEIGHTS)
+    if onnx:
+        write_graphs(loaded, folder)
+    unlisted = (model_folder.WEIGHTS, WEIGHTS)
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in unlisted)
     # what training chose its best checkpoint by, on the validation set
     metric = checkpoints.config_of(state, "checkpoint", "best_checkpoint_metric")
     value = (state.get("extra_state") or {}).get("val_loss")
