@@ -146,17 +146,14 @@ class WordPieces:
         blank = dictionary.index(BLANK) if isinstance(self.tokenizer, SentencePieces) else None
         self.blank = None if blank == unk else blank  # which this tokenizer adds to every text
 
-    def __call__(self, words: Iterable[str]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Symbols of the dictionary, and where those of each word begin."""
-        return end_to_end([self.pieces(word) for word in words])
-
     def pieces(self, word: str) -> list[int]:
+        """Symbols of the dictionary."""
         ids = [self.ids[i] for i in self.tokenizer.encode(word.replace(BLANK, " "))]
         return ids[1:] if ids[:1] == [self.blank] and not word.startswith(BLANK) else ids
 
     def in_rows(self, rows: NDArray[Any], unknown: Iterable[str]) -> "PiecesInRows":
         """Of sources (B, S), whose words are those of the dictionary, then the ``unknown`` ones of a batch."""
-        (pieces, starts), (new, begins) = self.known, self(unknown)
+        (pieces, starts), (new, begins) = self.known, end_to_end([self.pieces(word) for word in unknown])
         starts = np.concatenate([starts, starts[-1] + begins[1:]])
         return in_rows(rows, np.concatenate([pieces, new]), starts, self.longest, self.pad)
 
