@@ -15,7 +15,7 @@ from lev_plugins.data.words import BatchWords
 from lev_plugins.layers.linear import SharedLinear
 from lev_plugins.layers.spelling import SHORT, Sample, WordVectors
 from lev_plugins.layers.weight_cache import Keeping
-from lev_plugins.text.candidates import CASES, FAR, NEAR, PLAUSIBLE, SHAPES, WordIndex
+from lev_plugins.text.candidates import CASES, FAR, NEAR, SHAPES, Plausible, WordIndex
 
 CONTEXT = 4.0  # say of the context in what replaces a word; with more, training learns by heart which typos it has seen
 OTHER_CASE = [
@@ -33,9 +33,9 @@ class Say:
     """What has a say in the choice of a word, before training, in units of log-probability."""
 
     vectors: float = 10.0  # its vector is like what the model asks for, where it replaces no word (else CONTEXT)
-    alike: float = PLAUSIBLE.alike  # it has the groups of letters of the word that it replaces
-    slips: tuple[float, ...] = PLAUSIBLE.slips  # ... or is so few slips away from it
-    frequency: float = PLAUSIBLE.frequency  # times the logarithm of its occurrences
+    alike: float = Plausible.alike  # it has the groups of letters of the word that it replaces
+    slips: tuple[float, ...] = Plausible.slips  # ... or is so few slips away from it
+    frequency: float = Plausible.frequency  # times the logarithm of its occurrences
     handed: float = 1.0  # share of the replaced word in what the model asks for
     itself: float = 29.0  # a word that would replace itself loses this; one with another blank or case, less
     blank: float = 8.0

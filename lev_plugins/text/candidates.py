@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -185,17 +184,13 @@ class Spelt(NamedTuple):
 # ---- candidates ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Plausible:
     """How much speaks for one word in place of another, before training, in units of log-probability."""
 
-    alike: float = 5.0  # times the share of groups in common
-    slips: tuple[float, ...] = (14.0, 14.0, 7.0, 2.0)  # by the number of slips; FAR: nothing
-    frequency: float = 0.7  # times the logarithm of the number of occurrences
-    same_letters: float = 10.0  # a word in another case is that word, if another one is not far more frequent
-
-
-PLAUSIBLE = Plausible()
+    alike = 5.0  # times the share of groups in common
+    slips = (14.0, 14.0, 7.0, 2.0)  # by the number of slips; FAR: nothing
+    frequency = 0.7  # times the logarithm of the number of occurrences
+    same_letters = 10.0  # a word in another case is that word, if another one is not far more frequent
 
 
 class Candidates(NamedTuple):
@@ -305,9 +300,9 @@ class WordIndex:
 
     def guesses(self, found: Candidates) -> NDArray[Any]:
         """The likeliest candidate of each, and its slips: (2, n)"""
-        slips = np.array([PLAUSIBLE.slips[0] + PLAUSIBLE.same_letters, *PLAUSIBLE.slips[1:], 0.0], dtype=np.float32)
-        likely = slips[found.slips] + np.float32(PLAUSIBLE.alike) * found.alike
-        likely += np.float32(PLAUSIBLE.frequency) * self.log_counts[found.near]
+        slips = np.array([Plausible.slips[0] + Plausible.same_letters, *Plausible.slips[1:], 0.0], dtype=np.float32)
+        likely = slips[found.slips] + np.float32(Plausible.alike) * found.alike
+        likely += np.float32(Plausible.frequency) * self.log_counts[found.near]
         best = likely.argmax(1)[:, None]
         return np.stack([np.take_along_axis(column, best, 1)[:, 0] for column in (found.near, found.slips)])
 
