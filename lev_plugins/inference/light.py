@@ -110,8 +110,7 @@ class LightScorer(Scorer):
     def batch(self, examples: list[Example], asked: tuple[int, ...]) -> list[Any]:
         question, unknown, groups = self.question, dict[str, int](), dict[str, Any]()
         if self.spelt is not None:
-            rows = (numbered(each.tokens, each.unknown, unknown, self.first) for each in examples)
-            examples = [replace(each, tokens=row) for each, row in zip(examples, rows, strict=True)]
+            examples = [replace(e, tokens=numbered(e.tokens, e.unknown, unknown, self.first)) for e in examples]
         question = replace(question, asked=asked) if asked else question
         given = collate(examples, [[i] for i in range(len(examples))], question, PAD, packed=False)
         tokens = given.pop("src_tokens")

@@ -16,9 +16,9 @@ from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 from torch import Tensor
 
 from lev_plugins.data.labels.examples import Example, Question, collate, first_fit
-from lev_plugins.data.words import BatchWords, SpeltRow, UnknownWords
+from lev_plugins.data.words import BatchWords
 from lev_plugins.errors import UserError, require
-from lev_plugins.text.candidates import WordIndex
+from lev_plugins.text.candidates import WordIndex, numbered
 from lev_plugins.text.lines import read_lines
 
 UNKNOWN = "unknown.txt"
@@ -111,17 +111,16 @@ class LabelledDataset(FairseqDataset):
         if not samples:
             return {}
         examples = [sample["example"] for sample in samples]
-        unknown = UnknownWords(len(self.dictionary))
+        unknown, first = dict[str, int](), len(self.dictionary) + 1
         if self.index is not None:
-            rows_of = ((e, unknown.rows(SpeltRow(torch.tensor(e.tokens), e.unknown))) for e in examples)
-            examples = [replace(example, tokens=row.tolist()) for example, row in rows_of]
+            examples = [replace(e, tokens=numbered(e.tokens, e.unknown, unknown, first)) for e in examples]
         lengths = [len(example.tokens) for example in examples]
         rows = first_fit(lengths, self.pack) if self.pack else [[i] for i in range(len(examples))]
         order = [i for row in rows for i in row]
         arrays = collate(examples, rows, self.question, self.dictionary.pad(), packed=bool(self.pack))
         net_input: dict[str, Any] = {name: torch.from_numpy(array) for name, array in arrays.items()}
         if self.index is not None:
-            net_input["words"] = BatchWords.of(unknown.spelt, self.index, search=False)
+            net_input["words"] = BatchWords.of(list(unknown), self.index, search=False)
         ordered = [examples[i] for i in order]
         labelled = all(example.labels for example in ordered) or self.question.kind == "multilabel"
         return {
