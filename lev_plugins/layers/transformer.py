@@ -265,8 +265,7 @@ class SelfAttention(nn.Module):
 
     def project(self, x: Tensor, real: RealTokens | None = None) -> tuple[Tensor, KeysValues]:
         """(B, T, C) -> queries (B, H, T, C / H), and the keys and values that go with them"""
-        projected = self.in_proj(x)
-        queries, keys, values = split_heads(spread(projected, real), self.heads, parts=3)
+        queries, keys, values = split_heads(spread(self.in_proj(x), real), self.heads, parts=3)
         return queries, KeysValues(keys, values)
 
     def project_source(self, x: Tensor) -> KeysValues:
@@ -300,8 +299,7 @@ class CrossAttention(nn.Module):
 
     def project(self, source: Tensor, real: RealTokens | None = None) -> KeysValues:
         """(B, S, C), or (n, C) of ``real`` tokens -> keys and values"""
-        projected = self.kv_proj(source)
-        return KeysValues(*split_heads(spread(projected, real), self.heads, parts=2))
+        return KeysValues(*split_heads(spread(self.kv_proj(source), real), self.heads, parts=2))
 
     def forward(self, x: Tensor, source: KeysValues, mask: Tensor | None, real: RealTokens | None = None) -> Tensor:
         """(B, T, C) -> (B, T, C); of ``real`` tokens alone, (n, C) -> (n, C)"""

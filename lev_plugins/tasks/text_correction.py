@@ -100,10 +100,9 @@ class TextCorrectionTask(ScoredTask):
         ranges.bounded("the epoch in the checkpoint", epoch, 1)
         self.cfg.upsample_primary = max(1, self.cfg.upsample_primary)  # fairseq cannot join parts with its default, -1
         super().load_dataset(split, epoch, combine, **kwargs)
-        pair, words = self.datasets[split], self.source_dictionary
-        noisy = self.cfg.noise_kind is not None and split == self.cfg.train_subset
-        if noisy:
-            pair, _ = noise_and_codec(pair, self.cfg, words, self.target_dictionary)
+        pair = self.datasets[split]
+        if self.cfg.noise_kind is not None and split == self.cfg.train_subset:
+            pair, _ = noise_and_codec(pair, self.cfg, self.source_dictionary, self.target_dictionary)
         self.datasets[split] = EverySentence(pair)
 
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
