@@ -121,17 +121,14 @@ class Respelling(nn.Module):
         return FAST * self.get_parameter(name)
 
     def lacks(self, words: Tensor) -> Tensor:
-        return ~self.known.filled[self.of_dictionary(words)]
+        return ~self.known.filled[words.clamp(max=self.vocabulary)]
 
     def find(self, words: Tensor) -> None:
-        self.known.find(self.of_dictionary(words))
-
-    def of_dictionary(self, words: Tensor) -> Tensor:
-        return words.masked_fill(words > self.vocabulary, self.padding_idx)
+        self.known.find(words.clamp(max=self.vocabulary))
 
     def found(self, replaced: Tensor, words: BatchWords | None) -> Nearest:
         """The candidates of words (n,), after ``find``; those of unknown ``words`` came with the batch."""
-        unknown, known = replaced > self.vocabulary, self.known(self.of_dictionary(replaced))
+        unknown, known = replaced > self.vocabulary, self.known(replaced.clamp(max=self.vocabulary))
         if words is None or not len(words.near):
             return known
         place = (replaced - self.vocabulary - 1).clamp(min=0)
