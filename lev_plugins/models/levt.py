@@ -169,9 +169,8 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
     def max_positions(self) -> tuple[int, int]:
         return self.encoder.embedding.max_positions, self.decoder.embedding.max_positions
 
-    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:
+    def upgrade_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.upgrade_names(state_dict)
-        return super().load_state_dict(state_dict, strict, *args, **kwargs)
 
     @property
     def spelling(self) -> MeantWords | None:
