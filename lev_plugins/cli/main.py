@@ -61,10 +61,9 @@ def run(words: list[str]) -> int:
     # than one as soon as another program needs a core
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    missing = None if command in LIGHT else compatibility.problem()
-    if missing is not None:
-        return fail(missing)
     try:
+        if command not in LIGHT:
+            compatibility.require_training()
         args = build_parser(command).parse_args(words[1:])
         with compatibility.quiet("fairseq"):
             return args.run(args)
@@ -72,12 +71,8 @@ def run(words: list[str]) -> int:
         _, hint = explained(error)
         if hint is None:  # our fault, not the user's: show the traceback
             raise
-        return fail(hint)
-
-
-def fail(message: str) -> int:
-    sys.stderr.write(f"lev-plugins: error: {message}\n")
-    return 2
+        sys.stderr.write(f"lev-plugins: error: {hint}\n")
+        return 2
 
 
 def command_parser() -> argparse.ArgumentParser:
