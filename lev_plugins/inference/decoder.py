@@ -109,7 +109,6 @@ class Refinement(RefinedSegments):
         if task.word_index is not None:
             batch = BatchWords.of(unknown, task.word_index)
             net_input["words"] = batch.in_sources(net_input["src_tokens"], unknown, task.word_index)
-        words.printed = unknown
         sample = {"net_input": utils.move_to_cuda(net_input, self.decoder.device)}
         found = self.decoder.generator.generate(self.decoder.models, sample)
         tokens = lists_of(best["tokens"] for best, *_ in found)

@@ -49,9 +49,6 @@ def in_batches(answer: Callable[[list[Any]], Iterable[Any]], items: Sequence[Any
 class SegmentDecoder:
     """What the kinds of ``SegmentModel`` share."""
 
-    task: str
-    drafts: bool
-
     def __init__(self, dictionaries: Sequence[Any], limits: Sequence[int], max_tokens: int, spells: bool = False):
         """``dictionaries`` of source and target; ``limits``: their positions; ``spells``: the model is made for unknown
         words.
