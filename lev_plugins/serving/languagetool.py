@@ -101,8 +101,7 @@ def language_of(form: dict[str, str], text: str, model: Served) -> tuple[Languag
         language, sure, source = known[0], 1.0, "setting"
     else:
         language, sure, source = find(guess_language(text), known), GUESSED, "script"
-    detected = {"name": language.name, "code": language.long_code, "confidence": sure, "source": source}
-    return language, detected
+    return language, {"name": language.name, "code": language.long_code, "confidence": sure, "source": source}
 
 
 def chooser(form: dict[str, str]) -> Callable[[Match], bool]:
