@@ -8,6 +8,7 @@ These are all the patches of fairseq and of the process; each is made once, when
 | `checkpoint_utils.load_checkpoint` | `resuming` | fairseq trains on when a complete training is started again |
 | `PathManager.copy` | `resuming` | a stop or a full disk leaves a part of the last and the best checkpoint |
 | `distributed.utils.all_gather_list` | `gathering` | at most 16 KB, through GPU memory; only for `text_labelling` |
+| `mallopt` of glibc | `memory` | memory goes back to the system, and each page of it faults when it is needed again |
 | `sys.excepthook` | `errors` | a failed fairseq command ends with one line that says what to do |
 
 `criterions.labelling` adds a class to `fairseq.logging.meters`, where fairseq looks up the meters of a checkpoint.

@@ -223,29 +223,31 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
     ``never``: what no hole is filled with.
     """
     (folder / GRAPHS).mkdir()
-    with warnings.catch_warnings(), torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
-        warnings.simplefilter("ignore")  # that sizes are those of the example, where they are
-        if isinstance(model, LevT):
-            graphs = of_levt(model, never)
-        else:
-            graphs = of_enct5(model) if isinstance(model, EncT5) else of_writer(model)
-        for name, traced in graphs.items():
-            given = tuple(tensor for tensor, _ in traced.inputs.values())
-            keeping = [part for part in traced.module.eval().modules() if isinstance(part, Keeping)]
-            if keeping:
-                traced.module(*given)
-            for part in keeping:
-                if part.kept is not None:  # so that it is one of the graph's weights
-                    part.register_buffer("value", part.kept[1])
-            torch.onnx.export(
-                traced.module,
-                given,
-                str(folder / path_of(name, 32)),
-                input_names=list(traced.inputs),
-                output_names=traced.outputs,
-                dynamic_axes={name: axes for name, (_, axes) in traced.inputs.items()},
-                dynamo=False,
-            )
+    with warnings.catch_warnings(), torch.no_grad():
+        # that sizes are those of the example, where they are; and what torch says of GPUs where oneDNN is switched off
+        warnings.simplefilter("ignore")
+        with torch.backends.mkldnn.flags(enabled=False):
+            if isinstance(model, LevT):
+                graphs = of_levt(model, never)
+            else:
+                graphs = of_enct5(model) if isinstance(model, EncT5) else of_writer(model)
+            for name, traced in graphs.items():
+                given = tuple(tensor for tensor, _ in traced.inputs.values())
+                keeping = [part for part in traced.module.eval().modules() if isinstance(part, Keeping)]
+                if keeping:
+                    traced.module(*given)
+                for part in keeping:
+                    if part.kept is not None:  # so that it is one of the graph's weights
+                        part.register_buffer("value", part.kept[1])
+                torch.onnx.export(
+                    traced.module,
+                    given,
+                    str(folder / path_of(name, 32)),
+                    input_names=list(traced.inputs),
+                    output_names=traced.outputs,
+                    dynamic_axes={name: axes for name, (_, axes) in traced.inputs.items()},
+                    dynamo=False,
+                )
     logging.disable(logging.WARNING)
     for name in graphs:
         exact, rounded = (folder / path_of(name, bits) for bits in ENDINGS)

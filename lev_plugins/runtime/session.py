@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError
+from lev_plugins.memory import keep_freed
 from lev_plugins.runtime.folder import GRAPHS, WEIGHTS, path_of
 from lev_plugins.text.candidates import PAD, Rows
 
@@ -18,6 +19,7 @@ class Session:
     """One graph."""
 
     def __init__(self, folder: Path, name: str, bits: int):
+        keep_freed()
         model_folder.member(folder, f"{GRAPHS}/{WEIGHTS}")
         path = model_folder.member(folder, path_of(name, bits))
         options = onnxruntime.SessionOptions()
