@@ -113,12 +113,18 @@ def schedule(run: Run) -> str:
 
 
 def peer(run: Run, name: str, training: str) -> None:
-    """A refinement model of fairseq's, from scratch; its task scores no BLEU, so the loss chooses the checkpoint."""
+    """A refinement model of fairseq's; its task scores no BLEU, so the loss chooses the checkpoint."""
+    start = ""
+    if run.LEVT_START == "teacher":
+        start = "peer_start"
+        teacher = f"{run.out}/average/teacher.pt"
+        run.stage(start, "average", f"python {run.here}/peer_start.py {teacher} {run.out}/{start}/peer.pt")
     run.training(
         name,
-        "distil",
+        f"distil {start}",
         f"""{run.train} {run.out}/distil/data {training} --save-dir {run.out}/{name} --task translation_lev
             {PEERS[name]} --criterion nat_loss --pred-length-offset --length-loss-factor 0.1 --apply-bert-init
+            {f"--finetune-from-model {run.out}/{start}/peer.pt" if start else ""}
             {positions(run.number("LONGEST") + 1)} {schedule(run)} {run.every}""",
     )
 

@@ -19,13 +19,13 @@ STAGES = ["pieces", "binarise", "teacher", "average", "distil", "levt_start", "l
 STAGES += ["levt_start_fast", "levt_fast", "test_levt_fast"]
 STAGES += ["levt_start_plh-tok"]
 STAGES += [f"{stage}levt_{name}" for name in ("plh-tok", "dae", "1-1") for stage in ("", "test_")]
-STAGES += ["test_sampled", "test_reranked", "test_noisy"]
+STAGES += ["test_sampled", "test_reranked", "test_noisy", "peer_start", "maskt", "test_maskt"]
 STAGES += ["test_greedy", "test_beam", "test_levt", "test_levt_oracle"]
 SMALL = ["VOCAB=70", "LONGEST=30", "TOKENS=400", "LAYERS=1", "WIDTH=16", "FFN=32", "HEADS=2", "TEACHER_UPDATES=30"]
 SMALL += ["TEACHER_FLAGS=--num-workers 0 --warmup-updates 5", "AVERAGE=2", "BEAM=2", "SHARD_SIZE=50", "LEVT_UPDATES=8"]
 SMALL += ["LEVT_FLAGS=--num-workers 0 --log-interval 4 --warmup-updates 4 --max-tokens 400", "VALID_EVERY=4"]
 SMALL += ["MAX_ITER=3", "GAMMA=1", "GPUS=0", "THREADS=1", "ALSO_FAST=yes", "FAST_EXITS=1,1,1", "ABLATIONS=plh-tok,dae"]
-SMALL += ["EARLY_EXITS=1-1", "SEARCH=2"]
+SMALL += ["EARLY_EXITS=1-1", "SEARCH=2", "PEERS=maskt"]
 
 
 def write_text(folder: Path) -> None:
@@ -79,7 +79,7 @@ def test_figures_are_drawn_by_one_command(runs: tuple[Path, str]) -> None:
     number = [words[-1] for words in readme_commands("translation")].index("figures")
     command = readme_command("translation", number, TEXT=out.parent / "text", OUT=out)
     printed = succeed(
-        *command, *SMALL, "ALSO_ORACLE=", "ALSO_FAST=", "ABLATIONS=", "EARLY_EXITS=", "SEARCH=0", timeout=600
+        *command, *SMALL, "ALSO_ORACLE=", "ALSO_FAST=", "ABLATIONS=", "EARLY_EXITS=", "SEARCH=0", "PEERS=", timeout=600
     ).out
     for name in ("iterations", "exits", "oracle"):
         assert (out / f"{name}.svg").read_text("utf-8").startswith("<?xml")
@@ -106,7 +106,7 @@ def test_another_seed_has_the_same_teacher(runs: tuple[Path, str]) -> None:
 def test_the_report_has_its_numbers(runs: tuple[Path, str]) -> None:
     out, printed = runs
     found = json.loads((out / "report.json").read_text())
-    assert len(found["systems"]) == 11 and found["systems"]["test_levt_1-1"]["title"] == "... early exits 1-1"
+    assert len(found["systems"]) == 12 and found["systems"]["test_levt_1-1"]["title"] == "... early exits 1-1"
     trained = [found["systems"][f"test_{name}"]["training"] for name in ("levt", "levt_dae")]
     assert all("deletion_word_nll" in one and one["parameters"] > 0 for one in trained)
     recorded = json.loads((out / "results.json").read_text("utf-8"))
