@@ -4,7 +4,7 @@ import ctypes
 import os
 import sys
 
-OPTIONS = {"MALLOC_TRIM_THRESHOLD_": (-1, 2**30), "MALLOC_MMAP_THRESHOLD_": (-3, 2**30)}  # of mallopt, and bytes
+OPTIONS = {"MALLOC_TRIM_THRESHOLD_": (-1, 2**31 - 1), "MALLOC_MMAP_THRESHOLD_": (-3, 2**30)}  # of mallopt, and bytes
 
 
 def keep_freed() -> None:
