@@ -1,12 +1,14 @@
 """What the C library does with memory that tensors no longer need."""
 
 import ctypes
+import functools
 import os
 import sys
 
 OPTIONS = {"MALLOC_TRIM_THRESHOLD_": (-1, 2**31 - 1), "MALLOC_MMAP_THRESHOLD_": (-3, 2**30)}  # of mallopt, and bytes
 
 
+@functools.cache
 def keep_freed() -> None:
     """A process keeps the memory of its tensors for the next ones.
 

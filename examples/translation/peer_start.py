@@ -27,7 +27,7 @@ def start(transformer: str, output: str) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("transformer")
     parser.add_argument("output")
     sys.exit(finish(parser, lambda args: start(args.transformer, args.output)))

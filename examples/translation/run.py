@@ -85,22 +85,28 @@ def variants(run: Run) -> dict[str, str]:
     return flags
 
 
+def from_teacher(run: Run, start: str, file: str, convert: str) -> tuple[str, str]:
+    """The stage that converts the teacher's weights into those that a training starts from, and its flag for them."""
+    if run.LEVT_START != "teacher":
+        return "", ""
+    path = f"{run.out}/{start}/{file}"
+    run.stage(start, "average", f"{convert} {run.out}/average/teacher.pt {path}")
+    return start, f"--finetune-from-model {path}"
+
+
 def levt(run: Run, name: str, flags: str, training: str) -> None:
     """On the teacher's translations; levt_oracle, on the original targets. It starts from the teacher's weights."""
     data = "binarise" if name.startswith("levt_oracle") else "distil"
-    start, variant = "", name.removeprefix("levt_").removeprefix("oracle_")
-    if run.LEVT_START == "teacher":
-        imported = {"fast": f"--early-exit {run.FAST_EXITS}", **{each: f"--share-weights {each}" for each in SHARINGS}}
-        start = f"levt_start_{variant}" if variant in imported else "levt_start"
-        convert = f"lev-plugins import-levt {run.out}/average/teacher.pt {run.out}/{start}/levt.pt"
-        run.stage(start, "average", f"{convert} {imported.get(variant, '')}")
+    variant = name.removeprefix("levt_").removeprefix("oracle_")
+    imported = {"fast": f"--early-exit {run.FAST_EXITS}", **{each: f"--share-weights {each}" for each in SHARINGS}}
+    start = f"levt_start_{variant}" if variant in imported else "levt_start"
+    start, finetune = from_teacher(run, start, "levt.pt", f"lev-plugins import-levt {imported.get(variant, '')}")
     run.training(
         name,
         f"{data} {start}",
         f"""{run.train} {run.out}/{data}/data {training} --save-dir {run.out}/{name} --task text_editing --arch levt
             --criterion dual_policy {positions(run.number("LONGEST") + 1)} {schedule(run)}
-            {f"--finetune-from-model {run.out}/{start}/levt.pt" if start else ""}
-            {run.every} --eval-bleu --eval-bleu-args
+            {finetune} {run.every} --eval-bleu --eval-bleu-args
             '{{"iter_decode_max_iter": {run.MAX_ITER}, "iter_decode_eos_penalty": {run.GAMMA}}}' --eval-bleu-detok
             space --eval-bleu-remove-bpe sentencepiece --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
             {"--eval-tokenized-bleu" if run.BLEU_TOKENIZE == "none" else ""} {flags} {run.LEVT_FLAGS}""",
@@ -114,18 +120,13 @@ def schedule(run: Run) -> str:
 
 def peer(run: Run, name: str, training: str) -> None:
     """A refinement model of fairseq's; its task scores no BLEU, so the loss chooses the checkpoint."""
-    start = ""
-    if run.LEVT_START == "teacher":
-        start = "peer_start"
-        teacher = f"{run.out}/average/teacher.pt"
-        run.stage(start, "average", f"python {run.here}/peer_start.py {teacher} {run.out}/{start}/peer.pt")
+    start, finetune = from_teacher(run, "peer_start", "peer.pt", f"python {run.here}/peer_start.py")
     run.training(
         name,
         f"distil {start}",
         f"""{run.train} {run.out}/distil/data {training} --save-dir {run.out}/{name} --task translation_lev
             {PEERS[name]} --criterion nat_loss --pred-length-offset --length-loss-factor 0.1 --apply-bert-init
-            {f"--finetune-from-model {run.out}/{start}/peer.pt" if start else ""}
-            {positions(run.number("LONGEST") + 1)} {schedule(run)} {run.every}""",
+            {finetune} {positions(run.number("LONGEST") + 1)} {schedule(run)} {run.every}""",
     )
 
 

@@ -232,22 +232,7 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
             else:
                 graphs = of_enct5(model) if isinstance(model, EncT5) else of_writer(model)
             for name, traced in graphs.items():
-                given = tuple(tensor for tensor, _ in traced.inputs.values())
-                keeping = [part for part in traced.module.eval().modules() if isinstance(part, Keeping)]
-                if keeping:
-                    traced.module(*given)
-                for part in keeping:
-                    if part.kept is not None:  # so that it is one of the graph's weights
-                        part.register_buffer("value", part.kept[1])
-                torch.onnx.export(
-                    traced.module,
-                    given,
-                    str(folder / path_of(name, 32)),
-                    input_names=list(traced.inputs),
-                    output_names=traced.outputs,
-                    dynamic_axes={name: axes for name, (_, axes) in traced.inputs.items()},
-                    dynamo=False,
-                )
+                trace(traced, folder / path_of(name, 32))
     logging.disable(logging.WARNING)
     for name in graphs:
         exact, rounded = (folder / path_of(name, bits) for bits in ENDINGS)
@@ -258,6 +243,25 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
     if getattr(model, "word_index", None) is not None:
         words: dict[str, Any] = indexed(model.word_index)
         np.savez(folder / INDEX, **words)
+
+
+def trace(traced: Traced, path: Path) -> None:
+    given = tuple(tensor for tensor, _ in traced.inputs.values())
+    keeping = [part for part in traced.module.eval().modules() if isinstance(part, Keeping)]
+    if keeping:
+        traced.module(*given)
+    for part in keeping:
+        if part.kept is not None:  # so that it is one of the graph's weights
+            part.register_buffer("value", part.kept[1])
+    torch.onnx.export(
+        traced.module,
+        given,
+        str(path),
+        input_names=list(traced.inputs),
+        output_names=traced.outputs,
+        dynamic_axes={name: axes for name, (_, axes) in traced.inputs.items()},
+        dynamo=False,
+    )
 
 
 # sizes of the examples, all different, so that none is taken for another

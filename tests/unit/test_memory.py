@@ -23,7 +23,7 @@ print(faults() - before)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="memory.py is about glibc")
-def test_memory_that_was_freed_is_used_again_unless_the_environment_says_otherwise():
+def test_memory_that_was_freed_is_used_again_unless_the_environment_says_otherwise() -> None:
     def faults(**own: str) -> int:
         rest = {name: value for name, value in os.environ.items() if name not in memory.OPTIONS}
         found = subprocess.run([sys.executable, "-c", PIECES], env=rest | own, capture_output=True, check=True)
