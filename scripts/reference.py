@@ -79,7 +79,7 @@ def own_fields(config: type) -> Iterator[Field[Any]]:
 
 def field_row(field: Field[Any]) -> list[str]:
     default = field.default
-    if default is MISSING or default is None:
+    if default in (MISSING, None, ""):
         shown = "none"
     elif isinstance(default, bool):
         shown = "on" if default else "off"
@@ -163,13 +163,14 @@ def component_sections() -> Iterator[str]:
 
 def action_row(action: argparse.Action) -> list[str]:
     value = "" if action.nargs == 0 else action.metavar or ("" if action.choices else action.dest.upper())
-    name = " ".join(filter(None, ["/".join(action.option_strings), str(value or "")]))
+    values = value if isinstance(value, tuple) else (value,)
+    name = " ".join(filter(None, ["/".join(action.option_strings), *map(str, values)]))
     if action.nargs == 0 and isinstance(action.const, bool) and action.default is not action.const:
         default = "off"
-    elif action.required:
+    elif action.required and action.nargs != "*":
         default = "required"
     else:
-        default = "none" if action.default in (None, []) else f"`{action.default}`"
+        default = "none" if action.default in (None, [], "") else f"`{action.default}`"
     return [
         f"`{name}`",
         default,

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             type=(get_args(flag.type) or (flag.type,))[0],  # float if the field is Optional[float]
             required=needed,
             default=None if needed else default,
-            help=flag.metadata["help"] + ("" if needed or default is None else f" (default: {default})"),
+            help=flag.metadata["help"] + ("" if needed or default in (None, "") else f" (default: {default})"),
         )
     epoch = "make the noise that training uses in this epoch (default: 1)"
     parser.add_argument("--epoch", metavar="N", type=int, default=1, help=epoch)

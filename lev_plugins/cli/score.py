@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             value: dict[str, Any] = {"action": "store_true"}
             if option.default is not False:
                 value = {"type": option.kind, "default": option.default, "choices": option.choices}
-                value["metavar"] = None if option.choices else "N"
+                value["metavar"] = None if option.choices else "FILE" if option.kind is Path else "N"
             add(flag_name(field), help=option.help, **value)
         add("--draft", type=Path, metavar="FILE", help="text before editing; also print its score")
         add("--against", type=Path, metavar="FILE", help="other system to compare with, with a significance test")

@@ -93,11 +93,15 @@ def confidence(weights: Mapping[str, float], known: Sequence[float]) -> float:
 def calibrated(edited: Edited, weights: Mapping[str, float]) -> Edited:
     """The same edits, but with confidences that mean something."""
 
-    def judged(edit: Edit) -> Edit:
+    def judged(edit: Edit, left: float = 1.0) -> Edit:
         known = Evidence(*edit.evidence)
-        share = confidence(weights, known)
+        share = min(left, confidence(weights, known))
         dial = share ** max(0.0, weights[NAME]) if NAME in weights and known.unknown and known.capital else None
-        return replace(edit, confidence=share, dial=dial, others=tuple(map(judged, edit.others)))
+        left, others = left - share, []
+        for other in edit.others:  # only one of them is right
+            others.append(judged(other, left))
+            left -= others[-1].confidence
+        return replace(edit, confidence=share, dial=dial, others=tuple(others))
 
     return replace(edited, edits=tuple(map(judged, edited.edits)))
 

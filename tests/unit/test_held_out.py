@@ -245,3 +245,11 @@ def test_a_name_is_changed_only_if_that_is_surer() -> None:
     assert [edited.edits[0].confidence for edited in half] == [0.5, 0.5]
     kept = {least: [edited.sure(least).text for edited in half] for least in (0.0, 0.12, 0.13, 0.6)}
     assert kept == {0.0: ["b", "b"], 0.12: ["b", "b"], 0.13: ["b", "a"], 0.6: ["a", "a"]}
+
+
+def test_of_the_replacements_for_a_word_only_one_is_right() -> None:
+    others = tuple(Edit(0, 1, new, evidence=NOTHING) for new in "cd")
+    edit = Edit(0, 1, "b", evidence=NOTHING._replace(distance=1), others=others)
+    (made,) = calibration.calibrated(Edited("a", (edit,)), {CONSTANT: -2.0, "distance": 4.0}).edits
+    assert made.confidence == pytest.approx(0.881, abs=0.001)
+    assert [other.confidence for other in made.others] == pytest.approx([0.119, 0.0], abs=0.001)
