@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lev_plugins.inference.editor import Editor
 from lev_plugins.serving.lsp import Checker
-from lev_plugins.text.edited import Decoded, Edit, Segment
+from lev_plugins.text.edited import Edit, Segment
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.tokenise import Tokeniser
 
@@ -27,13 +27,13 @@ class Model:
     def __init__(self, log: str):
         self.log = Path(log)
 
-    def decode(self, segments: list[Segment]) -> list[Decoded]:
+    def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         texts = [segment.text for segment in segments]
         with self.log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(texts) + "\n")
         if "crash" in texts:
             raise RuntimeError
-        return [Decoded([], [], edits_of(text)) for text in texts]
+        return [edits_of(text) for text in texts]
 
 
 def edits_of(text: str) -> list[Edit]:

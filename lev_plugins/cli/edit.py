@@ -60,9 +60,9 @@ def add_int8_argument(add: Callable[..., Any]) -> None:
     add("--cpu-int8", action="store_true", help=f"use no GPU, and multiply in 8 bits: {gain}")
 
 
-def device_of(args: argparse.Namespace, model: str | Path = "") -> str:
+def device_of(args: argparse.Namespace, model: str | Path | None = None) -> str:
     """A GPU, if there is one and neither --cpu nor --cpu-int8, which not every command has; graphs need none."""
-    if args.cpu or getattr(args, "cpu_int8", False) or has_graphs(model):
+    if args.cpu or getattr(args, "cpu_int8", False) or (model is not None and has_graphs(model)):
         return "cpu"
     import torch
 

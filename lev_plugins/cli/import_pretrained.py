@@ -14,6 +14,7 @@ from fairseq.data import Dictionary
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
+from lev_plugins.json_schema import read_object
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.enct5_weights import ENCODERS
 from lev_plugins.text.pretrained import (
@@ -105,7 +106,8 @@ def sentinels(source: Path, config: Any, tokenizer: Tokenizer) -> list[str]:
     """The names of T5's ids beyond its sentencepiece model: <extra_id_99> down to <extra_id_0>."""
     if config.model_type != "t5" or type(tokenizer).__name__ != "SentencePieces":
         return []
-    number = library.tokenizer_option(source, "extra_ids", 100)
+    path = source / "tokenizer_config.json"
+    number = read_object(path).get("extra_ids", 100) if path.is_file() else 100
     require(
         type(number) is int and 0 <= number <= MOST_SENTINELS,
         f"{source}: extra_ids must be a whole number, at most {MOST_SENTINELS:,}, but is {number!r}",

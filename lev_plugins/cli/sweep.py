@@ -102,7 +102,7 @@ def editor_report(args: argparse.Namespace, thresholds: Sequence[float]) -> str:
     require(bool(args.pairs + args.clean), f"{args.data} edits text: give --pairs NOISY CLEAN, --clean FILE, or both")
     for name, usual in OF_DATA.items():
         require(vars(args)[name] == usual, f"{flag_name(name)} is for binarised data, with --path: leave it out")
-    editor = Editor.load(args.data, device=device_of(args), max_tokens=args.max_tokens, min_confidence=0.0)
+    editor = Editor.load(args.data, device=device_of(args, args.data), max_tokens=args.max_tokens, min_confidence=0.0)
     texts = held_out(editor, args.pairs, args.clean)
     files = [{"noisy": str(text.noisy), "clean": str(text.clean)} for text in texts]
     curves = [list(points(text, thresholds)) for text in texts]

@@ -69,13 +69,6 @@ class Collected(Meter):
         self.scores = self.scores or score(self.parts)
         return self.scores
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.reset()
-
-    @property
-    def smoothed_value(self) -> float:
-        return float(len(self.parts))
-
 
 setattr(meters, Collected.__name__, Collected)  # where fairseq looks up the meters that a checkpoint names
 

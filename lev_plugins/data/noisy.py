@@ -161,17 +161,6 @@ def check_noise(cfg: NoiseConfig) -> None:
         )
 
 
-def noisy_words(
-    pair: FairseqDataset, cfg: Any, dictionary: Dictionary, longest: int, targets: FairseqDataset | None = None
-) -> NoisyWords:
-    """The targets of ``pair`` with noise, as words; with both boundaries, at most ``longest`` tokens.
-
-    ``targets``: the same with the spelling of unknown words, where it is known.
-    """
-    noise, codec = noise_and_codec(pair, cfg, dictionary, dictionary)
-    return NoisyWords(noise, codec, longest, pair.tgt if targets is None else targets)
-
-
 def noise_and_codec(
     pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dictionary
 ) -> tuple[NoisySourceDataset, TextCodec]:

@@ -65,24 +65,21 @@ class EditingDictionary(Dictionary):
         """V, the number of words in the file."""
         return len(self) if self.placeholder_index is None else self.placeholder_index
 
-    def spelt(self, words: Iterable[str]) -> SpeltRow:
-        """Words spelt like special symbols (``</s>``) are unknown words.
+    def draft(self, words: Iterable[str], requests: Sequence[int] = ()) -> SpeltRow:
+        """With both boundaries; the first request is for ``<s>``, and ``</s>`` has none.
+
+        Words spelt like special symbols (``</s>``) are unknown words.
 
         >>> dictionary = EditingDictionary()
         >>> _ = dictionary.add_symbol("a")
-        >>> dictionary.spelt(["a", "Zürich", "</s>"])
-        SpeltRow(ids=tensor([4, 3, 3]), unknown=['Zürich', '</s>'], requests=None)
+        >>> dictionary.draft(["a", "Zürich", "</s>"])[:2]
+        (tensor([0, 4, 3, 3, 2]), ['Zürich', '</s>'])
         """
         words = list(words)
-        ids = [i if i < self.size else self.unk() for i in ids_of(words, self)]
-        unknown = [word for word, i in zip(words, ids, strict=True) if i == self.unk()]
-        return SpeltRow(torch.tensor(ids, dtype=torch.long), unknown)
-
-    def draft(self, words: Iterable[str], requests: Sequence[int] = ()) -> SpeltRow:
-        """With both boundaries; the first request is for ``<s>``, and ``</s>`` has none."""
-        row = self.spelt(words)
-        ids = torch.cat([torch.tensor([self.bos()]), row.ids, torch.tensor([self.eos()])])
-        return SpeltRow(ids, row.unknown, torch.tensor([*requests, 0]) if requests else torch.zeros_like(ids))
+        known = [i if i < self.size else self.unk() for i in ids_of(words, self)]
+        unknown = [word for word, i in zip(words, known, strict=True) if i == self.unk()]
+        ids = torch.tensor([self.bos(), *known, self.eos()])
+        return SpeltRow(ids, unknown, torch.tensor([*requests, 0]) if requests else torch.zeros_like(ids))
 
     def known(self, tokens: Tensor) -> Tensor:
         """The ids that a model without spellings can look up."""

@@ -143,7 +143,7 @@ class Editor:
             decoded = iter(self.model.decode(waiting) if waiting else [])
         results = []
         for (edited, segments), draft in zip(whole, given["drafts"], strict=True):
-            edits = [self.placed(edit, start, edited.original) for start, _ in segments for edit in next(decoded).edits]
+            edits = [self.placed(edit, start, edited.original) for start, _ in segments for edit in next(decoded)]
             made = untouched(replace(edited, edits=tuple(edits)))
             made = calibrated(made, self.calibration) if draft is None and self.calibration else made
             results.append(made.sure(self.min_confidence))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,12 +88,9 @@ class Labeller:
         ``scores`` adds the probabilities of all labels. ``first_line`` numbers the texts in messages. ``thresholds``
         are for these texts, in place of its own.
         """
-        if thresholds is not None:
-            other = copy(self)
-            other.thresholds = self.checked(thresholds)
-            return other.label(texts, labels_of_interest, scores, first_line)
+        chosen = None if thresholds is None else self.checked(thresholds)
         interest = self.ids_of(labels_of_interest)
-        return [self.answer(scored, interest, scores) for scored in self.scored(texts, interest, first_line)]
+        return [self.answer(scored, interest, scores, chosen) for scored in self.scored(texts, interest, first_line)]
 
     def scored(
         self, texts: Iterable[str | Sequence[str]], interest: tuple[int, ...] = (), first_line: int = 1
@@ -148,7 +144,14 @@ class Labeller:
             )
         return ids
 
-    def answer(self, scored: Scored, interest: tuple[int, ...] = (), all_scores: bool = False) -> Answer:
+    def answer(
+        self,
+        scored: Scored,
+        interest: tuple[int, ...] = (),
+        all_scores: bool = False,
+        thresholds: dict[str, float] | None = None,
+    ) -> Answer:
+        thresholds = self.thresholds if thresholds is None else thresholds
         scores, names = scored.scores, [self.names[i] for i in interest] or self.names
         answer: Answer
         if self.kind == "regression":
@@ -161,7 +164,7 @@ class Labeller:
             answer = {"words": scored.columns, "labels": tags, "scores": [rounded(score) for score in scores.max(1)]}
         else:
             # compare scores before rounding: thresholds of rare labels are close together
-            given = [i for i, name in enumerate(names) if float(scores[i]) >= self.thresholds.get(name, POSITIVE)]
+            given = [i for i, name in enumerate(names) if float(scores[i]) >= thresholds.get(name, POSITIVE)]
             given.sort(key=lambda i: -float(scores[i]))
             answer = {"labels": [names[i] for i in given], "scores": [rounded(scores[i]) for i in given]}
         if all_scores:

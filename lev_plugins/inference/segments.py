@@ -12,7 +12,7 @@ from rapidfuzz.distance import LCSseq
 
 from lev_plugins.text.calibration import evidence, log_odds
 from lev_plugins.text.candidates import BOS, EOS, UNK, Rows, ids_of, numbered
-from lev_plugins.text.edited import Decoded, Edit, Rewrite, Segment, WordEdits, by_word, rewrites
+from lev_plugins.text.edited import Edit, Rewrite, Segment, WordEdits, by_word, rewrites
 
 logger = logging.getLogger(__name__)
 
@@ -93,11 +93,11 @@ class RefinedSegments(SegmentDecoder):
 
     task, drafts = "text_editing", True
 
-    def decode(self, segments: list[Segment]) -> list[Decoded]:
+    def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         self.warn_of_unknown(segments)
         sizes = [max(len(each.pieces), len(each.source or ())) + BOUNDARIES for each in segments]
         found = in_batches(self.refined, segments, sizes, self.max_tokens)
-        return [self.decoded(segment, *one) for segment, one in zip(segments, found, strict=True)]
+        return [self.edits(segment, *one) for segment, one in zip(segments, found, strict=True)]
 
     def refined(self, segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
         """Of each segment, what it became, with </s>, and how."""
@@ -118,14 +118,14 @@ class RefinedSegments(SegmentDecoder):
         """Rows with boundaries, what marks ask for, and the words whose rows come after the placeholder."""
         raise NotImplementedError
 
-    def decoded(self, segment: Segment, tokens: list[int], edits: WordEdits) -> Decoded:
+    def edits(self, segment: Segment, tokens: list[int], edits: WordEdits) -> list[Edit]:
         origin = [place - 1 if place > 0 else None for place in edits.origin[:-1]]  # <s> of the draft is at 0
         pieces = self.pieces(segment, tokens[:-1], origin)
         made = []
         for change in changes_of(segment, pieces, origin):
             others = tuple(self.others(segment, edits, pieces, origin, change))
             made.append(replace(self.judged(segment, edits, pieces, origin, change), others=others))
-        return Decoded(pieces, origin, made)
+        return made
 
     def others(
         self, segment: Segment, edits: WordEdits, pieces: list[str], origin: list[int | None], change: Rewrite
@@ -163,7 +163,7 @@ class WrittenSegments(SegmentDecoder):
 
     task, drafts = "text_correction", False
 
-    def decode(self, segments: list[Segment]) -> list[Decoded]:
+    def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         self.warn_of_unknown(segments)
         sources = [[*ids_of(segment.pieces, self.source), EOS] for segment in segments]
         given = [ids_of(segment.pieces, self.words) for segment in segments]
@@ -173,11 +173,10 @@ class WrittenSegments(SegmentDecoder):
         pieces = [self.pieces(*row) for row in zip(segments, written, origins, strict=True)]
         changes = [rewrites(*row) for row in zip(segments, pieces, origins, strict=True)]
         sure = self.shares(sources, given, written, changes)
-        edits = [
+        return [
             [self.judged(segment, row, change, next(sure)) for change in some]
             for segment, row, some in zip(segments, pieces, changes, strict=True)
         ]
-        return [Decoded(*row) for row in zip(pieces, origins, edits, strict=True)]
 
     def written(self, sources: Rows) -> Rows:
         """All with </s>."""

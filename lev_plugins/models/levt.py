@@ -169,9 +169,6 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
     def max_positions(self) -> tuple[int, int]:
         return self.encoder.embedding.max_positions, self.decoder.embedding.max_positions
 
-    def upgrade_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.upgrade_names(state_dict)
-
     @property
     def spelling(self) -> MeantWords | None:
         table = self.decoder.embedding.tokens
@@ -203,6 +200,8 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         together = state_dict.pop("decoder.respelling.weights", None)
         if together is not None:
             state_dict |= {f"decoder.respelling.{key}": value for key, value in by_name(together).items()}
+
+    upgrade_state_dict = upgrade_names  # as fairseq calls it
 
     def encode(
         self,

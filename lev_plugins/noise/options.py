@@ -103,6 +103,10 @@ def build_corruption(options: NoiseOptions) -> Corruption:
             f"{prefix}{name} applies to the words that {prefix}word-rate changes: give both or neither",
         )
     require(
+        not options.short_words or options.min_letters > 0,
+        f"{prefix}short-words are changed in spite of {prefix}min-letters: give both or neither",
+    )
+    require(
         options.word_rate is not None or options.char_rate is not None or options.kind in WITH_RATES,
         f"{prefix}kind {options.kind} needs {prefix}word-rate, {prefix}char-rate or both: only "
         f"{' or '.join(WITH_RATES)} has rates of its own",

@@ -60,7 +60,7 @@ def download(address: str, place: Path) -> None:
         try:
             receive(address, file)
         except (URLError, HTTPException, ConnectionError, TimeoutError) as error:
-            if isinstance(error, HTTPError):  # such as 416: what was begun does not fit
+            if isinstance(error, HTTPError) and error.code == 416:  # what was begun does not fit
                 begun.unlink()
             raise UserError(
                 f"{address} cannot be downloaded ({getattr(error, 'reason', '') or error}): the same command continues "

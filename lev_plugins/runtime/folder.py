@@ -50,7 +50,7 @@ class Vocabulary:
         with path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
                 symbol, _, count = line.rstrip().removesuffix(" #fairseq:overwrite").rpartition(" ")
-                require(count.isdigit(), f"{path}, line {number} is not a word and its count: {model_folder.AGAIN}")
+                require(count.isdecimal(), f"{path}, line {number} is not a word and its count: {model_folder.AGAIN}")
                 self.symbols.append(symbol)
                 self.count.append(int(count))
         self.indices, self.size = {symbol: i for i, symbol in enumerate(self.symbols)}, len(self.symbols)

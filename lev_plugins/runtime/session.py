@@ -24,7 +24,7 @@ class Session:
         path = model_folder.member(folder, path_of(name, bits))
         options = onnxruntime.SessionOptions()
         # as torch has it; a small model gains little from more
-        options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "1").strip() or 1)
+        options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "1").split(",")[0].strip() or 1)
         options.log_severity_level = 3
         options.enable_mem_pattern = False  # sizes differ from batch to batch
         options.enable_cpu_mem_arena = False

@@ -7,7 +7,6 @@ sentences can be scored, each taken any number of times, as resampling needs.
 Shapes: B choices of sentences, N sentences, K statistics.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,20 +22,17 @@ References = Sequence[str] | Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation(ABC):
+class Evaluation:
     """A text scored."""
 
     name: str  # as it is printed
     sentences: Array  # (N,) the score of each sentence by itself
+    scores_of: Callable[[Array], Array]  # scores (B,) from the number of times that each sentence is taken, (B, N)
     # more results for the whole text; counts are int
     details: dict[str, float] = field(default_factory=dict, kw_only=True)
     signature: str = field(default="", kw_only=True)  # the settings that reproduce the score
     digits: int = field(default=4, kw_only=True)  # 4 for scores from 0 to 1, 2 for those from 0 to 100
     higher_is_better: bool = field(default=True, kw_only=True)
-
-    @abstractmethod
-    def scores_of(self, counts: Array) -> Array:
-        """Scores (B,) from the number of times that each sentence is taken, (B, N)."""
 
     @cached_property
     def score(self) -> float:
@@ -66,9 +62,6 @@ class Additive(Evaluation):
     statistics: Array  # (N, K)
     formula: Formula
 
-    def scores_of(self, counts: Array) -> Array:
-        return self.formula(counts @ self.statistics)
-
     @property
     def sums(self) -> Array:
         """(K,)"""
@@ -80,7 +73,7 @@ def additive(name: str, statistics: Sequence[Sequence[float]] | Array, formula: 
     rows = np.asarray(statistics, dtype=np.float64)
     sentences = options.pop("sentences", None)
     scores = formula(rows) if sentences is None else np.asarray(sentences, dtype=np.float64)
-    return Additive(name, scores, rows, formula, **options)
+    return Additive(name, scores, lambda counts: formula(counts @ rows), rows, formula, **options)
 
 
 def ratio(sums: Array) -> Array:

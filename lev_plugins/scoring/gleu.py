@@ -15,7 +15,7 @@ Shapes: N sentences, R references, D draws, B resamples.
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -46,22 +46,17 @@ def evaluate(sources: Sequence[str], references: References, texts: Sequence[str
         dtype=np.float64,
     )
     sentences = gleu_of(np.where(statistics == 0, 1, statistics)).mean(1)
-    return Gleu("GLEU", sentences, statistics, draws(len(texts), len(chosen[0])))
+    return Evaluation("GLEU", sentences, partial(scores, statistics, draws(len(texts), len(chosen[0]))))
 
 
-@dataclass(frozen=True, eq=False)
-class Gleu(Evaluation):
-    statistics: Array  # (N, R, 2 + 2 * ORDER)
-    drawn: npt.NDArray[np.int64]  # (D, N) which reference
-
-    def scores_of(self, counts: Array) -> Array:
-        total = np.zeros(len(counts))
-        for start in range(0, len(self.drawn), DRAWS_AT_ONCE):
-            drawn = self.drawn[start : start + DRAWS_AT_ONCE]
-            rows = self.statistics[np.arange(len(self.statistics)), drawn]  # (draws, N, statistics)
-            sums = np.einsum("bn,dnk->bdk", counts, rows, optimize=True)
-            total += gleu_of(sums).sum(1)
-        return total / len(self.drawn)
+def scores(statistics: Array, drawn: npt.NDArray[np.int64], counts: Array) -> Array:
+    """(B,) From the statistics (N, R, 2 + 2 * ORDER), the reference of each draw (D, N), and the counts (B, N)."""
+    total = np.zeros(len(counts))
+    for start in range(0, len(drawn), DRAWS_AT_ONCE):
+        rows = statistics[np.arange(len(statistics)), drawn[start : start + DRAWS_AT_ONCE]]  # (draws, N, statistics)
+        sums = np.einsum("bn,dnk->bdk", counts, rows, optimize=True)
+        total += gleu_of(sums).sum(1)
+    return total / len(drawn)
 
 
 def draws(sentences: int, references: int) -> npt.NDArray[np.int64]:

@@ -24,7 +24,7 @@ import pathlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from itertools import product
@@ -378,21 +378,16 @@ def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHAN
 def from_counts(counts: Sequence[Sequence[Counts]], beta: float = BETA, signature: str = "") -> Evaluation:
     """The score of sentences from their counts per annotator."""
     require(beta > 0 and 0 < beta * beta < math.inf, f"beta must be above 0 and finite, but is {beta}")
-    rows = [np.array(annotators, dtype=np.float64) for annotators in counts]
+    rows = [np.array(annotators, dtype=np.float64) for annotators in counts]  # each (A, 3)
     sentences = np.array([f_score(choose(row[None], beta)[0], beta) for row in rows])
     correct, proposed, gold = (int(number) for number in total(rows, np.ones((1, len(rows))), beta)[0])
     details = {"precision": correct / proposed if proposed else 1.0, "recall": correct / gold if gold else 1.0}
     details |= {"correct": correct, "proposed": proposed, "gold": gold}
-    return MaxMatch(f"F{beta:g}", sentences, rows, beta, details=details, signature=signature)
 
+    def scores_of(taken: Array) -> Array:
+        return f_score(total(rows, taken, beta), beta)
 
-@dataclass(frozen=True, eq=False)
-class MaxMatch(Evaluation):
-    rows: list[Array]  # for each sentence (A, 3): the counts of each annotator
-    beta: float
-
-    def scores_of(self, counts: Array) -> Array:
-        return f_score(total(self.rows, counts, self.beta), self.beta)
+    return Evaluation(f"F{beta:g}", sentences, scores_of, details=details, signature=signature)
 
 
 def total(rows: Sequence[Array], counts: Array, beta: float) -> Array:

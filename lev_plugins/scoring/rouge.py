@@ -8,6 +8,7 @@ pairs, so its ROUGE-2 is 0. An empty text for an empty reference is a match, 1; 
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,6 @@ from lev_plugins.scoring.evaluation import Additive, References, additive, alter
 
 KINDS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 TOKENIZERS = ["english", "space"]
-
-
-class SpaceTokenizer:
-    """rouge-score's interface to a tokeniser."""
-
-    def tokenize(self, text: str) -> list[str]:
-        return text.split()
 
 
 def evaluate(
@@ -64,4 +58,5 @@ def build_scorer(stem: bool, tokenize: str) -> Any:
     from rouge_score.rouge_scorer import RougeScorer  # imports nltk, which takes a second
     from rouge_score.tokenizers import DefaultTokenizer
 
-    return RougeScorer(list(KINDS), tokenizer=SpaceTokenizer() if tokenize == "space" else DefaultTokenizer(stem))
+    space = SimpleNamespace(tokenize=str.split)  # rouge-score's interface to a tokeniser
+    return RougeScorer(list(KINDS), tokenizer=space if tokenize == "space" else DefaultTokenizer(stem))

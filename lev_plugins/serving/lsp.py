@@ -16,7 +16,7 @@ from lev_plugins.inference.editor import Editor
 from lev_plugins.serving.annotated import Annotated, Part
 from lev_plugins.serving.matches import matches
 from lev_plugins.serving.queue import Worker
-from lev_plugins.text.edited import Decoded, Edited, Segment, SegmentModel
+from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel
 
 NAME = "lev-plugins"
 ADD_WORD = f"{NAME}.addWord"
@@ -30,9 +30,9 @@ class Remembering:
 
     def __init__(self, model: SegmentModel):
         self.task, self.drafts, self.longest, self.symbols = model.task, model.drafts, model.longest, model.symbols
-        self.model, self.known = model, dict[tuple[object, ...], Decoded]()
+        self.model, self.known = model, dict[tuple[object, ...], list[Edit]]()
 
-    def decode(self, segments: list[Segment]) -> list[Decoded]:
+    def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         if len(self.known) > MOST_KNOWN:
             self.known.clear()
         keys = [(segment.text, *(segment.requests or ())) for segment in segments]

@@ -16,7 +16,7 @@ from lev_plugins import ranges
 from lev_plugins.data.drafts import marks
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, TypedLines, split_line
 from lev_plugins.data.drafts.notes import load_drafts, load_spelt_targets
-from lev_plugins.data.noisy import NoiseConfig, check_noise, noisy_words
+from lev_plugins.data.noisy import NoiseConfig, NoisyWords, check_noise, noise_and_codec
 from lev_plugins.data.tokenise import row_of
 from lev_plugins.data.words import EditingDictionary, SpeltRow
 from lev_plugins.edits.options import OF_FAIRSEQ, OF_TASK, ORACLES, RefinementOptions
@@ -161,7 +161,7 @@ class TextEditingTask(ScoredTask):
         longest, noise = min(cfg.max_source_positions, cfg.max_target_positions), None
         if noisy:
             targets = load_spelt_targets(pair, path, split, cfg.source_lang, cfg.target_lang, self.tgt_dict)
-            noise = noisy_words(pair, cfg, self.tgt_dict, longest, targets)
+            noise = NoisyWords(*noise_and_codec(pair, cfg, self.tgt_dict, self.tgt_dict), longest, targets)
         rollin = RollIn(cfg.seed, cfg.rollin_alpha, cfg.rollin_beta, every_epoch=training)
         self.datasets[split] = TextEditingDataset(
             pair,

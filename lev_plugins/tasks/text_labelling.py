@@ -75,10 +75,6 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
     def source_dictionary(self) -> Dictionary:
         return self.dictionary
 
-    @property
-    def target_dictionary(self) -> None:
-        return None
-
     def require_words_of(self, path: Path) -> None:
         require(
             self.dictionary == Dictionary.load(str(path)),

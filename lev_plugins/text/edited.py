@@ -196,14 +196,6 @@ class Segment:
         self.pieces = [piece for unit in self.units for piece in unit.pieces]
 
 
-class Decoded(NamedTuple):
-    """What a model made of a segment; all of it without boundaries."""
-
-    pieces: list[str]
-    origin: list[int | None]  # which piece of the segment each of them is; None: a new one
-    edits: list[Edit]  # of the text of the segment, each with its confidence and iteration
-
-
 Offer = tuple[int, float]  # a word and its log-probability
 
 
@@ -229,7 +221,8 @@ class SegmentModel(Protocol):
     longest: int  # pieces of a segment, or of its source
     symbols: Collection[str]  # the pieces of its dictionaries
 
-    def decode(self, segments: list[Segment]) -> list[Decoded]: ...
+    def decode(self, segments: list[Segment]) -> list[list[Edit]]:
+        """Of each segment, the edits of its text, each with its confidence and iteration."""
 
 
 class Rewrite(NamedTuple):

@@ -253,6 +253,14 @@ def test_a_stop_is_resumed(get: Any, cache: Path, capsys: Any) -> None:
     assert part.with_suffix("").read_bytes() == second.content and Path("out/official-2014.combined.m2").is_file()
 
 
+def test_what_was_begun_survives_a_busy_server(get: Any, cache: Path) -> None:
+    def busy(request: Request, timeout: int) -> Any:
+        raise HTTPError(request.full_url, 503, "Service Unavailable", Message(), None)
+
+    assert not get(Web(b"", sends=70)) and not get(busy)
+    assert (cache / "conll14" / "conll14st-test-data.tar.gz.part").stat().st_size == 70
+
+
 def test_a_server_that_does_not_resume_sends_all_again(get: Any, cache: Path) -> None:
     again = Web(b"", resumes=False)
     assert not get(Web(b"", sends=70)) and get(again)

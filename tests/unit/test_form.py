@@ -6,7 +6,7 @@ import pytest
 
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
-from lev_plugins.text.edited import Decoded, Segment, rewrites
+from lev_plugins.text.edited import Edit, Segment, rewrites
 from lev_plugins.text.form import Form
 from lev_plugins.text.tokenise import Tokeniser
 
@@ -19,14 +19,14 @@ class Replacing:
     def __init__(self, words: dict[str, str]):
         self.words, self.read = {f"▁{word}": f"▁{new}" for word, new in words.items()}, list[str]()
 
-    def decode(self, segments: list[Segment]) -> list[Decoded]:
+    def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         self.read += [segment.text for segment in segments]
-        return [self.decoded(segment) for segment in segments]
+        return [self.edits(segment) for segment in segments]
 
-    def decoded(self, segment: Segment) -> Decoded:
+    def edits(self, segment: Segment) -> list[Edit]:
         written = [self.words.get(piece, piece) for piece in segment.pieces]
         origin = [None if piece in self.words else place for place, piece in enumerate(segment.pieces)]
-        return Decoded(written, origin, [change.edit for change in rewrites(segment, written, origin)])
+        return [change.edit for change in rewrites(segment, written, origin)]
 
 
 def edited(text: str, form: Form, words: dict[str, str]) -> tuple[str, list[str]]:

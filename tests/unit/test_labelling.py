@@ -14,7 +14,7 @@ from fairseq.logging import metrics, progress_bar
 from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
-from lev_plugins.criterions.labelling import Collected, LabellingConfig, LabellingCriterion, label_weights
+from lev_plugins.criterions.labelling import LabellingConfig, LabellingCriterion, label_weights
 from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import labelling as scores
@@ -305,14 +305,6 @@ def test_thresholds_are_not_tuned_on_a_test_set(split: str, tmp_path: Path, refu
     said = refusal("tune-thresholds", "checkpoint.pt", tmp_path / "thresholds", "--split", split)
     assert f"--split {split}: thresholds tuned on a test set make its scores too good" in said
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_meter_of_answers() -> None:
-    meter = Collected()
-    meter.update([(1, 2)])
-    assert meter.smoothed_value == 1.0
-    meter.load_state_dict(meter.state_dict())
-    assert meter.parts == []
 
 
 @pytest.mark.parametrize(

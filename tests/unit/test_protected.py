@@ -17,7 +17,7 @@ from lev_plugins.edits.requests import KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
 from lev_plugins.model_folder import Decoding
-from lev_plugins.text.edited import Decoded, Edit, Edited, Segment, Span, apply
+from lev_plugins.text.edited import Edit, Edited, Segment, Span, apply
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import KINDS, OwnWords, letters_of, protected, untouched
 from lev_plugins.text.tokenise import Tokeniser
@@ -74,9 +74,9 @@ class Greedy:
         self.wish, self.new, self.drafts, self.symbols = wish, new, drafts, LATIN
         self.segments: list[Segment] = []
 
-    def decode(self, segments: list[Segment]) -> list[Decoded]:
+    def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         self.segments = segments
-        return [Decoded([], [], self.wish(segment.text, self.new)) for segment in segments]
+        return [self.wish(segment.text, self.new) for segment in segments]
 
 
 def greedy(wish: Callable[[str, str], list[Edit]], new: str, bpe: str | None = "words", **options: str) -> Editor:
@@ -270,8 +270,8 @@ def test_a_levt_leaves_alone_what_is_protected(tmp_path: Path) -> None:
         edits += len(edited.edits)
         lost += any(edit.start < end and start < edit.end for edit in free.edits for start, end in parts)
         segments = [segment for _, segment in editor.segments(text, None, None, ())[1]]
-        for decoded in editor.model.decode(segments):  # by the model itself, before any edit is left out
-            assert not any(edit.start < end and start < edit.end for edit in decoded.edits for start, end in parts)
+        for wishes in editor.model.decode(segments):  # by the model itself, before any edit is left out
+            assert not any(edit.start < end and start < edit.end for edit in wishes for start, end in parts)
     assert edits > 40 and lost > 10
 
 

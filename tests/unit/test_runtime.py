@@ -164,10 +164,15 @@ def damage_index(folder: Path) -> None:
     (folder / "index.npz").write_bytes((folder / "index.npz").read_bytes()[:100])
 
 
+def odd_count(folder: Path) -> None:
+    with next(folder.glob("dict.*")).open("a", encoding="utf-8") as dictionary:
+        dictionary.write("odd \u00b2\n")
+
+
 INDICES = (other_index, incomplete_index, compressed_index, damage_index)
 
 
-@pytest.mark.parametrize("change", [damage_weights, look_outside, *INDICES])
+@pytest.mark.parametrize("change", [damage_weights, look_outside, odd_count, *INDICES])
 def test_what_does_not_fit_is_refused(change: Any, exported: tuple[System, Path], tmp_path: Path) -> None:
     _, original = exported
     if change in INDICES and not (original / "index.npz").is_file():

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lev_plugins.cli.main import main
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
-from lev_plugins.data.noisy import noisy_words
+from lev_plugins.data.noisy import NoisyWords, noise_and_codec
 from lev_plugins.data.words import BatchWords, EditingDictionary
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
@@ -415,7 +415,8 @@ def noisy_dataset(seed: int = 1) -> TextEditingDataset:
     noise = {"noise_kind": "swap,insert", "noise_word_rate": 0.7, "noise_seed": seed, "noise_bpe": "words"}
     cfg = toy_task(words, **noise, noise_tokenizer=None).cfg
     rollin = RollIn(seed, alpha=1.0, beta=1.0)
-    return TextEditingDataset(pair, None, rollin, noise=noisy_words(pair, cfg, words, 20), index=index_of())
+    noise = NoisyWords(*noise_and_codec(pair, cfg, words, words), 20, pair.tgt)
+    return TextEditingDataset(pair, None, rollin, noise=noise, index=index_of())
 
 
 def texts(batch: dict[str, Any], side: str, words: EditingDictionary | None = None) -> dict[int, list[str]]:
@@ -445,7 +446,8 @@ def test_without_noise_a_source_is_its_own_draft() -> None:
         pair = toy_pairs(sources, targets, words)
         cfg = toy_task(words, noise_kind="insert", noise_word_rate=1.0, noise_share=share, noise_bpe="words").cfg
         cfg.noise_tokenizer = None
-        dataset = TextEditingDataset(pair, None, RollIn(1), noise=noisy_words(pair, cfg, words, longest))
+        noise = NoisyWords(*noise_and_codec(pair, cfg, words, words), longest, pair.tgt)
+        dataset = TextEditingDataset(pair, None, RollIn(1), noise=noise)
         examples = [dataset[i] for i in range(len(TEXT))]
         own = [example["source"].ids.tolist() == source for example, source in zip(examples, sources, strict=True)]
         # of the two sentences, of 8 and 7 tokens with boundaries, only the second one may get noise in 7

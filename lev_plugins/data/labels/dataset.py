@@ -59,7 +59,7 @@ class LabelledDataset(FairseqDataset):
             )
         self.examples, self.question, self.dictionary = examples, question, dictionary
         self.pack, self.shuffle, self.index = pack, shuffle, index
-        sizes = examples.sizes if isinstance(examples, BinarisedExamples) else [len(e.tokens) for e in examples]
+        sizes = examples.text.sizes if isinstance(examples, BinarisedExamples) else [len(e.tokens) for e in examples]
         self.sizes = np.array(sizes, dtype=np.int64)
 
     def __len__(self) -> int:
@@ -154,10 +154,6 @@ class BinarisedExamples(Sequence[Example]):
         self.part = part
         unknown = folder / f"{part}.{UNKNOWN}"
         self.unknown = [line.split(" ") if line else [] for line in read_lines(unknown)] if unknown.is_file() else []
-
-    @property
-    def sizes(self) -> Any:
-        return self.text.sizes
 
     def __len__(self) -> int:
         return len(self.text)

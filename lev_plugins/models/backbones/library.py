@@ -34,7 +34,7 @@ def quietly(folder: Path, trouble: str = "") -> Iterator[None]:
     """Without reports or progress bars; any failure becomes an error in ``folder``: ``trouble``, then the reason."""
     from transformers.utils import logging
 
-    level = logging.get_verbosity()
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
@@ -46,7 +46,8 @@ def quietly(folder: Path, trouble: str = "") -> Iterator[None]:
         raise UserError(f"{folder}: {trouble}{reason}") from error
     finally:
         logging.set_verbosity(level)
-        logging.enable_progress_bar()
+        if bars:
+            logging.enable_progress_bar()
 
 
 @cache
@@ -163,8 +164,3 @@ def save(model: Any, missing: set[str], dictionary: Dictionary, folder: Path) ->
     state = {name: value for name, value in model.state_dict().items() if name not in missing}
     with quietly(folder):
         model.save_pretrained(folder, state_dict=state)
-
-
-def tokenizer_option(folder: Path, name: str, default: Any) -> Any:
-    path = folder / "tokenizer_config.json"
-    return read_object(path).get(name, default) if path.is_file() else default
