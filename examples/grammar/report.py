@@ -19,7 +19,7 @@ SYSTEMS = {
     "hunspell": "Hunspell, first suggestion",
     "aspell": "Aspell, first suggestion",
     "plain": "corrected",
-    "careful": "corrected, with the dial that validation chose",
+    "careful": "corrected, with the threshold that validation chose",
 }
 
 
@@ -37,11 +37,11 @@ def row(title: str, result: dict[str, Any] | None) -> str:
 def against_symspell(found: dict[str, float]) -> str:
     """
     >>> against_symspell({"difference": 0.012, "low": 0.004, "high": 0.02, "bootstrap_p": 0.001})
-    'With the dial, against SymSpell: +0.0120 (+0.0040 to +0.0200), p = 0.001 by paired bootstrap.'
+    'With the threshold, against SymSpell: +0.0120 (+0.0040 to +0.0200), p = 0.001 by paired bootstrap.'
     """
     better, low, high = (f"{found[name]:+.4f}" for name in ("difference", "low", "high"))
     p = f"p = {found['bootstrap_p']:.2g} by paired bootstrap"
-    return f"With the dial, against SymSpell: {better} ({low} to {high}), {p}."
+    return f"With the threshold, against SymSpell: {better} ({low} to {high}), {p}."
 
 
 def edits(title: str, found: dict[str, dict[str, Any]]) -> list[str]:
