@@ -181,7 +181,7 @@ def test_an_edit_that_puts_one_word_in_tells_what_else_its_hole_was_offered(live
     edits = replace(edits, offers=[[], offers, []])
     tokens = [words.index("v1"), offers[0][0], words.eos()]
     segment = Segment("v1  v2", lively.offsets)
-    (edit,) = lively.model.decoded(segment, tokens, edits).edits
+    (edit,) = lively.model.edits(segment, tokens, edits)
     assert (edit.start, edit.end, edit.replacement) == (4, 6, "v3")
     # v2 would leave the text as it is, and v5 is too unlikely
     assert [(other.start, other.end, other.replacement) for other in edit.others] == [(4, 6, "v4")]
