@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 from fairseq import utils
-from fairseq.logging import metrics, progress_bar
+from fairseq.logging import meters, metrics, progress_bar
 from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
-from lev_plugins.criterions.labelling import LabellingConfig, LabellingCriterion, label_weights
+from lev_plugins.criterions.labelling import Collected, LabellingConfig, LabellingCriterion, label_weights
 from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import labelling as scores
@@ -305,6 +305,14 @@ def test_thresholds_are_not_tuned_on_a_test_set(split: str, tmp_path: Path, refu
     said = refusal("tune-thresholds", "checkpoint.pt", tmp_path / "thresholds", "--split", split)
     assert f"--split {split}: thresholds tuned on a test set make its scores too good" in said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_meter_of_answers_comes_back_empty_from_a_checkpoint() -> None:
+    saved, restored = meters.MetersDict(), meters.MetersDict()
+    saved.add_meter("_answers", Collected(), 10)
+    saved["_answers"].update([(1, 2)])
+    restored.load_state_dict(saved.state_dict())
+    assert saved["_answers"].parts == [(1, 2)] and restored["_answers"].parts == []
 
 
 @pytest.mark.parametrize(

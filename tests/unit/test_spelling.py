@@ -412,8 +412,8 @@ def noisy_dataset(seed: int = 1) -> TextEditingDataset:
     words = dictionary()
     rows = [[words.bos(), *(words.index(word) for word in row), words.eos()] for row in TEXT]
     pair = toy_pairs(rows, rows, words)
-    noise = {"noise_kind": "swap,insert", "noise_word_rate": 0.7, "noise_seed": seed, "noise_bpe": "words"}
-    cfg = toy_task(words, **noise, noise_tokenizer=None).cfg
+    flags = {"noise_kind": "swap,insert", "noise_word_rate": 0.7, "noise_seed": seed, "noise_bpe": "words"}
+    cfg = toy_task(words, **flags, noise_tokenizer=None).cfg
     rollin = RollIn(seed, alpha=1.0, beta=1.0)
     noise = NoisyWords(*noise_and_codec(pair, cfg, words, words), 20, pair.tgt)
     return TextEditingDataset(pair, None, rollin, noise=noise, index=index_of())
