@@ -42,6 +42,20 @@ class Say:
     case: float = 5.0
 
 
+@dataclass(frozen=True)
+class SayOfKnown:
+    """With a pre-trained encoder, in place of a word of the dictionary.
+
+    A misspelt word looks like what is meant, but a wrong word need not, as in "at" for "in": the context must decide.
+    """
+
+    context: float = 10.0  # in place of CONTEXT
+    likeness: float = 0.5  # share of what likeness to a misspelt word counts
+
+
+AS_MISSPELT = SayOfKnown(context=CONTEXT, likeness=1.0)  # in checkpoints that lack these weights
+
+
 class Nearest(NamedTuple):
     """The candidates for the places of n words, as tensors."""
 
@@ -100,9 +114,10 @@ class Respelling(nn.Module):
     blank: Tensor
     case: Tensor
 
-    def __init__(self, index: WordIndex, shapes: Tensor, pad: int, dim: int):
+    def __init__(self, index: WordIndex, shapes: Tensor, pad: int, dim: int, reads: bool = False):
+        """``reads``: the states come from a pre-trained encoder."""
         super().__init__()
-        self.vocabulary, self.padding_idx = len(index.words), pad
+        self.vocabulary, self.padding_idx, self.reads = len(index.words), pad, reads
         self.register_buffer("shapes", shapes[:-1], persistent=False)
         self.register_buffer("other_case", torch.tensor(OTHER_CASE), persistent=False)
         self.register_buffer("log_counts", torch.from_numpy(index.counts + 1.0).float().log(), persistent=False)
@@ -112,7 +127,7 @@ class Respelling(nn.Module):
             self.query.weight.mul_(QUIET * (3 / dim) ** 0.5)  # torch begins with a variance of 1 / 3 dim
         nn.init.zeros_(self.query.bias)
         self.bias = nn.Parameter(torch.zeros(self.vocabulary))
-        for name, value in vars(Say()).items():
+        for name, value in {**vars(Say()), **(vars(SayOfKnown()) if reads else {})}.items():
             self.register_parameter(name, nn.Parameter(torch.tensor(value) / FAST))
         self.known = KnownCandidates(index)
         self.shaped, self.product = Keeping(), SharedLinear()  # without weights
@@ -144,8 +159,9 @@ class Respelling(nn.Module):
         """
         near, alike, slips, shapes = nearest
         none = replaced.eq(self.padding_idx)
-        say = torch.where(none[:, None], self.weight("vectors"), CONTEXT).to(states.dtype)
-        handed = self.weight("handed") * words.spelling_of(replaced)
+        context, likeness = self.context_and_likeness(replaced, states.dtype)
+        say = torch.where(none[:, None], self.weight("vectors"), context).to(states.dtype)
+        handed = likeness * self.weight("handed") * words.spelling_of(replaced)
         query = say * F.normalize(self.query(states) + handed, dim=-1, eps=SHORT)
         shapes = (words.shapes[replaced] if shapes is None else shapes).masked_fill(none, SHAPES)
         learned = self.bias, self.frequency, self.blank, self.case
@@ -157,9 +173,18 @@ class Respelling(nn.Module):
             scores = self.product(query, directions)
             scores += F.embedding(shapes, of_shapes)
         of_slips = F.pad(self.weight("slips"), (0, FAR + 1 - len(self.slips)))  # FAR: nothing
-        scores = add_at(scores, words.sample.place(near), self.weight("alike") * alike + of_slips[slips])
+        like = likeness * (self.weight("alike") * alike + of_slips[slips])
+        scores = add_at(scores, words.sample.place(near), like)
         itself = replaced.where(replaced < self.vocabulary, self.padding_idx)[:, None]
         return add_at(scores, words.sample.place(itself), -self.weight("itself").expand_as(itself))
+
+    def context_and_likeness(self, replaced: Tensor, dtype: torch.dtype) -> tuple[Tensor | float, Tensor | float]:
+        """(n, 1) what the context has to say in place of words (n,), and what likeness to them counts."""
+        if not self.reads:
+            return AS_MISSPELT.context, AS_MISSPELT.likeness
+        known = replaced[:, None] < self.vocabulary
+        context = torch.where(known, self.weight("context"), AS_MISSPELT.context)
+        return context.to(dtype), torch.where(known, self.weight("likeness"), AS_MISSPELT.likeness).to(dtype)
 
     def of_shapes(self, sample: Sample) -> Tensor:
         """(shapes + 1, V) how frequent words are, less what they lose in place of a word of another shape.

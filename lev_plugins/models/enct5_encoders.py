@@ -29,18 +29,28 @@ class T5LabelEncoder(nn.Module):
         self.layers = nn.ModuleList(T5Block(shape, look_around=True, look_at_source=False) for _ in range(layers))
         self.norm = Norm(shape.embed_dim)
 
-    def forward(self, tokens: Tensor, segments: Tensor | None, words: BatchWords | Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        tokens: Tensor,
+        segments: Tensor | None,
+        words: BatchWords | Tensor | None = None,
+        of_all_blocks: bool = False,
+    ) -> Tensor:
         """(B, S) -> (B, S, C); ``segments`` (B, S) number the examples of a packed row, 0 = padding.
 
-        With --spelling, ``words`` are those of the batch that the dictionary lacks.
+        With --spelling, ``words`` are those of the batch that the dictionary lacks. The states ``of_all_blocks`` are
+        normed as the last ones are, and side by side: (B, S, blocks * C).
         """
         # (B, 1, 1 or S, S), True = may be attended to
         allowed = tokens.ne(self.pad)[:, None, None, :] if segments is None else same(segments, segments)
         bias = self.distances(tokens.size(1)).masked_fill(~allowed, float("-inf"))  # (B, H, S, S)
         x = F.dropout(self.embedded(tokens, words), self.dropout, self.training)
+        after = []
         for layer in self.layers:
             x = layer(x, bias)
-        return F.dropout(self.norm(x), self.dropout, self.training)
+            after.append(x)
+        x = torch.cat([self.norm(each) for each in after], -1) if of_all_blocks else self.norm(x)
+        return F.dropout(x, self.dropout, self.training)
 
     def embedded(self, tokens: Tensor, words: BatchWords | Tensor | None) -> Tensor:
         """(B, S) -> (B, S, C); in training, no spelling-aware word counts its own occurrence; some, none.
@@ -90,17 +100,21 @@ class BertLabelEncoder(nn.Module):
             if isinstance(module, nn.LayerNorm):
                 module.eps = BERT_EPSILON
 
-    def forward(self, tokens: Tensor, segments: Tensor | None, words: None = None) -> Tensor:
-        """(B, S), padded on the right -> (B, S, C)"""
+    def forward(
+        self, tokens: Tensor, segments: Tensor | None, words: None = None, of_all_blocks: bool = False
+    ) -> Tensor:
+        """(B, S), padded on the right -> (B, S, C); the states ``of_all_blocks`` side by side: (B, S, blocks * C)"""
         assert segments is None, "positions count from the start of a row, which holds one example"
         tokens = F.pad(tokens, (1, 0), value=self.cls)
         mask, real = padding_of(tokens, self.pad)
         places = torch.arange(tokens.size(1), device=tokens.device)
         x = self.norm(self.tokens(tokens) + self.positions(places) + self.sides(sides_of(tokens, self.sep)))
         x = gathered(dropout(x, self.dropout, self.training), real)
+        after = []
         for layer in self.layers:
             x = layer(x, mask, real)
-        return spread(x, real)[:, 0 if self.with_cls else 1 :]
+            after.append(x)
+        return spread(torch.cat(after, -1) if of_all_blocks else x, real)[:, 0 if self.with_cls else 1 :]
 
 
 def encoder_of(

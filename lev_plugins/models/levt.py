@@ -26,7 +26,7 @@ from lev_plugins.edits.expert import align
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.output_loss import SummedLoss
-from lev_plugins.layers.respelling import Nearest, by_name
+from lev_plugins.layers.respelling import AS_MISSPELT, FAST, Nearest, by_name
 from lev_plugins.layers.spelling import RIVALS, WHOLE, MeantWords, Sample
 from lev_plugins.layers.transformer import TextEmbedding, bert_init, padding_of, spread, token_embedding
 from lev_plugins.models.backbones.words import BackboneWords
@@ -200,6 +200,12 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         together = state_dict.pop("decoder.respelling.weights", None)
         if together is not None:
             state_dict |= {f"decoder.respelling.{key}": value for key, value in by_name(together).items()}
+        if self.encoder.backbone is not None:
+            project = "encoder.backbone.project.weight"
+            if project in state_dict:
+                state_dict[project] = self.encoder.backbone.upgraded(state_dict[project])
+            for name, value in vars(AS_MISSPELT).items():
+                state_dict.setdefault(f"decoder.respelling.{name}", torch.tensor(value / FAST))
 
     upgrade_state_dict = upgrade_names  # as fairseq calls it
 

@@ -109,7 +109,7 @@ class LevTDecoder(nn.Module):
         self.respelling: Respelling | None = None
         if isinstance(embedding.tokens, MeantWords):
             words = embedding.tokens
-            self.respelling = Respelling(words.index, words.shapes, words.padding_idx, shape.dim)
+            self.respelling = Respelling(words.index, words.shapes, words.padding_idx, shape.dim, reads=beside)
             self.from_given = Linear(shape.dim, shape.dim, bias=False)
             nn.init.normal_(self.from_given.weight, std=shape.dim**-0.5)
             self.given_counts = token_embedding(min(classes["placeholder"], MANY), shape.dim, 0)

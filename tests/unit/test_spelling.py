@@ -53,10 +53,10 @@ def spelling(dim: int = 8, seed: int = 1, words: EditingDictionary | None = None
     return MeantWords(words or dictionary(), dim, index_of(words))
 
 
-def scores(table: MeantWords, states: Tensor, replaced: Tensor, words: WordVectors) -> Tensor:
+def scores(table: MeantWords, states: Tensor, replaced: Tensor, words: WordVectors, reads: bool = False) -> Tensor:
     with torch.random.fork_rng():  # draws go on as they are
         torch.manual_seed(1)
-        respelling = Respelling(table.index, table.shapes, PAD, table.embedding_dim).to(table.grams.dtype)
+        respelling = Respelling(table.index, table.shapes, PAD, table.embedding_dim, reads).to(table.grams.dtype)
     respelling.find(replaced)
     return respelling(states, replaced, words, table.directions(words), respelling.found(replaced, words.words))
 
@@ -349,6 +349,20 @@ def test_a_word_is_not_replaced_by_itself() -> None:
     found = scores(table, torch.zeros(1, 64), torch.tensor([form]), table.vectors(None))[0]
     assert found.argmax() != form
     assert found[form] < found[4 + WORDS.index("▁from")]
+
+
+def test_with_a_pre_trained_encoder_the_context_decides_in_place_of_a_known_word() -> None:
+    """What looks like a known word says little of what is meant, as in "in" for "at"."""
+    table = spelling(dim=64)
+    words = table.vectors(batch_words())
+    form, wanted = 4 + WORDS.index("▁form"), 4 + WORDS.index("▁the")
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        query = Respelling(table.index, table.shapes, PAD, 64).query.weight  # as in ``scores``
+        state = torch.linalg.solve(query, 10 * table.directions(words)[wanted])[None]  # it asks for "the"
+    known, typo = torch.tensor([form]), torch.tensor([OWN])  # "form", and "vlaue"
+    best = [scores(table, state, word, words, reads).argmax() for reads in (False, True) for word in (known, typo)]
+    assert [dictionary()[int(i)] for i in best] == ["▁from", "▁value", "▁the", "▁value"]
 
 
 @pytest.fixture

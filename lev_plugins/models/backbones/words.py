@@ -2,9 +2,10 @@
 
 The encoder reads the pieces of all words of a text, as it did in its own training, and a word is the mean of its
 pieces, projected to the width of the model. So the encoder's dictionary is of no concern to anything else: words stay
-what is edited.
+what is edited. All blocks are read, since the last one may have forgotten much of single words: that of MiniLM was
+trained for one vector of a whole sentence.
 
-Shapes: B rows, S words, D channels of the encoder, C of the model, N pieces of all words of a batch.
+Shapes: B rows, S words, D channels of the encoder's blocks together, C of the model, N pieces of all words of a batch.
 """
 
 from argparse import Namespace
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
@@ -31,8 +33,9 @@ class BackboneWords(nn.Module):
         reader = index.pieces = WordPieces(folder, symbols)
         self.frozen = cfg.freeze_backbone
         self.encoder = encoder_of(symbols, sizes)
-        self.project = Linear(sizes.embed_dim, dim)
-        nn.init.normal_(self.project.weight, std=sizes.embed_dim**-0.5)
+        self.block_dim, read = sizes.embed_dim, sizes.layers * sizes.embed_dim
+        self.project = Linear(read, dim)
+        nn.init.normal_(self.project.weight, std=read**-0.5)
         nn.init.zeros_(self.project.bias)
         own = {dictionary.eos(): symbols.eos(), dictionary.unk(): symbols.unk()}
         rows = [[own[i]] if i in own else reader.pieces(word) for i, word in enumerate([*index.words, ""])]
@@ -44,6 +47,11 @@ class BackboneWords(nn.Module):
         self.encoder.requires_grad_(not self.frozen)
         scale_learning_rate(self.encoder.parameters(), cfg.backbone_lr_factor)
 
+    def upgraded(self, weight: Tensor) -> Tensor:
+        """That of ``project``; a checkpoint that has weights for the last block alone does not read the others."""
+        old = weight.shape == (self.project.out_features, self.block_dim)
+        return F.pad(weight, (self.project.in_features - self.block_dim, 0)) if old else weight
+
     def train(self, mode: bool = True) -> Any:
         super().train(mode)
         self.encoder.train(mode and not self.frozen)
@@ -52,7 +60,7 @@ class BackboneWords(nn.Module):
     def forward(self, tokens: Tensor, pieces: Tensor, where: Tensor, word: Tensor) -> Tensor:
         """(B, S) -> (B, S, C), from the tokens' pieces in rows (``PiecesInRows``)"""
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
-            states = self.encoder(pieces, None).flatten(0, 1)[where]  # (N, D)
+            states = self.encoder(pieces, None, of_all_blocks=True).flatten(0, 1)[where]  # (N, D)
         states = torch.cat([states, torch.ones_like(states[:, :1])], 1)
         nothing = states.new_zeros(tokens.numel(), states.size(1))
         summed = nothing.scatter_add(0, word[:, None].expand_as(states), states)
