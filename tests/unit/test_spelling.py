@@ -325,11 +325,12 @@ def test_a_word_that_was_torn_apart_is_seen(words: list[str], joined: str | None
         assert torch.allclose(vector, with_next[levels[at]] + with_last[levels[at - 1] if at else 0], atol=1e-6)
 
 
+@pytest.mark.parametrize("reads", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float, torch.half, torch.bfloat16])
-def test_before_training_what_looks_alike_is_the_best_replacement(dtype: torch.dtype) -> None:
+def test_before_training_what_looks_alike_is_the_best_replacement(dtype: torch.dtype, reads: bool) -> None:
     table = spelling(dim=64).to(dtype)
     words = table.vectors(batch_words())
-    best = scores(table, torch.zeros(3, 64, dtype=dtype), OWN + torch.arange(3), words).argmax(1)
+    best = scores(table, torch.zeros(3, 64, dtype=dtype), OWN + torch.arange(3), words, reads).argmax(1)
     assert [dictionary()[i] for i in best.tolist()] == ["▁value", "▁the", "▁function"]
 
 
