@@ -56,6 +56,15 @@ class SayOfKnown:
 AS_MISSPELT = SayOfKnown(context=CONTEXT, likeness=1.0)  # in checkpoints that lack these weights
 
 
+def weights_of(say: Say | SayOfKnown) -> dict[str, Tensor]:
+    """As they are stored, a ``FAST``-th of what they say.
+
+    >>> {name: round(weight.item(), 2) for name, weight in weights_of(AS_MISSPELT).items()}
+    {'context': 0.4, 'likeness': 0.1}
+    """
+    return {name: torch.tensor(value) / FAST for name, value in vars(say).items()}
+
+
 class Nearest(NamedTuple):
     """The candidates for the places of n words, as tensors."""
 
@@ -127,8 +136,9 @@ class Respelling(nn.Module):
             self.query.weight.mul_(QUIET * (3 / dim) ** 0.5)  # torch begins with a variance of 1 / 3 dim
         nn.init.zeros_(self.query.bias)
         self.bias = nn.Parameter(torch.zeros(self.vocabulary))
-        for name, value in {**vars(Say()), **(vars(SayOfKnown()) if reads else {})}.items():
-            self.register_parameter(name, nn.Parameter(torch.tensor(value) / FAST))
+        weights = weights_of(Say()) | (weights_of(SayOfKnown()) if reads else {})
+        for name, value in weights.items():
+            self.register_parameter(name, nn.Parameter(value))
         self.known = KnownCandidates(index)
         self.shaped, self.product = Keeping(), SharedLinear()  # without weights
 

@@ -48,8 +48,9 @@ class T5LabelEncoder(nn.Module):
         after = []
         for layer in self.layers:
             x = layer(x, bias)
-            after.append(x)
-        x = torch.cat([self.norm(each) for each in after], -1) if of_all_blocks else self.norm(x)
+            if of_all_blocks:
+                after.append(self.norm(x))
+        x = torch.cat(after, -1) if of_all_blocks else self.norm(x)
         return F.dropout(x, self.dropout, self.training)
 
     def embedded(self, tokens: Tensor, words: BatchWords | Tensor | None) -> Tensor:
@@ -113,7 +114,8 @@ class BertLabelEncoder(nn.Module):
         after = []
         for layer in self.layers:
             x = layer(x, mask, real)
-            after.append(x)
+            if of_all_blocks:
+                after.append(x)
         return spread(torch.cat(after, -1) if of_all_blocks else x, real)[:, 0 if self.with_cls else 1 :]
 
 

@@ -26,7 +26,7 @@ from lev_plugins.edits.expert import align
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.output_loss import SummedLoss
-from lev_plugins.layers.respelling import AS_MISSPELT, FAST, Nearest, by_name
+from lev_plugins.layers.respelling import AS_MISSPELT, Nearest, by_name, weights_of
 from lev_plugins.layers.spelling import RIVALS, WHOLE, MeantWords, Sample
 from lev_plugins.layers.transformer import TextEmbedding, bert_init, padding_of, spread, token_embedding
 from lev_plugins.models.backbones.words import BackboneWords
@@ -189,7 +189,10 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         return None if pieces is None else f"one with {len(pieces.known[0]):,} pieces in the dictionary"
 
     def upgrade_names(self, state_dict: dict[str, Any]) -> None:
-        """Until version 0.2, the weights of the scores of words were beside those of their vectors."""
+        """Until version 0.2, the weights of the scores of words were beside those of their vectors.
+
+        A checkpoint may also lack weights for the first blocks of a backbone, and for what replaces a known word.
+        """
         if self.decoder.respelling is None:
             return
         for side in SIDES:
@@ -204,8 +207,8 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
             project = "encoder.backbone.project.weight"
             if project in state_dict:
                 state_dict[project] = self.encoder.backbone.upgraded(state_dict[project])
-            for name, value in vars(AS_MISSPELT).items():
-                state_dict.setdefault(f"decoder.respelling.{name}", torch.tensor(value / FAST))
+            for name, value in weights_of(AS_MISSPELT).items():
+                state_dict.setdefault(f"decoder.respelling.{name}", value)
 
     upgrade_state_dict = upgrade_names  # as fairseq calls it
 
