@@ -1,5 +1,6 @@
 """The two encoders of EncT5: T5's, which can also read spelling-aware words, and BERT's."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -12,6 +13,8 @@ from lev_plugins.data.words import BatchWords
 from lev_plugins.layers.spelling import SpelledWords
 from lev_plugins.layers.t5 import DistanceBias, Norm, T5Block, T5Shape
 from lev_plugins.layers.transformer import Block, LayerShape, bert_init, dropout, gathered, padding_of, spread
+
+Read = Callable[[Tensor], Tensor]
 
 EVERY = 2**40  # more occurrences than a word can have
 BERT_EPSILON = 1e-12
@@ -34,12 +37,12 @@ class T5LabelEncoder(nn.Module):
         tokens: Tensor,
         segments: Tensor | None,
         words: BatchWords | Tensor | None = None,
-        of_all_blocks: bool = False,
+        of_all_blocks: Read | None = None,
     ) -> Tensor:
         """(B, S) -> (B, S, C); ``segments`` (B, S) number the examples of a packed row, 0 = padding.
 
-        With --spelling, ``words`` are those of the batch that the dictionary lacks. The states ``of_all_blocks`` are
-        normed as the last ones are, and side by side: (B, S, blocks * C).
+        With --spelling, ``words`` are those of the batch that the dictionary lacks. ``of_all_blocks`` reads the states
+        after every block, normed as the last ones are, and side by side: (B, S, blocks * C).
         """
         # (B, 1, 1 or S, S), True = may be attended to
         allowed = tokens.ne(self.pad)[:, None, None, :] if segments is None else same(segments, segments)
@@ -48,10 +51,11 @@ class T5LabelEncoder(nn.Module):
         after = []
         for layer in self.layers:
             x = layer(x, bias)
-            if of_all_blocks:
+            if of_all_blocks is not None:
                 after.append(self.norm(x))
-        x = torch.cat(after, -1) if of_all_blocks else self.norm(x)
-        return F.dropout(x, self.dropout, self.training)
+        if of_all_blocks is not None:
+            return of_all_blocks(F.dropout(torch.cat(after, -1), self.dropout, self.training))
+        return F.dropout(self.norm(x), self.dropout, self.training)
 
     def embedded(self, tokens: Tensor, words: BatchWords | Tensor | None) -> Tensor:
         """(B, S) -> (B, S, C); in training, no spelling-aware word counts its own occurrence; some, none.
@@ -102,9 +106,12 @@ class BertLabelEncoder(nn.Module):
                 module.eps = BERT_EPSILON
 
     def forward(
-        self, tokens: Tensor, segments: Tensor | None, words: None = None, of_all_blocks: bool = False
+        self, tokens: Tensor, segments: Tensor | None, words: None = None, of_all_blocks: Read | None = None
     ) -> Tensor:
-        """(B, S), padded on the right -> (B, S, C); the states ``of_all_blocks`` side by side: (B, S, blocks * C)"""
+        """(B, S), padded on the right -> (B, S, C); or what is read of the states of all blocks, side by side.
+
+        ``of_all_blocks`` reads (..., blocks * C), without the padding if it is left out.
+        """
         assert segments is None, "positions count from the start of a row, which holds one example"
         tokens = F.pad(tokens, (1, 0), value=self.cls)
         mask, real = padding_of(tokens, self.pad)
@@ -114,9 +121,10 @@ class BertLabelEncoder(nn.Module):
         after = []
         for layer in self.layers:
             x = layer(x, mask, real)
-            if of_all_blocks:
+            if of_all_blocks is not None:
                 after.append(x)
-        return spread(torch.cat(after, -1) if of_all_blocks else x, real)[:, 0 if self.with_cls else 1 :]
+        read = x if of_all_blocks is None else of_all_blocks(torch.cat(after, -1))
+        return spread(read, real)[:, 0 if self.with_cls else 1 :]
 
 
 def encoder_of(

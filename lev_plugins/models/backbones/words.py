@@ -5,7 +5,7 @@ pieces, projected to the width of the model. So the encoder's dictionary is of n
 what is edited. All blocks are read, since the last one may have forgotten much of single words: that of MiniLM was
 trained for one vector of a whole sentence.
 
-Shapes: B rows, S words, D channels of the encoder's blocks together, C of the model, N pieces of all words of a batch.
+Shapes: B rows, S words, C channels of the model, N pieces of all words of a batch.
 """
 
 from argparse import Namespace
@@ -33,9 +33,9 @@ class BackboneWords(nn.Module):
         reader = index.pieces = WordPieces(folder, symbols)
         self.frozen = cfg.freeze_backbone
         self.encoder = encoder_of(symbols, sizes)
-        self.block_dim, read = sizes.embed_dim, sizes.layers * sizes.embed_dim
-        self.project = Linear(read, dim)
-        nn.init.normal_(self.project.weight, std=read**-0.5)
+        self.block_dim, self.read_dim = sizes.embed_dim, sizes.layers * sizes.embed_dim
+        self.project = Linear(self.read_dim, dim)
+        nn.init.normal_(self.project.weight, std=self.read_dim**-0.5)
         nn.init.zeros_(self.project.bias)
         own = {dictionary.eos(): symbols.eos(), dictionary.unk(): symbols.unk()}
         rows = [[own[i]] if i in own else reader.pieces(word) for i, word in enumerate([*index.words, ""])]
@@ -50,7 +50,7 @@ class BackboneWords(nn.Module):
     def upgraded(self, weight: Tensor) -> Tensor:
         """That of ``project``; a checkpoint that has weights for the last block alone does not read the others."""
         old = weight.shape == (self.project.out_features, self.block_dim)
-        return F.pad(weight, (self.project.in_features - self.block_dim, 0)) if old else weight
+        return F.pad(weight, (self.read_dim - self.block_dim, 0)) if old else weight
 
     def train(self, mode: bool = True) -> Any:
         super().train(mode)
@@ -58,10 +58,13 @@ class BackboneWords(nn.Module):
         return self
 
     def forward(self, tokens: Tensor, pieces: Tensor, where: Tensor, word: Tensor) -> Tensor:
-        """(B, S) -> (B, S, C), from the tokens' pieces in rows (``PiecesInRows``)"""
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
-            states = self.encoder(pieces, None, of_all_blocks=True).flatten(0, 1)[where]  # (N, D)
-        states = torch.cat([states, torch.ones_like(states[:, :1])], 1)
-        nothing = states.new_zeros(tokens.numel(), states.size(1))
-        summed = nothing.scatter_add(0, word[:, None].expand_as(states), states)
-        return self.project(summed[:, :-1] / summed[:, -1:].clamp(min=1)).view(*tokens.shape, -1)
+        """(B, S) -> (B, S, C), from the tokens' pieces in rows (``PiecesInRows``)
+
+        The pieces are projected first, since the states of all blocks are wide.
+        """
+        x = self.encoder(pieces, None, of_all_blocks=self.project).flatten(0, 1)[where]  # (N, C)
+        x = torch.cat([x, torch.ones_like(x[:, :1])], 1)
+        summed = x.new_zeros(tokens.numel(), x.size(1)).scatter_add(0, word[:, None].expand_as(x), x)
+        counts = summed[:, -1:]
+        nothing = self.project(x.new_zeros(1, self.read_dim))  # of padding and <s>, which have no pieces
+        return torch.where(counts > 0, summed[:, :-1] / counts.clamp(min=1), nothing).view(*tokens.shape, -1)
