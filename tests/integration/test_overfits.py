@@ -8,13 +8,13 @@ import pytest
 from tests.commands import generate, hypotheses, succeed
 
 WORDS = [f"w{number}" for number in range(100)]
-PAIRS = 300
+PAIRS = 200
 SIZES = [
     f"--{side}-{name}={size}"
     for side in ("encoder", "decoder")
     for name, size in (("embed-dim", 128), ("ffn-embed-dim", 256))
 ]
-UPDATES = 1200
+UPDATES = 800
 
 
 def corrected(draw: random.Random, clean: list[str]) -> list[str]:
