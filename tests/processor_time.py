@@ -1,7 +1,7 @@
 """A test, or a fixture that several tests share, fails if it takes more processor time than its tier allows.
 
-Processor time, with that of processes which have ended, depends less than the clock on what else a machine does. The
-limits are four times what the longest take on a fast processor, since a slow or busy one takes twice as long.
+Processor time, with that of processes which have ended, depends less than the clock on what else a machine does. A
+slow or busy processor takes twice as long as a fast one, and the limits leave room for that.
 """
 
 import os

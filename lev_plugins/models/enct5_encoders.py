@@ -53,9 +53,9 @@ class T5LabelEncoder(nn.Module):
             x = layer(x, bias)
             if of_all_blocks is not None:
                 after.append(self.norm(x))
-        if of_all_blocks is not None:
-            return of_all_blocks(F.dropout(torch.cat(after, -1), self.dropout, self.training))
-        return F.dropout(self.norm(x), self.dropout, self.training)
+        x = self.norm(x) if of_all_blocks is None else torch.cat(after, -1)
+        x = F.dropout(x, self.dropout, self.training)
+        return x if of_all_blocks is None else of_all_blocks(x)
 
     def embedded(self, tokens: Tensor, words: BatchWords | Tensor | None) -> Tensor:
         """(B, S) -> (B, S, C); in training, no spelling-aware word counts its own occurrence; some, none.

@@ -19,6 +19,7 @@ from lev_plugins.data.tokenise import Words
 from lev_plugins.data.words import BatchWords, EditingDictionary, UnknownWords
 from lev_plugins.edits.actions import places_beside
 from lev_plugins.errors import UserError
+from lev_plugins.layers.linear import Linear
 from lev_plugins.layers.respelling import SayOfKnown
 from lev_plugins.model_folder import read_shapes
 from lev_plugins.models.levt import LevT
@@ -69,7 +70,9 @@ def states(model: LevT, *texts: str) -> Tensor:
     """What the backbone says, before it is projected."""
     part = model.encoder.backbone
     assert part is not None
-    part.project = nn.Identity()  # type: ignore[assignment]
+    part.project = Linear(part.project.in_features, part.project.in_features)
+    nn.init.eye_(part.project.weight)
+    nn.init.zeros_(part.project.bias)
     with torch.no_grad():
         tokens, words = read(model, *texts)
         return part(tokens, *words.pieces)

@@ -13,7 +13,7 @@ from fairseq.logging import metrics
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.utils import move_to_cuda
 from torch import Tensor
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_flatten
 
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import KEEP
@@ -85,7 +85,8 @@ def assert_few_waits(model: Any, words: Any, net_input: dict[str, Any], **option
 def told(hypothesis: dict[str, Any]) -> Any:
     states = [state["tokens"].cpu().tolist() for state in hypothesis.get("history", ())]
     edits = vars(hypothesis["edits"]) if "edits" in hypothesis else {}
-    return (hypothesis["tokens"].tolist(), hypothesis["steps"], states), tree_leaves(edits)
+    scores, shape = tree_flatten(edits)
+    return (hypothesis["tokens"].tolist(), hypothesis["steps"], states, shape), scores
 
 
 def batch(number: int) -> dict[str, Any]:

@@ -32,10 +32,10 @@ class BackboneWords(nn.Module):
         symbols = Dictionary.load(str(folder / DICTIONARY))
         reader = index.pieces = WordPieces(folder, symbols)
         self.frozen = cfg.freeze_backbone
-        self.encoder = encoder_of(symbols, sizes)
-        self.block_dim, self.read_dim = sizes.embed_dim, sizes.layers * sizes.embed_dim
-        self.project = Linear(self.read_dim, dim)
-        nn.init.normal_(self.project.weight, std=self.read_dim**-0.5)
+        self.encoder = encoder_of(symbols, sizes).requires_grad_(not self.frozen)
+        self.block_dim, read = sizes.embed_dim, sizes.layers * sizes.embed_dim
+        self.project = Linear(read, dim)
+        nn.init.normal_(self.project.weight, std=read**-0.5)
         nn.init.zeros_(self.project.bias)
         own = {dictionary.eos(): symbols.eos(), dictionary.unk(): symbols.unk()}
         rows = [[own[i]] if i in own else reader.pieces(word) for i, word in enumerate([*index.words, ""])]
@@ -44,13 +44,12 @@ class BackboneWords(nn.Module):
     def load(self, folder: Path, cfg: Any) -> None:
         """The weights of the folder, to start a training."""
         load_backbone(self.encoder, Namespace(**backbone_sizes(folder, "levt")), folder)
-        self.encoder.requires_grad_(not self.frozen)
         scale_learning_rate(self.encoder.parameters(), cfg.backbone_lr_factor)
 
     def upgraded(self, weight: Tensor) -> Tensor:
         """That of ``project``; a checkpoint that has weights for the last block alone does not read the others."""
         old = weight.shape == (self.project.out_features, self.block_dim)
-        return F.pad(weight, (self.read_dim - self.block_dim, 0)) if old else weight
+        return F.pad(weight, (self.project.in_features - self.block_dim, 0)) if old else weight
 
     def train(self, mode: bool = True) -> Any:
         super().train(mode)
@@ -66,5 +65,5 @@ class BackboneWords(nn.Module):
         x = torch.cat([x, torch.ones_like(x[:, :1])], 1)
         summed = x.new_zeros(tokens.numel(), x.size(1)).scatter_add(0, word[:, None].expand_as(x), x)
         counts = summed[:, -1:]
-        nothing = self.project(x.new_zeros(1, self.read_dim))  # of padding and <s>, which have no pieces
+        nothing = self.project.bias.to(x)  # of padding and <s>, which have no pieces
         return torch.where(counts > 0, summed[:, :-1] / counts.clamp(min=1), nothing).view(*tokens.shape, -1)
