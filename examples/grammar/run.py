@@ -53,7 +53,7 @@ def noise(run: Run, table: str, prefix: str = "--noise-") -> str:
 def train_editor(run: Run, table: str) -> None:
     """On the words of the text and of a frequency list; the noisy text is the draft as well.
 
-    On synthetic mistakes (levt), then, with TUNE, on real ones (tune), each from the start with the BACKBONE, if any.
+    On synthetic mistakes (levt), then, with TUNE, on real ones (tune), each with the BACKBONE, if any.
     """
     out, words, seed = run.out, run.out / "words", run.number("SEED")
     synthetic = f"lev-plugins noise {noise(run, table, '--')}"
@@ -74,12 +74,15 @@ def train_editor(run: Run, table: str) -> None:
     last, text = out / "levt", words
     if run.TUNE:
         last, text = out / "tune", out / "pairs"
+        mixed = out / "real/synthetic" if run.number("TUNE_SYNTHETIC") else ""
         run.stage(
             "real",
             "words pairs",
-            f"for split in train valid; do cp {text}/$split.noisy {text}/$split.draft; done",
-            f"""{editor.PREPARE} -s noisy -t clean --srcdict {words}/dict.txt --train-prefix {text}/train --valid-prefix
-                {text}/valid --dest {out}/real/bin""",
+            f"head -n {run.TUNE_SYNTHETIC} {words}/train.clean >{mixed}.clean" if mixed else "",
+            f"{synthetic} --seed {seed + 3} <{mixed}.clean >{mixed}.noisy" if mixed else "",
+            f"for text in {text}/train {text}/valid {mixed}; do cp $text.noisy $text.draft; done",
+            f"""{editor.PREPARE} -s noisy -t clean --srcdict {words}/dict.txt --train-prefix {text}/train
+                {f"--extra-train-prefix {mixed}" if mixed else ""} --valid-prefix {text}/valid --dest {out}/real/bin""",
         )
         run.training(
             "tune",

@@ -76,7 +76,7 @@ def test_an_editor_learns_from_clean_text_a_list_of_words_and_mistakes(tmp_path:
     mistake = "S He go home .\nA 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0\n\n"
     gold.write_text(f"{mistake}S She sleeps .\n\n" * 100, encoding="utf-8")
     settings = ["LEVT_UPDATES=6", "TUNE_UPDATES=3", "LEVT_TOKENS=400", "WORDS=300", f"TUNE={gold}", f"TEST_M2={gold}"]
-    done = succeed(*learners(tmp_path, 1, copies=200), *settings, timeout=600).out
+    done = succeed(*learners(tmp_path, 1, copies=200), *settings, "TUNE_SYNTHETIC=8", timeout=600).out
     found = {
         name: json.loads((tmp_path / "run" / "test" / f"{name}.json").read_text(encoding="utf-8"))
         for name in ("plain", "careful", "SymSpell")
@@ -88,6 +88,8 @@ def test_an_editor_learns_from_clean_text_a_list_of_words_and_mistakes(tmp_path:
     assert "▁has " in words and "▁which " in words  # of the text, of the list
     learned = (tmp_path / "run" / "pairs" / "confusions.tsv").read_text(encoding="utf-8")
     assert "goes\tgo\t" in learned
+    log = (tmp_path / "run" / "tune" / "log").read_text(encoding="utf-8")
+    assert re.search(r"loaded 8 examples from: \S+/train1\.", log), log
 
 
 def annotated(folder: Path) -> Path:
