@@ -53,7 +53,8 @@ def noise(run: Run, table: str, prefix: str = "--noise-") -> str:
 def train_editor(run: Run, table: str) -> None:
     """On the words of the text and of a frequency list; the noisy text is the draft as well.
 
-    On synthetic mistakes (levt), then, with TUNE, on real ones (tune), each with the BACKBONE, if any.
+    On synthetic mistakes (levt), then, with TUNE, on real ones, and on TUNE_SYNTHETIC sentences with
+    synthetic ones (tune); each from the start with the BACKBONE, if any.
     """
     out, words, seed = run.out, run.out / "words", run.number("SEED")
     synthetic = f"lev-plugins noise {noise(run, table, '--')}"
