@@ -53,8 +53,8 @@ def noise(run: Run, table: str, prefix: str = "--noise-") -> str:
 def train_editor(run: Run, table: str) -> None:
     """On the words of the text and of a frequency list; the noisy text is the draft as well.
 
-    On synthetic mistakes (levt), then, with TUNE, on real ones, and on TUNE_SYNTHETIC sentences with
-    synthetic ones (tune); each from the start with the BACKBONE, if any.
+    On synthetic mistakes (levt; or START is trained further instead), then, with TUNE, on real ones, and on
+    TUNE_SYNTHETIC sentences with synthetic ones (tune); each from the start with the BACKBONE, if any.
     """
     out, words, seed = run.out, run.out / "words", run.number("SEED")
     synthetic = f"lev-plugins noise {noise(run, table, '--')}"
@@ -66,12 +66,13 @@ def train_editor(run: Run, table: str) -> None:
     )
     start = f"--backbone {run.BACKBONE} --optimizer scaled_adam --backbone-lr-factor 0.05" if run.BACKBONE else ""
     more = f"-s noisy -t clean {run.sizes} {start} --seed {run.SEED} {run.TRAIN_FLAGS}"
-    run.training(
-        "levt",
-        "words",
-        f"""{editor.training(run, run.number("LEVT_UPDATES"), run.LEVT_TOKENS, run.LEVT_LR, run.DROPOUT)} {words}/bin
-            {more} {noise(run, table)} --save-dir {out}/levt""",
-    )
+    if not run.START:
+        run.training(
+            "levt",
+            "words",
+            f"""{editor.training(run, run.number("LEVT_UPDATES"), run.LEVT_TOKENS, run.LEVT_LR, run.DROPOUT)}
+                {words}/bin {more} {noise(run, table)} --save-dir {out}/levt""",
+        )
     last, text = out / "levt", words
     if run.TUNE:
         last, text = out / "tune", out / "pairs"
@@ -87,9 +88,10 @@ def train_editor(run: Run, table: str) -> None:
         )
         run.training(
             "tune",
-            "real levt",
+            "real" if run.START else "real levt",
             f"""{editor.training(run, run.number("TUNE_UPDATES"), run.LEVT_TOKENS, run.TUNE_LR, run.DROPOUT)}
-                {out}/real/bin {more} --finetune-from-model {out}/levt/checkpoint_last.pt --save-dir {last}""",
+                {out}/real/bin {more} --finetune-from-model {run.START or out / "levt/checkpoint_last.pt"}
+                --save-dir {last}""",
         )
     choice, after = "--best gleu", last.name
     if run.PROMISE:
@@ -264,6 +266,8 @@ def plan(run: Run) -> None:
     run.begin("TEST OUT", "SYMSPELL THREADS")
     edits = run.ARCH == "levt"
     require(not run.ERRANT or bool(run.TEST_M2), "ERRANT=yes scores TEST_M2: give it too")
+    further = not run.START or (edits and bool(run.TUNE))
+    require(further, "START is an editor (ARCH=levt) to train further: give TUNE too")
     require(edits or bool(run.TUNE) or run.UPDATES != "0", "UPDATES=0 leaves nothing to train: give TUNE too")
     table, out, source = text(run), run.out, f"{run.TEST}/dev.src"
 
