@@ -178,6 +178,7 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
     source.save(str(folder / f"dict.{args.source_lang}.txt"))
     target.save(str(folder / f"dict.{args.target_lang}.txt"))
     encode = Tokeniser(bpe).encode
+    spelt = args.clean_dictionary or args.bpe == "words"  # a --spelling learns from misspelt words
     rows, remarks = [["part", "side", "lines", "tokens", "unknown", "empty", "longest"]], []
     for part in parts:
         for side in sides:
@@ -194,14 +195,14 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
             rows.append([part.name, side, *row, f"{counts.longest:,} (line {counts.longest_line:,})"])
             # drafts are made of the targets; others are edited as they are
             clean = part in train and len(set(part.texts.values())) == 1
-            edited = side == drafts and (part not in train or (args.clean_dictionary and not clean))
+            edited = side == drafts and (part not in train or (spelt and not clean))
             if edited or (clean and side == args.target_lang):
                 text = part.texts.get(side) if edited else None
                 requests = notes.read_requests(text, encode) if text else {}
                 unknown = notes.write_notes(path, requests, target, Path(f"{prefix}{notes.SUFFIX}"))
                 if edited and (requests or unknown):
                     found = f"{len(requests):,} with marks, {unknown:,} with unknown words"
-                    remarks.append(f"Drafts of {part.name}: {found}, for fairseq-generate")
+                    remarks.append(f"Drafts of {part.name}: {found}")
     if bpe is not None and bpe.bpe == "sentencepiece" and not args.learn_sentencepiece:
         shutil.copyfile(bpe.sentencepiece_model, folder / MODEL)
     if args.joined_dictionary:

@@ -575,6 +575,15 @@ def spelling_of_line(line: str) -> list[str]:
     return Words().encode(line).split()
 
 
+def test_with_a_dictionary_of_its_own_as_well(real_drafts: Path, tmp_path: Path) -> None:
+    flags = ["--joined-dictionary", "--srcdict", str(real_drafts / "dict.tgt.txt"), "--bpe", "words", "--train-prefix"]
+    given = [*flags, str(real_drafts.parent / "train"), "--dest", str(tmp_path / "data")]
+    assert main(["prepare", "-s", "src", "-d", "draft", "-t", "tgt", *given]) == 0
+    notes = "train.draft-tgt.draft.notes.jsonl"
+    assert "vlaue" in (real_drafts / notes).read_text("utf-8")
+    assert (tmp_path / "data" / notes).read_bytes() == (real_drafts / notes).read_bytes()
+
+
 def test_words_of_real_drafts_that_no_target_has_are_unknown_and_spelt(real_drafts: Path) -> None:
     words = EditingDictionary.load(str(real_drafts / "dict.tgt.txt"))
     assert "▁vlaue" not in words.indices and words.count[words.index("▁value")] == 8
