@@ -41,7 +41,7 @@ def written(run: Run, text: Path, flags: str, noise: str, seed: int) -> list[str
 
 def prepared(text: Path, data: Path, more: str = "") -> str:
     """Clean training text, whose mistakes are made while training, in the words of the text's dictionary."""
-    return f"""{PREPARE} --clean-dictionary -s noisy -t clean --srcdict {text}/dict.txt --clean-train --train-prefix
+    return f"""{PREPARE} -s noisy -t clean --srcdict {text}/dict.txt --clean-train --train-prefix
         {text}/train --valid-prefix {text}/valid {more} --dest {data}"""
 
 

@@ -202,7 +202,8 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
                 unknown = notes.write_notes(path, requests, target, Path(f"{prefix}{notes.SUFFIX}"))
                 if edited and (requests or unknown):
                     found = f"{len(requests):,} with marks, {unknown:,} with unknown words"
-                    remarks.append(f"Drafts of {part.name}: {found}")
+                    reader = "fairseq-train" if part in train else "fairseq-generate"
+                    remarks.append(f"Drafts of {part.name}: {found}, for {reader}")
     if bpe is not None and bpe.bpe == "sentencepiece" and not args.learn_sentencepiece:
         shutil.copyfile(bpe.sentencepiece_model, folder / MODEL)
     if args.joined_dictionary:

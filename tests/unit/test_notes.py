@@ -141,7 +141,7 @@ def test_no_file_where_there_is_nothing_to_note(text: Path, capsys: pytest.Captu
     made = {path.name for path in (text.parent / "data").iterdir() if path.suffix not in (".bin", ".idx", ".txt")}
     assert made == {"test.mt-de.mt.notes.jsonl"}
     said = capsys.readouterr().out
-    assert "Drafts of test: 5 with marks, 5 with unknown words" in said
+    assert "Drafts of test: 5 with marks, 5 with unknown words, for fairseq-generate" in said
     assert "Drafts of valid" not in said
 
 

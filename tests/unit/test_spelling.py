@@ -575,20 +575,23 @@ def spelling_of_line(line: str) -> list[str]:
     return Words().encode(line).split()
 
 
-def test_with_a_dictionary_of_its_own_as_well(real_drafts: Path, tmp_path: Path) -> None:
-    flags = ["--joined-dictionary", "--srcdict", str(real_drafts / "dict.tgt.txt"), "--bpe", "words", "--train-prefix"]
-    given = [*flags, str(real_drafts.parent / "train"), "--dest", str(tmp_path / "data")]
-    assert main(["prepare", "-s", "src", "-d", "draft", "-t", "tgt", *given]) == 0
-    notes = "train.draft-tgt.draft.notes.jsonl"
-    assert "vlaue" in (real_drafts / notes).read_text("utf-8")
-    assert (tmp_path / "data" / notes).read_bytes() == (real_drafts / notes).read_bytes()
-
-
 def test_words_of_real_drafts_that_no_target_has_are_unknown_and_spelt(real_drafts: Path) -> None:
     words = EditingDictionary.load(str(real_drafts / "dict.tgt.txt"))
     assert "▁vlaue" not in words.indices and words.count[words.index("▁value")] == 8
     rows = spelt_rows(dataset_of(real_drafts))
     assert [draft for draft, _ in rows] == [source for _, source in rows] == list(map(spelling_of_line, NOISY))
+
+
+def test_words_of_real_drafts_that_a_given_dictionary_lacks_are_spelt_too(
+    real_drafts: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    flags = ["--joined-dictionary", "--srcdict", str(real_drafts / "dict.tgt.txt"), "--bpe", "words", "--train-prefix"]
+    given = [*flags, str(real_drafts.parent / "train"), "--dest", str(tmp_path / "data")]
+    assert main(["prepare", "-s", "src", "-d", "draft", "-t", "tgt", *given]) == 0
+    assert "Drafts of train: 0 with marks, 8 with unknown words, for fairseq-train" in capsys.readouterr().out
+    notes = "train.draft-tgt.draft.notes.jsonl"
+    assert "vlaue" in (real_drafts / notes).read_text("utf-8")
+    assert (tmp_path / "data" / notes).read_bytes() == (real_drafts / notes).read_bytes()
 
 
 def test_noise_in_a_share_of_the_examples_leaves_the_drafts_of_the_others(real_drafts: Path) -> None:
