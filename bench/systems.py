@@ -108,9 +108,7 @@ def ours(weights: Weights) -> System:
     )
     model = LevT.build_model(cfg, task)
     model.load_state_dict(imported["model"])
-    losses = DualPolicyConfig(label_smoothing=LABEL_SMOOTHING)
-    fields = {key: getattr(losses, key) for key in DualPolicyConfig.__dataclass_fields__ if key != "_name"}
-    return System(task, model, DualPolicyCriterion(task, **fields))
+    return System(task, model, DualPolicyCriterion(DualPolicyConfig(label_smoothing=LABEL_SMOOTHING), task))
 
 
 def autoregressive(weights: Weights) -> nn.Module:

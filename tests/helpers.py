@@ -14,7 +14,7 @@ from hypothesis import settings
 from torch import Tensor
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
-from lev_plugins.criterions.dual_policy import DualPolicyCriterion
+from lev_plugins.criterions.dual_policy import DualPolicyConfig, DualPolicyCriterion
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.data.words import EditingDictionary
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
@@ -218,7 +218,7 @@ def run_model(model: LevT, batch: dict[str, Any], **options: Any) -> LevTOutput:
 def toy_criterion(task: TextEditingTask | None = None, **options: Any) -> DualPolicyCriterion:
     plain = dict.fromkeys(("label_smoothing", "placeholder_label_smoothing", "deletion_label_smoothing"), 0.0)
     own = {**plain, "deletion_rollin": "argmax", "loss_average": "counts", **options}
-    return DualPolicyCriterion(task or toy_task(), **own)
+    return DualPolicyCriterion(DualPolicyConfig(**own), task or toy_task())
 
 
 def slow_alignment(tokens: list[int], target: list[int]) -> tuple[list[bool], list[bool]]:

@@ -9,11 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fairseq.data import Dictionary
+from fairseq.tasks.translation import TranslationTask
 
 from lev_plugins.cli import preparing
 from lev_plugins.cli.flags import requires
 from lev_plugins.cli.reporting import table
-from lev_plugins.data.binarise import binarise, learn_dictionary, load_dictionary
+from lev_plugins.data.binarise import binarise, load_dictionary
 from lev_plugins.data.drafts import marks, notes
 from lev_plugins.data.tokenise import MODEL, tokenising, write_tokens
 from lev_plugins.errors import require
@@ -185,14 +186,12 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
             path = tokens[part.name, side]
             pair = f"{drafts if side == drafts else args.source_lang}-{args.target_lang}"
             prefix = folder / f"{part.name}.{pair}.{side}"
-            counts = binarise(path, prefix, source if side == args.source_lang else target, args.workers)
-            require(
-                counts.lines == part.lines,
-                f"fairseq binarised {counts.lines:,} of {part.lines:,} lines of {prefix.name}",
-            )
-            empty = part.surveys[side].empty if side in part.surveys else part.lines
-            row = [f"{part.lines:,}", f"{counts.tokens:,}", f"{counts.unknown / counts.tokens:.2%}", f"{empty:,}"]
-            rows.append([part.name, side, *row, f"{counts.longest:,} (line {counts.longest_line:,})"])
+            done, sizes = binarise(path, prefix, source if side == args.source_lang else target, args.workers)
+            lines = len(sizes)
+            require(lines == part.lines, f"fairseq binarised {lines:,} of {part.lines:,} lines of {prefix.name}")
+            empty = part.surveys[side].empty if side in part.surveys else lines
+            row = [f"{lines:,}", f"{done.num_tok:,}", f"{done.num_replaced / done.num_tok:.2%}", f"{empty:,}"]
+            rows.append([part.name, side, *row, f"{sizes.max():,} (line {sizes.argmax() + 1:,})"])
             # drafts are made of the targets; others are edited as they are
             clean = part in train and len(set(part.texts.values())) == 1
             edited = side == drafts and (part not in train or (spelt and not clean))
@@ -211,10 +210,10 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
     else:
         others = " and ".join(sides[1:])
         words = f"Dictionaries: {args.source_lang} {len(source):,} words, {others} {len(target):,}"
-    lines = [f"{args.dest}, in tokens (with one for the end of each line):", *table(rows), "", words, *remarks, ""]
+    report = [f"{args.dest}, in tokens (with one for the end of each line):", *table(rows), "", words, *remarks, ""]
     command = [str(args.dest), "--source-lang", args.source_lang, "--target-lang", args.target_lang]
     command += ["--draft-lang", drafts] if drafts else []
-    return [*lines, f"For fairseq-train: {shlex.join(command)}", ""]
+    return [*report, f"For fairseq-train: {shlex.join(command)}", ""]
 
 
 def dictionaries(args: argparse.Namespace, tokens: dict[str, list[Path]]) -> tuple[Dictionary, Dictionary]:
@@ -227,8 +226,9 @@ def dictionaries(args: argparse.Namespace, tokens: dict[str, list[Path]]) -> tup
             sides = [args.target_lang]
         elif args.clean_train:  # all sides are the same text, which counts once
             sides = sides[:1]
-        paths = [path for side in sides for path in tokens[side]]
-        return learn_dictionary(paths, getattr(args, f"threshold{flag}"), getattr(args, f"nwords{flag}"), args.workers)
+        paths = [str(path) for side in sides for path in tokens[side]]
+        limits = {"threshold": getattr(args, f"threshold{flag}"), "nwords": getattr(args, f"nwords{flag}")}
+        return TranslationTask.build_dictionary(paths, args.workers, **limits)
 
     source, *others = suffixes_of(args)
     if args.joined_dictionary:

@@ -72,21 +72,13 @@ class DualPolicyCriterion(FairseqCriterion):
         "deletion_word_nll",
     )
 
-    def __init__(
-        self,
-        task: Any,
-        label_smoothing: float,
-        placeholder_label_smoothing: float,
-        deletion_label_smoothing: float,
-        deletion_rollin: str,
-        loss_average: str,
-    ):
+    def __init__(self, cfg: DualPolicyConfig, task: Any):
         super().__init__(task)
-        self.smoothing = {"deletion": deletion_label_smoothing, "placeholder": placeholder_label_smoothing}
-        self.smoothing["token"] = label_smoothing
+        self.smoothing = {"deletion": cfg.deletion_label_smoothing, "placeholder": cfg.placeholder_label_smoothing}
+        self.smoothing["token"] = cfg.label_smoothing
         for head, value in self.smoothing.items():
             bounded(f"--{'' if head == 'token' else head + '-'}label-smoothing", value, 0, below=1)
-        self.rollin, self.average = str(deletion_rollin), str(loss_average)
+        self.rollin, self.average = str(cfg.deletion_rollin), str(cfg.loss_average)
 
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict]:
         generator = None

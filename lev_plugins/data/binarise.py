@@ -1,20 +1,13 @@
 """Dictionaries and binarised files, made by the functions of fairseq that ``fairseq-preprocess`` uses."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fairseq.binarizer import FileBinarizer, VocabularyDatasetBinarizer
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
-from fairseq.tasks.translation import TranslationTask
 
 from lev_plugins.errors import UserError, require
-
-
-def learn_dictionary(tokens: list[Path], threshold: int, words: int, workers: int) -> Dictionary:
-    """A dictionary of the ``words`` most frequent words (-1: all) that occur at least ``threshold`` times."""
-    files = [str(path) for path in tokens]
-    return TranslationTask.build_dictionary(files, workers=workers, threshold=threshold, nwords=words, padding_factor=8)
 
 
 def load_dictionary(path: Path) -> Dictionary:
@@ -25,19 +18,8 @@ def load_dictionary(path: Path) -> Dictionary:
         raise UserError(f"{path} is not a fairseq dictionary: {error}") from error
 
 
-@dataclass(frozen=True)
-class TokenCounts:
-    """Counts of a binarised file; fairseq counts the end of a line as a token."""
-
-    lines: int
-    tokens: int
-    unknown: int
-    longest: int
-    longest_line: int  # from 1
-
-
-def binarise(tokens: Path, prefix: Path, dictionary: Dictionary, workers: int) -> TokenCounts:
-    """Write PREFIX.bin and PREFIX.idx."""
+def binarise(tokens: Path, prefix: Path, dictionary: Dictionary, workers: int) -> tuple[Any, Any]:
+    """Write PREFIX.bin and PREFIX.idx. Returns fairseq's summary and the lengths of the lines, each with its end."""
     done = FileBinarizer.multiprocess_dataset(
         str(tokens),
         "mmap",
@@ -47,6 +29,4 @@ def binarise(tokens: Path, prefix: Path, dictionary: Dictionary, workers: int) -
         num_workers=workers,
     )
     written = MMapIndexedDataset(str(prefix))
-    sizes = written.sizes.copy()  # the array shares memory that ``written`` frees
-    longest = int(sizes.argmax())
-    return TokenCounts(len(sizes), done.num_tok, done.num_replaced, int(sizes[longest]), longest + 1)
+    return done, written.sizes.copy()  # the array shares memory that ``written`` frees

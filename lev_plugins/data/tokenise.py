@@ -61,11 +61,6 @@ def learn_sentencepiece(
 
 
 @dataclass
-class NoFlags(FairseqDataclass):
-    """fairseq's own commands find a BPE only if it has a dataclass."""
-
-
-@dataclass
 class PretrainedBPEConfig(FairseqDataclass):
     pretrained_tokenizer: Optional[str] = flag(None, HELP["pretrained_tokenizer"])
 
@@ -76,8 +71,9 @@ class Pretrained(PretrainedBPE):
         super().__init__(cfg.pretrained_tokenizer)
 
 
-register_bpe("chars", dataclass=NoFlags)(Chars)
-register_bpe("words", dataclass=NoFlags)(Words)
+# fairseq's own commands find a BPE only if it has a dataclass
+register_bpe("chars", dataclass=FairseqDataclass)(Chars)
+register_bpe("words", dataclass=FairseqDataclass)(Words)
 
 
 Tokenise = Callable[[Iterable[str]], Iterator[str]]

@@ -75,16 +75,16 @@ def apply_placeholders(
     return out, *(value.new_zeros(blank).scatter(1, place, value)[:, :width] for value in along)
 
 
-def at_least(least: int, counts: Tensor, scores: Tensor, lengths: Tensor, tokens: Tensor, pad: int) -> Tensor:
+def at_least(least: int, counts: Tensor, scores: Tensor, tokens: Tensor, pad: int) -> Tensor:
     """(B, N - 1): more of them, up to ``least`` words, in the slot with the lowest score for no insertion.
 
-    ``scores`` are (B, N - 1, K + 1), ``lengths`` (B,) those of ``tokens`` (B, N).
+    ``scores`` are (B, N - 1, K + 1), ``tokens`` (B, N).
     """
     if not least:
         return counts
     slots = tokens[:, 1:].ne(pad)
     counts = counts.masked_fill(~slots, 0)
-    lack = (least + 2 - lengths - counts.sum(1)).clamp(min=0)  # (B,); 2: <s> and </s>
+    lack = (least + 1 - slots.sum(1) - counts.sum(1)).clamp(min=0)  # (B,); 1: </s>
     slot = scores[:, :, 0].masked_fill(~slots, math.inf).argmin(1, keepdim=True)
     return counts.scatter_add(1, slot, lack[:, None])
 

@@ -17,7 +17,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_plugins.edits.actions import Removed, removed_after, replaced
 from lev_plugins.text.edited import Offer, WordEdits
 
 # fields that edits of the tokens move
@@ -100,19 +99,6 @@ class Canvas:
     def told(self, values: Tensor) -> Tensor:
         """(B, N) -> (N, B), to be asked for together with something else; (0, B) if nobody reads beside the text."""
         return values.T if self.sources else values.T[:0]
-
-    def deleted(self, pad: int) -> Tensor:
-        """(B, N) what was deleted in this iteration, padding elsewhere."""
-        tokens, deleted = self.deletion
-        return tokens.masked_fill(~deleted, pad)
-
-    def removed(self, pad: int) -> Removed:
-        """What was deleted right after each token, in this iteration."""
-        return removed_after(*self.deletion, pad)
-
-    def replaced(self, holes: Tensor, pad: int) -> Tensor:
-        """(B, T) the deleted token that each of the ``holes`` takes the place of, padding elsewhere."""
-        return replaced(*self.deletion, holes, pad)
 
     def select(self, left: list[int], index: Tensor) -> Canvas:
         """The sentences that are ``left``, also as an ``index``, without the deletions of this iteration."""

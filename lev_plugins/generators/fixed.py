@@ -140,7 +140,7 @@ class FixedRefinement:
         scores = self.ensemble.placeholder_scores(self.symbols.readable(tokens), memory, None, rows=[0])
         scores[:, :, 0] -= self.options.gamma
         counts = scores.argmax(-1).minimum(limit[:, None])
-        counts = at_least(self.options.min_length, counts, scores, lengths, tokens, pad)
+        counts = at_least(self.options.min_length, counts, scores, tokens, pad)
         counts = counts * (lengths < limit)[:, None]
         return within_room(self.ensemble.max_target_positions, counts, lengths, tokens, pad)
 

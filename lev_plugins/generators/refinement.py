@@ -252,7 +252,7 @@ class RefinementGenerator:
         extensible = active & (lengths < canvas.limits)  # (B,)
         if canvas.requests is not None:
             extensible = extensible | requests.has(canvas.requests, requests.INSERT).any(1)
-        deleted = canvas.deleted(self.pad)
+        deleted = canvas.deletion[0].masked_fill(~canvas.deletion[1], self.pad)
         asked = [extensible, extensible if passes is None else passes.valid, self.ensemble.lacks(deleted)]
         told = torch.cat([torch.stack(asked).long(), canvas.told(canvas.tokens)])
         may_open, same, new, *read = told.tolist()  # the first question of an iteration
@@ -274,7 +274,7 @@ class RefinementGenerator:
                     passes.same = same
                 rows = [i for i, yes in enumerate(may_open) if yes]
                 index = index_of(rows, lengths.device)
-                counts[index] = self._placeholder_counts(canvas, memory, passes, rows, index, lengths, odds)
+                counts[index] = self._placeholder_counts(canvas, memory, passes, rows, index, odds)
             counts = actions.within_room(self.ensemble.max_target_positions, counts, lengths, canvas.tokens, self.pad)
         placeholder, new_words = self.symbols.placeholder, counts.sum(1)
         asked = [lengths + new_words, new_words + canvas.tokens.eq(placeholder).sum(1)]
@@ -297,20 +297,13 @@ class RefinementGenerator:
         return holes
 
     def _placeholder_counts(
-        self,
-        canvas: Canvas,
-        memory: Any,
-        passes: Any,
-        rows: list[int],
-        index: Tensor,
-        lengths: Tensor,
-        odds: Tensor | None,
+        self, canvas: Canvas, memory: Any, passes: Any, rows: list[int], index: Tensor, odds: Tensor | None
     ) -> Tensor:
         """(b, T - 1): the policy's number of placeholders for each slot of the b ``rows``, also as an ``index``.
 
         In place: ``odds`` (B, T - 1) get the log-odds of at least one placeholder.
         """
-        removed = canvas.removed(self.pad) if self.symbols.spells else None
+        removed = actions.removed_after(*canvas.deletion, self.pad) if self.symbols.spells else None
         scores = self.ensemble.placeholder_scores(self.symbols.readable(canvas.tokens), memory, passes, rows, removed)
         scores[:, :, 0] -= self.options.gamma
         if self.options.keep_bias and canvas.origin is not None:
@@ -327,14 +320,14 @@ class RefinementGenerator:
         picked = torch.minimum(picked, canvas.limits[index, None])
         if odds is not None:
             odds[index] = scores[:, :, 1:].logsumexp(-1) - scores[:, :, 0]
-        return actions.at_least(self.options.min_length, picked, scores, lengths[index], canvas.tokens[index], self.pad)
+        return actions.at_least(self.options.min_length, picked, scores, canvas.tokens[index], self.pad)
 
     def _fill(self, canvas: Canvas, memory: Any, numbers: list[int]) -> None:
         """y = E(y'', t); ``numbers``: how many holes each sentence has."""
         rows = [i for i, number in enumerate(numbers) if number]
         if rows:
             holes, chosen = canvas.tokens.eq(self.symbols.placeholder), index_of(rows, canvas.tokens.device)
-            replaced = canvas.replaced(holes, self.pad) if self.symbols.spells else None
+            replaced = actions.replaced(*canvas.deletion, holes, self.pad) if self.symbols.spells else None
             index = actions.places_of(holes[chosen].flatten(), sum(numbers))
             read = self.symbols.readable(canvas.tokens)
             log_probs = self.symbols.forbid(self.ensemble.tokens(read, memory, chosen, index, replaced))  # (n, V)

@@ -22,7 +22,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.generators.ensemble import Ensemble, Symbols
 from lev_plugins.inference import card, load_model
-from lev_plugins.inference.decoder import bpe_of, require_editor
+from lev_plugins.inference.decoder import bpe_of
 from lev_plugins.inference.editor import form_of
 from lev_plugins.inference.held_out import Tuning
 from lev_plugins.inference.load_model import Loaded
@@ -98,8 +98,6 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
     labels = isinstance(loaded.task, TextLabellingTask)
     extras.decoding.check_for(task)
     extras.tuning.check(extras.decoding)
-    if not labels:
-        require_editor(loaded, checkpoint)
     of_editors = {"--calibrate or --clean": extras.tuning.given, "--bpe": extras.bpe, "--words": extras.words}
     for flag, given in of_editors.items():
         require(not (labels and given), f"{flag} is for an editor, but {checkpoint} labels texts: leave it out")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
+from fairseq.models.transformer import Embedding as token_embedding
 from fairseq.modules import SinusoidalPositionalEmbedding
 from fairseq.utils import get_activation_fn
 from torch import Tensor, nn
@@ -40,13 +41,6 @@ def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
 
 
 # ---- token plus position embeddings (Eq. 2 of the LevT paper, l = 0) -------------------------------------------------
-
-
-def token_embedding(size: int, dim: int, pad: int) -> nn.Embedding:
-    table = nn.Embedding(size, dim, padding_idx=pad)
-    nn.init.normal_(table.weight, std=dim**-0.5)
-    nn.init.zeros_(table.weight[pad])
-    return table
 
 
 class TextEmbedding(nn.Module):

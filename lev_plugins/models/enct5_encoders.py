@@ -81,25 +81,17 @@ class BertLabelEncoder(nn.Module):
     returned only with ``with_cls``: without it, each token of the source has one state.
     """
 
-    def __init__(
-        self,
-        words: int,
-        pad: int,
-        cls: int,
-        sep: int,
-        shape: LayerShape,
-        layers: int,
-        positions: int,
-        with_cls: bool = False,
-    ):
+    def __init__(self, words: Dictionary, sizes: Any, with_cls: bool):
         super().__init__()
         self.with_cls = with_cls
-        self.pad, self.cls, self.sep, self.dropout = pad, cls, sep, shape.dropout
-        self.tokens = nn.Embedding(words, shape.dim)
-        self.positions = nn.Embedding(positions, shape.dim)
+        self.pad, self.cls, self.sep, self.dropout = words.pad(), words.bos(), words.eos(), sizes.dropout
+        rates = {"dropout": sizes.dropout, "attention_dropout": sizes.dropout}
+        shape = LayerShape(sizes.embed_dim, sizes.ffn_embed_dim, sizes.attention_heads, activation="gelu", **rates)
+        self.tokens = nn.Embedding(len(words), shape.dim)
+        self.positions = nn.Embedding(sizes.positions, shape.dim)
         self.sides = nn.Embedding(SIDES, shape.dim)
         self.norm = nn.LayerNorm(shape.dim)
-        self.layers = nn.ModuleList(Block(shape) for _ in range(layers))
+        self.layers = nn.ModuleList(Block(shape) for _ in range(sizes.layers))
         self.apply(bert_init)
         for module in self.modules():
             if isinstance(module, nn.LayerNorm):
@@ -132,10 +124,7 @@ def encoder_of(
 ) -> T5LabelEncoder | BertLabelEncoder:
     """``sizes`` by EncT5's flags; ``tokens``: in place of a table."""
     if sizes.encoder == "bert":
-        rates = {"dropout": sizes.dropout, "attention_dropout": sizes.dropout}
-        shape = LayerShape(sizes.embed_dim, sizes.ffn_embed_dim, sizes.attention_heads, activation="gelu", **rates)
-        symbols, read = (words.pad(), words.bos(), words.eos()), getattr(sizes, "pool", "no")
-        return BertLabelEncoder(len(words), *symbols, shape, sizes.layers, sizes.positions, with_cls=str(read) == "cls")
+        return BertLabelEncoder(words, sizes, with_cls=str(getattr(sizes, "pool", "no")) == "cls")
     t5 = T5Shape(**{size.name: getattr(sizes, size.name) for size in fields(T5Shape)})
     table = tokens or nn.Embedding(len(words), t5.embed_dim)
     if isinstance(table, nn.Embedding):

@@ -31,7 +31,7 @@ from lev_plugins.layers.spelling import RIVALS, WHOLE, MeantWords, Sample
 from lev_plugins.layers.transformer import TextEmbedding, bert_init, padding_of, spread, token_embedding
 from lev_plugins.models.backbones.words import BackboneWords
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape, source_table
-from lev_plugins.models.levt_stacks import EncodedSource, LevTDecoder, LevTEncoder
+from lev_plugins.models.levt_stacks import SHARING, EncodedSource, LevTDecoder, LevTEncoder
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import BUCKETS, require_task
 from lev_plugins.optim.scaled_adam import check_learning_rate
@@ -41,13 +41,6 @@ from lev_plugins.text.pretrained import MOVED, require_folder
 
 IGNORE = -100  # a label that every loss ignores
 
-# Table 2a: which Transformer stack each policy reads from
-SHARING = {
-    "all": {"deletion": "shared", "placeholder": "shared", "token": "shared"},
-    "plh-tok": {"deletion": "deletion", "placeholder": "shared", "token": "shared"},
-    "tok-del": {"deletion": "shared", "placeholder": "placeholder", "token": "shared"},
-    "none": {"deletion": "deletion", "placeholder": "placeholder", "token": "shared"},
-}
 ROLLINS = ["argmax", "sample", "dae"]
 
 
@@ -135,26 +128,10 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
             backbone = BackboneWords(folder, cfg, source, tokens.index, cfg.encoder_embed_dim)
         source_tokens = source_table(cfg, task, tokens)
         scale = not cfg.no_scale_embedding
-        encoder = LevTEncoder(
-            TextEmbedding(source_tokens, cfg.max_source_positions, cfg.encoder_learned_pos, scale, cfg.dropout),
-            layer_shape(cfg, "encoder"),
-            cfg.encoder_layers,
-            backbone,
-        )
-        decoder = LevTDecoder(
-            TextEmbedding(tokens, cfg.max_target_positions, cfg.decoder_learned_pos, scale, cfg.dropout),
-            layer_shape(cfg, "decoder"),
-            source_dim=cfg.encoder_embed_dim,
-            depths={
-                "deletion": cfg.deletion_layers or cfg.decoder_layers,
-                "placeholder": cfg.placeholder_layers or cfg.decoder_layers,
-                "token": cfg.decoder_layers,
-            },
-            sharing=SHARING[str(cfg.share_weights)],
-            classes={"deletion": 2, "placeholder": cfg.max_insertions + 1, "token": len(target)},
-            tie_output=cfg.share_all_embeddings or cfg.share_decoder_input_output_embed,
-            beside=backbone is not None,
-        )
+        read = TextEmbedding(source_tokens, cfg.max_source_positions, cfg.encoder_learned_pos, scale, cfg.dropout)
+        encoder = LevTEncoder(read, layer_shape(cfg, "encoder"), cfg.encoder_layers, backbone)
+        edited = TextEmbedding(tokens, cfg.max_target_positions, cfg.decoder_learned_pos, scale, cfg.dropout)
+        decoder = LevTDecoder(edited, cfg, len(target), beside=backbone is not None)
         model = cls(encoder, decoder, target.pad(), target.unk(), len(target) if own_symbol else target.unk())
         if cfg.apply_bert_init:
             model.apply(bert_init)

@@ -27,9 +27,17 @@ from lev_plugins.layers.transformer import (
     token_embedding,
 )
 from lev_plugins.models.backbones.words import BackboneWords
+from lev_plugins.models.encoder_decoder import layer_shape
 
 LookUp = Callable[[Tensor], Tensor]
 
+# Table 2a: which Transformer stack each policy reads from
+SHARING = {
+    "all": {"deletion": "shared", "placeholder": "shared", "token": "shared"},
+    "plh-tok": {"deletion": "deletion", "placeholder": "shared", "token": "shared"},
+    "tok-del": {"deletion": "shared", "placeholder": "placeholder", "token": "shared"},
+    "none": {"deletion": "deletion", "placeholder": "placeholder", "token": "shared"},
+}
 MANY = 16  # deleted words side by side that the placeholder policy can count, less one
 
 
@@ -78,33 +86,26 @@ class LevTEncoder(nn.Module):
 
 
 class LevTDecoder(nn.Module):
-    def __init__(
-        self,
-        embedding: TextEmbedding,
-        shape: LayerShape,
-        source_dim: int,
-        depths: dict[str, int],
-        sharing: dict[str, str],
-        classes: dict[str, int],
-        tie_output: bool,
-        beside: bool = False,
-    ):
-        """``beside``: a token is read together with the source token in its place."""
+    def __init__(self, embedding: TextEmbedding, cfg: Any, vocabulary: int, beside: bool):
+        """``cfg`` by LevT's flags; ``beside``: a token is read together with the source token in its place."""
         super().__init__()
-        self.embedding, self.depths, self.sharing = embedding, depths, sharing
-        self.vocabulary = classes["token"]
+        shape, source_dim = layer_shape(cfg, "decoder"), cfg.encoder_embed_dim
+        exits = {"deletion": cfg.deletion_layers, "placeholder": cfg.placeholder_layers, "token": 0}
+        self.depths = {head: depth or cfg.decoder_layers for head, depth in exits.items()}
+        self.embedding, self.vocabulary, self.sharing = embedding, vocabulary, SHARING[str(cfg.share_weights)]
         stacks = {
-            name: max(depth for head, depth in depths.items() if sharing[head] == name)
-            for name in dict.fromkeys(sharing.values())
+            name: max(depth for head, depth in self.depths.items() if self.sharing[head] == name)
+            for name in dict.fromkeys(self.sharing.values())
         }
         self.stacks = nn.ModuleDict(
             {name: nn.ModuleList(Block(shape, source_dim) for _ in range(depth)) for name, depth in stacks.items()}
         )
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
-        self.deletion_head = head_projection(shape.dim, classes["deletion"])  # A of Eq. (3)
-        self.placeholder_head = head_projection(2 * shape.dim, classes["placeholder"])  # B of Eq. (4)
+        self.deletion_head = head_projection(shape.dim, 2)  # A of Eq. (3)
+        self.placeholder_head = head_projection(2 * shape.dim, cfg.max_insertions + 1)  # B of Eq. (4)
+        tied = cfg.share_all_embeddings or cfg.share_decoder_input_output_embed
         # C of Eq. (5); None = the embedding table
-        self.token_head = None if tie_output else head_projection(shape.dim, classes["token"])
+        self.token_head = None if tied else head_projection(shape.dim, vocabulary)
         self.from_beside = Linear(source_dim, shape.dim, bias=False) if beside else None
         self.respelling: Respelling | None = None
         if isinstance(embedding.tokens, MeantWords):
@@ -112,7 +113,7 @@ class LevTDecoder(nn.Module):
             self.respelling = Respelling(words.index, words.shapes, words.padding_idx, shape.dim, reads=beside)
             self.from_given = Linear(shape.dim, shape.dim, bias=False)
             nn.init.normal_(self.from_given.weight, std=shape.dim**-0.5)
-            self.given_counts = token_embedding(min(classes["placeholder"], MANY), shape.dim, 0)
+            self.given_counts = token_embedding(min(cfg.max_insertions + 1, MANY), shape.dim, 0)
 
     def untie_output(self) -> None:
         """Give an output that shares the table its own product, which may have another precision."""

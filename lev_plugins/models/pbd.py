@@ -163,12 +163,11 @@ def future_mask(places: Tensor, start: int, stop: int) -> Tensor:
 
 
 class PBDEncoder(FairseqEncoder):
-    def __init__(
-        self, dictionary: Dictionary, embedding: TextEmbedding, shape: LayerShape, layers: int, max_positions: int
-    ):
+    def __init__(self, dictionary: Dictionary, embedding: TextEmbedding, cfg: PBDConfig):
         super().__init__(dictionary)
-        self.embedding, self.positions = embedding, max_positions
-        self.layers = nn.ModuleList(Block(shape) for _ in range(layers))
+        self.embedding, self.positions = embedding, cfg.max_source_positions
+        shape = layer_shape(cfg)
+        self.layers = nn.ModuleList(Block(shape) for _ in range(cfg.layers))
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
 
     def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None) -> Source:
@@ -220,27 +219,16 @@ class PBDLayer(Block):
 
 
 class PBDDecoder(FairseqIncrementalDecoder):
-    def __init__(
-        self,
-        dictionary: Dictionary,
-        embedding: TextEmbedding,
-        shape: LayerShape,
-        layers: int,
-        max_positions: int,
-        future: bool,
-        segments: bool,
-        future_states: str,
-        future_dropout: float,
-        tie_output: bool,
-    ):
+    def __init__(self, dictionary: Dictionary, embedding: TextEmbedding, cfg: PBDConfig):
         super().__init__(dictionary)
-        self.embedding, self.positions = embedding, max_positions
-        self.future, self.future_dropout = future, future_dropout
-        self.copied_from = STATES.index(future_states)  # index into the encoder's states, for the first block
-        self.layers = nn.ModuleList(PBDLayer(shape, segments) for _ in range(layers))
+        self.embedding, self.positions = embedding, cfg.max_target_positions
+        self.future, self.future_dropout = not cfg.no_future, cfg.future_dropout
+        self.copied_from = STATES.index(str(cfg.future_states))  # index into the encoder's states, for the first block
+        shape, segments = layer_shape(cfg), self.future and not cfg.no_segments
+        self.layers = nn.ModuleList(PBDLayer(shape, segments) for _ in range(cfg.layers))
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
-        # None = the embedding table
-        self.token_head = None if tie_output else head_projection(shape.dim, len(dictionary))
+        tied = cfg.share_all_embeddings or cfg.share_decoder_input_output_embed
+        self.token_head = None if tied else head_projection(shape.dim, len(dictionary))  # None = the embedding table
 
     def untie_output(self) -> None:
         """Give an output that shares the table its own layer, which may have another precision."""
@@ -334,27 +322,16 @@ class PBD(LoadedFromFolder, FairseqEncoderDecoderModel):
     def build_model(cls, cfg: PBDConfig, task: Any) -> "PBD":
         check_config(cfg, task)
         source, target = task.source_dictionary, task.target_dictionary
-        future, sharing = not cfg.no_future, not cfg.no_sharing
-        shape = layer_shape(cfg)
+        sharing = not cfg.no_sharing
         source_table = token_embedding(len(source), cfg.embed_dim, source.pad())
         target_table = source_table
         if not (sharing or cfg.share_all_embeddings):
             target_table = token_embedding(len(target), cfg.embed_dim, target.pad())
         positions = max(cfg.max_source_positions, cfg.max_target_positions) if sharing else cfg.max_source_positions
         embedding = text_embedding(cfg, source_table, positions)
-        encoder = PBDEncoder(source, embedding, shape, cfg.layers, cfg.max_source_positions)
-        decoder = PBDDecoder(
-            target,
-            embedding if sharing else text_embedding(cfg, target_table, cfg.max_target_positions),
-            shape,
-            cfg.layers,
-            cfg.max_target_positions,
-            future=future,
-            segments=future and not cfg.no_segments,
-            future_states=str(cfg.future_states),
-            future_dropout=cfg.future_dropout,
-            tie_output=cfg.share_all_embeddings or cfg.share_decoder_input_output_embed,
-        )
+        encoder = PBDEncoder(source, embedding, cfg)
+        own = embedding if sharing else text_embedding(cfg, target_table, cfg.max_target_positions)
+        decoder = PBDDecoder(target, own, cfg)
         if sharing:  # section 2.2: every part of the encoder's blocks; cross-attention stays separate
             for layer, encoder_layer in zip(decoder.layers, encoder.layers, strict=True):
                 for name, part in encoder_layer.named_children():

@@ -52,7 +52,7 @@ class Line:
     (True, True, 'on Mat')
     """
 
-    __slots__ = ("_ends", "_starts", "alone", "cells", "log", "text", "touched", "was")
+    __slots__ = ("_ends", "alone", "cells", "log", "starts", "text", "touched", "was")
 
     def __init__(self, text: str, alone: bool = True):
         """``alone``: everything put into the text passes ``all_alone``."""
@@ -62,23 +62,14 @@ class Line:
         self.cells = list(self.was)
         self.touched: set[int] = set()
         self.log: list[tuple[int, list[str]]] = []  # where something was put, and what it replaced
-        self._starts: list[int] | None = None
-        self._ends: list[int] = []
+        # where the words of the original text start and end; a cluster is white space if its first character is
+        outline = text if self.alone else "".join(" " if is_space(cell) else "x" for cell in self.was)
+        bounds = [0, *accumulate(map(len, RUN.findall(outline)))]
+        first, last = outline[:1].isspace(), len(bounds) - outline[-1:].isspace()
+        self.starts, self._ends = bounds[first : last - 1 : 2], bounds[first + 1 : last : 2]
 
     def __str__(self) -> str:
         return "".join(self.cells)
-
-    @property
-    def starts(self) -> list[int]:
-        """Where the words of the original text start; a cluster is white space if its first character is."""
-        if self._starts is None:
-            outline = self.text
-            if not self.alone:  # one character per cell
-                outline = "".join(" " if is_space(cell) else "x" for cell in self.was)
-            bounds = [0, *accumulate(map(len, RUN.findall(outline)))]
-            first, last = outline[:1].isspace(), len(bounds) - outline[-1:].isspace()
-            self._starts, self._ends = bounds[first : last - 1 : 2], bounds[first + 1 : last : 2]
-        return self._starts
 
     def word(self, number: int) -> Word:
         starts = self.starts

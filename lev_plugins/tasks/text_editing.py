@@ -157,10 +157,10 @@ class TextEditingTask(ScoredTask):
         noisy = training and cfg.noise_kind is not None
         drafts = None
         if cfg.draft_lang is not None and not (noisy and cfg.noise_share == 1):
-            drafts = load_drafts(pair, path, split, cfg.draft_lang, cfg.target_lang, self.tgt_dict, cfg.dataset_impl)
+            drafts = load_drafts(pair, path, split, cfg.draft_lang, cfg.target_lang, cfg.dataset_impl)
         longest, noise = min(cfg.max_source_positions, cfg.max_target_positions), None
         if noisy:
-            targets = load_spelt_targets(pair, path, split, cfg.source_lang, cfg.target_lang, self.tgt_dict)
+            targets = load_spelt_targets(pair, path, split, cfg.source_lang, cfg.target_lang)
             noise = NoisyWords(*noise_and_codec(pair, cfg, self.tgt_dict, self.tgt_dict), longest, targets)
         rollin = RollIn(cfg.seed, cfg.rollin_alpha, cfg.rollin_beta, every_epoch=training)
         self.datasets[split] = TextEditingDataset(
@@ -272,5 +272,5 @@ class TextEditingTask(ScoredTask):
         """Sources without <s>, each with or without a draft."""
         require(constraints is None, "--constraints is for left-to-right search: give a levt a draft instead")
         rows = [(SpeltRow(row), self.tgt_dict.draft([])) if isinstance(row, Tensor) else row for row in src_tokens]
-        self.typed = TypedLines(rows, self.src_dict, self.tgt_dict, self.cfg.left_pad_source, self.word_index)
+        self.typed = TypedLines(rows, self)
         return self.typed

@@ -162,7 +162,7 @@ def test_holes_are_as_many_as_are_wanted_and_have_room(rows: list[list[int]], da
             room -= fit[-1]
         assert had == fit + [0] * (len(had) - len(fit))
 
-    found = actions.at_least(least, counts, scores, lengths, tokens, PAD).tolist()
+    found = actions.at_least(least, counts, scores, tokens, PAD).tolist()
     for row, words, had, of_row in zip(given, rows, found, scores.tolist(), strict=True):
         more = [*row]
         likeliest = min(range(len(row)), key=lambda slot, of_row=of_row: of_row[slot][0])

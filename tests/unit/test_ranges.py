@@ -38,7 +38,7 @@ CHECKS: dict[type, Callable[[Namespace], object]] = {
     TextEditingConfig: TextEditingTask.check_config,
     TextCorrectionConfig: TextCorrectionTask.check_config,
     TextLabellingConfig: TextLabellingTask.setup_task,
-    DualPolicyConfig: lambda cfg: DualPolicyCriterion(SimpleNamespace(), **options_of(cfg)),
+    DualPolicyConfig: lambda cfg: DualPolicyCriterion(cfg, SimpleNamespace()),
     LabellingConfig: lambda cfg: LabellingCriterion(SimpleNamespace(info=None), **options_of(cfg)),
 }
 POSITIONS = ("max_source_positions", "max_target_positions")

@@ -199,18 +199,13 @@ class TypedLines(TextEditingDataset):
 
     numbered: UnknownWords
 
-    def __init__(
-        self,
-        rows: list[tuple[SpeltRow, SpeltRow]],  # sources without <s>, and their drafts
-        source: Any,
-        target: Any,
-        left_pad_source: bool,
-        index: WordIndex | None = None,
-    ):
-        bos = torch.tensor([source.bos()])
+    def __init__(self, rows: list[tuple[SpeltRow, SpeltRow]], task: Any):
+        """``rows``: sources without <s>, and their drafts."""
+        words, target, index, left = task.src_dict, task.tgt_dict, task.word_index, task.cfg.left_pad_source
+        bos = torch.tensor([words.bos()])
         sources = [row._replace(ids=torch.cat([bos, row.ids])) for row, _ in rows]
         lengths = [len(row.ids) for row in sources]
-        pair = LanguagePairDataset(sources, lengths, source, tgt_dict=target, left_pad_source=left_pad_source)
+        pair = LanguagePairDataset(sources, lengths, words, tgt_dict=target, left_pad_source=left)
         # no sizes: generators refuse drafts that are too long, with the right number, which fairseq does not know
         drafts = ListDataset([draft for _, draft in rows], np.zeros(len(rows), dtype=int))
         super().__init__(pair, drafts, index=index)

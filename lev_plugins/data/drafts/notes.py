@@ -176,13 +176,7 @@ def is_request(value: Any, place: int, tokens: int) -> bool:
 
 
 def load_drafts(
-    pair: LanguagePairDataset,
-    folder: str,
-    split: str,
-    draft: str,
-    target: str,
-    words: EditingDictionary,
-    impl: str | None,
+    pair: LanguagePairDataset, folder: str, split: str, draft: str, target: str, impl: str | None
 ) -> FairseqDataset:
     """One draft for each example of ``pair``, whose sides already begin with <s>.
 
@@ -191,7 +185,7 @@ def load_drafts(
     are suffixes: the files come from fairseq-preprocess -s DRAFT -t TARGET --only-source, or from lev-plugins prepare,
     which may add notes.
     """
-    parts, ratios = parts_of(pair.src)
+    (parts, ratios), words = parts_of(pair.src), pair.tgt_dict
     check_dictionary(folder, draft, target, words)
     names = [f"{split}{number or ''}" for number in range(len(parts))]
     prefixes = [os.path.join(folder, f"{name}.{draft}-{target}.{draft}") for name in names]
@@ -206,11 +200,9 @@ def load_drafts(
     return ConcatDataset(fitted, ratios) if len(fitted) > 1 else fitted[0]
 
 
-def load_spelt_targets(
-    pair: LanguagePairDataset, folder: str, split: str, source: str, target: str, words: EditingDictionary
-) -> FairseqDataset:
+def load_spelt_targets(pair: LanguagePairDataset, folder: str, split: str, source: str, target: str) -> FairseqDataset:
     """The targets of ``pair``, where ``lev-plugins prepare`` has noted how unknown words of theirs are spelt."""
-    parts, ratios = parts_of(pair.tgt)
+    (parts, ratios), words = parts_of(pair.tgt), pair.tgt_dict
     prefixes = (os.path.join(folder, f"{split}{i or ''}.{source}-{target}.{target}") for i in range(len(parts)))
     rows = (PrependTokenDataset(part, words.bos()) for part in parts)
     return ConcatDataset([with_notes(prefix, row, words) for prefix, row in zip(prefixes, rows, strict=False)], ratios)

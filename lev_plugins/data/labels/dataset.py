@@ -3,7 +3,7 @@
 Shapes: B rows, S source length, T latents of a row; n counts examples, or words for tagging.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from fairseq.data import Dictionary, FairseqDataset, data_utils
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 from torch import Tensor
 
-from lev_plugins.data.labels.examples import Example, Question, collate, first_fit
+from lev_plugins.data.labels.examples import Example, Question, collate, first_fit, runs_within
 from lev_plugins.data.words import BatchWords
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.candidates import WordIndex, numbered
@@ -88,24 +88,13 @@ class LabelledDataset(FairseqDataset):
         max_sentences: int | None = None,
         required_batch_size_multiple: int = 1,
     ) -> list[Any]:
-        if self.pack:
-            return list(self._filled(indices, max_tokens, max_sentences))
         if not len(indices):
             return []
+        if self.pack:
+            runs = runs_within(max_tokens or np.inf, self.sizes[indices].tolist(), max_sentences)
+            return [indices[start:end] for start, end in runs]
         # fairseq drops a last batch that is not a multiple; with 1 it drops none
         return list(super().batch_by_size(indices, max_tokens, max_sentences, 1))
-
-    def _filled(self, indices: Any, max_tokens: int | None, max_sentences: int | None) -> Iterator[Any]:
-        """Batches with as many examples as the limits on tokens and sentences allow."""
-        begin = used = 0
-        for end, size in enumerate(self.sizes[indices]):
-            full = bool(max_tokens) and used + size > max_tokens
-            if end > begin and (full or end - begin == max_sentences):
-                yield indices[begin:end]
-                begin, used = end, 0
-            used += int(size)
-        if begin < len(indices):
-            yield indices[begin:]
 
     def collater(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
         if not samples:

@@ -61,7 +61,7 @@ class Encoder:
                 f"{where}: the word {str(too_long)[:40]!r} alone has more pieces than --longest {longest} allows",
             )
             examples = []
-            for a, b in split_words(spans, longest - 1):
+            for a, b in runs_within(longest - 1, spans):
                 tokens, unknown = self._encoded([[piece for word in cut[a:b] for piece in word]])
                 examples.append(Example(where, tokens, ids[a:b], spans[a:b], unknown=unknown))
             return examples
@@ -83,15 +83,15 @@ class Encoder:
         return [i for row in ids for i in row], [piece for piece, i in pairs if i == UNK]
 
 
-def split_words(spans: list[int], room: int) -> list[tuple[int, int]]:
-    """Runs of words whose pieces fit into ``room``; words are never split.
+def runs_within(room: float, spans: Sequence[int], most: int | None = None) -> list[tuple[int, int]]:
+    """Runs of words, or of others, whose ``spans`` fit into ``room``; none is split. ``most`` of them in a run.
 
-    >>> split_words([2, 1, 3, 1], room=4)
+    >>> runs_within(4, [2, 1, 3, 1])
     [(0, 2), (2, 4)]
     """
     runs, start, used = [], 0, 0
     for i, span in enumerate(spans):
-        if used + span > room and i > start:
+        if i > start and (used + span > room or i - start == most):
             runs.append((start, i))
             start, used = i, 0
         used += span

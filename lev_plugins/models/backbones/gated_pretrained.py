@@ -66,14 +66,9 @@ class GatedPretrained(GatedModel):
         options: dict[str, Any] = {} if cfg.dropout is None else dict.fromkeys(cls.DROPOUTS, cfg.dropout)
         options["weights"] = not getattr(task, "from_checkpoint", False)
         stacks = cls.load_stacks(folder, options, dictionary, cfg)
-        model = cls(
-            PretrainedEncoder(dictionary, stacks, cfg.max_source_positions),
-            PretrainedDecoder(dictionary, stacks, cfg.max_target_positions),
-            cfg.gates,
-            str(cfg.gate_mix),
-            str(cfg.copy_from),
-            start=stacks.start[-1],
-        )
+        encoder = PretrainedEncoder(dictionary, stacks, cfg.max_source_positions)
+        decoder = PretrainedDecoder(dictionary, stacks, cfg.max_target_positions)
+        model = cls(encoder, decoder, cfg.gates, str(cfg.gate_mix), str(cfg.copy_from), start=stacks.start[-1])
         gates = [module for module in (model.encoder.gate, model.decoder.gates) if module is not None]
         new = {*stacks.new, *(parameter for gate in gates for parameter in gate.parameters())}
         if options["weights"]:

@@ -30,8 +30,7 @@ class PretrainedEncoder(FairseqEncoder):
     def __init__(self, dictionary: Dictionary, stacks: Stacks, longest: int):
         super().__init__(dictionary)
         self.stack, self.before = stacks.encoder, stacks.before_source
-        self.positions = stacks.positions
-        self.longest = longest if self.positions is None else min(longest, self.positions - len(self.before))
+        self.longest = longest if stacks.positions is None else min(longest, stacks.positions - len(self.before))
         self.embed_scale = 1.0
 
     @property
