@@ -53,8 +53,8 @@ def noise(run: Run, table: str, prefix: str = "--noise-") -> str:
 def train_editor(run: Run, table: str) -> None:
     """On the words of the text and of a frequency list; the noisy text is the draft as well.
 
-    On synthetic mistakes (levt; or START is trained further instead), then, with TUNE, on real ones, and on
-    TUNE_SYNTHETIC sentences with synthetic ones (tune); each from the start with the BACKBONE, if any.
+    On synthetic mistakes (levt; or START is trained further instead), then, with TUNE, on real ones, four times as
+    often as on each of TUNE_SYNTHETIC sentences with synthetic ones (tune); with the BACKBONE, if any.
     """
     out, words, seed = run.out, run.out / "words", run.number("SEED")
     synthetic = f"lev-plugins noise {noise(run, table, '--')}"
@@ -66,7 +66,9 @@ def train_editor(run: Run, table: str) -> None:
     )
     start = f"--backbone {run.BACKBONE} --optimizer scaled_adam --backbone-lr-factor 0.05" if run.BACKBONE else ""
     more = f"-s noisy -t clean {run.sizes} {start} --seed {run.SEED} {run.TRAIN_FLAGS}"
-    if not run.START:
+    trained, after = run.START, "words"
+    if not trained:
+        after, trained = "levt", f"{out}/levt/checkpoint_last.pt"
         run.training(
             "levt",
             "words",
@@ -88,9 +90,9 @@ def train_editor(run: Run, table: str) -> None:
         )
         run.training(
             "tune",
-            "real" if run.START else "real levt",
+            f"real {after}",
             f"""{editor.training(run, run.number("TUNE_UPDATES"), run.LEVT_TOKENS, run.TUNE_LR, run.DROPOUT)}
-                {out}/real/bin {more} --finetune-from-model {run.START or out / "levt/checkpoint_last.pt"}
+                {out}/real/bin {"--upsample-primary 4" if mixed else ""} {more} --finetune-from-model {trained}
                 --save-dir {last}""",
         )
     choice, after = "--best gleu", last.name
