@@ -120,21 +120,21 @@ class LabellingCriterion(FairseqCriterion):
 
     logged = ("loss",)  # beside the scores: names in the validation log, which --best-checkpoint-metric accepts
 
-    def __init__(self, task: Any, class_weights: str | None, positive_label: str | None, score_at: int):
+    def __init__(self, cfg: LabellingConfig, task: Any):
         super().__init__(task)
-        bounded("--score-at", score_at, 1)
+        bounded("--score-at", cfg.score_at, 1)
         info: Info = task.info
         self.kind, self.labels = info.kind, task.labels
-        self.weights = label_weights(class_weights, task.labels, info.kind, info.train_examples)
+        self.weights = label_weights(cfg.class_weights, task.labels, info.kind, info.train_examples)
         self.classes = len(task.labels or ())
         self.positive = self.classes - 1
-        if positive_label is not None:
+        if cfg.positive_label is not None:
             require(
                 self.kind == "classification" and self.classes == 2,
                 "--positive-label applies only to classification with two labels: leave it out",
             )
-            self.positive = task.labels.id_of(positive_label, "--positive-label")
-        self.at = score_at
+            self.positive = task.labels.id_of(cfg.positive_label, "--positive-label")
+        self.at = cfg.score_at
         self.numbers = task.labels.names if info.step is not None else None  # of --round-labels
 
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict[str, Any]]:

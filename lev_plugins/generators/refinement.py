@@ -252,7 +252,8 @@ class RefinementGenerator:
         extensible = active & (lengths < canvas.limits)  # (B,)
         if canvas.requests is not None:
             extensible = extensible | requests.has(canvas.requests, requests.INSERT).any(1)
-        deleted = canvas.deletion[0].masked_fill(~canvas.deletion[1], self.pad)
+        before, gone = canvas.deletion
+        deleted = before.masked_fill(~gone, self.pad)  # (B, N)
         asked = [extensible, extensible if passes is None else passes.valid, self.ensemble.lacks(deleted)]
         told = torch.cat([torch.stack(asked).long(), canvas.told(canvas.tokens)])
         may_open, same, new, *read = told.tolist()  # the first question of an iteration

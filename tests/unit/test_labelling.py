@@ -30,7 +30,7 @@ SCORES = {
 
 
 def criterion_of(task: Any, **options: Any) -> LabellingCriterion:
-    return LabellingCriterion(task, **{"class_weights": None, "positive_label": None, "score_at": 2, **options})
+    return LabellingCriterion(LabellingConfig(**{"score_at": 2, **options}), task)
 
 
 def slow_loss(kind: str, logits: list, target: list, weights: list[float]) -> float:

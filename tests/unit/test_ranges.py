@@ -25,10 +25,6 @@ LABELLING = object.__new__(TextLabellingTask)  # numbers are looked at before an
 LABELLING.cfg = TextLabellingConfig()
 
 
-def options_of(cfg: Namespace) -> dict[str, Any]:
-    return {name: value for name, value in vars(cfg).items() if name != "_name"}
-
-
 CHECKS: dict[type, Callable[[Namespace], object]] = {
     encoder_decoder.EncoderDecoderConfig: encoder_decoder.check_sizes,
     levt.LevTConfig: levt.check_config,
@@ -39,7 +35,7 @@ CHECKS: dict[type, Callable[[Namespace], object]] = {
     TextCorrectionConfig: TextCorrectionTask.check_config,
     TextLabellingConfig: TextLabellingTask.setup_task,
     DualPolicyConfig: lambda cfg: DualPolicyCriterion(cfg, SimpleNamespace()),
-    LabellingConfig: lambda cfg: LabellingCriterion(SimpleNamespace(info=None), **options_of(cfg)),
+    LabellingConfig: lambda cfg: LabellingCriterion(cfg, SimpleNamespace(info=None)),
 }
 POSITIONS = ("max_source_positions", "max_target_positions")
 # a seed is any number; fairseq's own are its own; those of noise are in test_noisy_dataset.py

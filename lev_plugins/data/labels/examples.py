@@ -84,7 +84,7 @@ class Encoder:
 
 
 def runs_within(room: float, spans: Sequence[int], most: int | None = None) -> list[tuple[int, int]]:
-    """Runs of words, or of others, whose ``spans`` fit into ``room``; none is split. ``most`` of them in a run.
+    """Where to cut ``spans`` into runs that fit into ``room``, of ``most`` spans; a span that is too long is a run.
 
     >>> runs_within(4, [2, 1, 3, 1])
     [(0, 2), (2, 4)]
