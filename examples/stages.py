@@ -205,7 +205,11 @@ class Run:
     @property
     def speller(self) -> bool:
         """Whether SymSpell is to be scored, too."""
-        return self.SYMSPELL == "yes" or (self.SYMSPELL == "auto" and find_spec("symspellpy") is not None)
+        return self.has(self.SYMSPELL, "symspellpy")
+
+    def has(self, setting: str, package: str) -> bool:
+        """Whether a setting asks for a package: ``yes``, or ``auto`` and it is installed."""
+        return setting == "yes" or (setting == "auto" and find_spec(package) is not None)
 
     # ---- stages ------------------------------------------------------------------------------------------------------
 

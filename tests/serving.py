@@ -70,7 +70,11 @@ class FakeEditor(Editor):
     def one(self, text: str, language: str | None = None) -> Edited:
         if "crash" in text:
             raise RuntimeError(f"no such thing: {text}")
-        edits = [Edit(*m.span(), new, sure) for old, new, sure in self.changes for m in re.finditer(old, text)]
+        edits = []
+        for old, new, sure in self.changes:
+            for place in re.finditer(old, text):
+                others = (Edit(*place.span(), "then", 0.05),) if new == "the" else ()
+                edits.append(Edit(*place.span(), new, sure, others=others))
         return Edited(text, tuple(sorted(edits)), tuple(sentences(text, language)))
 
     def marked(self, draft: str) -> Edited:

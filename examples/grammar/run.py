@@ -267,7 +267,7 @@ def plan(run: Run) -> None:
         return
     run.begin("TEST OUT", "SYMSPELL THREADS")
     edits = run.ARCH == "levt"
-    require(not run.ERRANT or bool(run.TEST_M2), "ERRANT=yes scores TEST_M2: give it too")
+    require(run.ERRANT != "yes" or bool(run.TEST_M2), "ERRANT=yes scores TEST_M2: give it too")
     further = not run.START or (edits and bool(run.TUNE))
     require(further, "START is an editor (ARCH=levt) to train further: give TUNE too")
     require(edits or bool(run.TUNE) or run.UPDATES != "0", "UPDATES=0 leaves nothing to train: give TUNE too")
@@ -297,6 +297,7 @@ def plan(run: Run) -> None:
     trained = ("editor" if edits else "sweep") + (" spellers" if spellers else "")
     decoding = corrected(out / "test", f"{out}/texts/test.noisy", source, out / "data" / "data")
     run.stage("test", trained, *decoding, *scoring)
+    scorers = {"m2": "--by-kind"} | ({"errant": "--errant"} if run.has(run.ERRANT, "errant") else {})
     for gold in run.parts("TEST_M2"):
         folder = out / f"test_m2_{Path(gold).stem}"
         test = f"{folder}/test.noisy", f"{folder}/test.tokens"
@@ -305,7 +306,7 @@ def plan(run: Run) -> None:
         scores = [
             f"lev-plugins score m2 {folder}/{name}.out {gold} {flag} --json >{folder}/{name}.{scorer}.json"
             for name in ("plain", "careful", *spellers)
-            for scorer, flag in {"m2": "--by-kind", **({"errant": "--errant"} if run.ERRANT else {})}.items()
+            for scorer, flag in scorers.items()
         ]
         run.stage(
             folder.name,

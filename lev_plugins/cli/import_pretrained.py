@@ -50,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
     with all_or_nothing_folder(out) as scratch:
         family = convert_pretrained(source, scratch)
         open_to_all(scratch)
-    labelling = " or enct5" if family in ENCODERS else ""
-    sys.stdout.write(f"{out} is complete; train with --arch gated_{family}{labelling} --backbone {out}\n")
+    others = ", enct5 or levt (with --spelling)" if family in ENCODERS else ""
+    sys.stdout.write(f"{out} is complete; train with --backbone {out} and --arch gated_{family}{others}\n")
     return 0
 
 

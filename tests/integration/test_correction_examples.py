@@ -70,13 +70,20 @@ def learners(tmp_path: Path, number: int, copies: int = 40) -> list[object]:
     return [*readme_command("grammar", number, **folders), *SMALL]
 
 
-def test_an_editor_learns_from_clean_text_a_list_of_words_and_mistakes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("backbone", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_an_editor_learns_from_clean_text_a_list_of_words_and_mistakes(tmp_path: Path, backbone: bool) -> None:
     pytest.importorskip("symspellpy")
     gold = tmp_path / "learners.m2"
     mistake = "S He go home .\nA 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0\n\n"
     gold.write_text(f"{mistake}S She sleeps .\n\n" * 100, encoding="utf-8")
     settings = ["LEVT_UPDATES=6", "TUNE_UPDATES=3", "LEVT_TOKENS=400", "WORDS=300", f"TUNE={gold}", f"TEST_M2={gold}"]
-    done = succeed(*learners(tmp_path, 1, copies=200), *settings, "TUNE_SYNTHETIC=8", timeout=600).out
+    command = learners(tmp_path, 2 if backbone else 1, copies=200)
+    if backbone:
+        pytest.importorskip("transformers")
+        pretrained.bert(tmp_path / "model")
+        settings.append(f"BACKBONE={pretrained.imported(tmp_path / 'model', tmp_path / 'bert')}")
+    done = succeed(*command, *settings, "TUNE_SYNTHETIC=8", timeout=600).out
+    assert (tmp_path / "run" / "editor" / "folder" / "backbone").is_dir() == backbone
     found = {
         name: json.loads((tmp_path / "run" / "test" / f"{name}.json").read_text(encoding="utf-8"))
         for name in ("plain", "careful", "SymSpell")

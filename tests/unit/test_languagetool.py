@@ -95,7 +95,7 @@ def test_all_keys_of_an_answer(server: Client) -> None:
     assert match == {
         "message": "Possible spelling mistake (confidence 90%)",
         "shortMessage": "Spelling mistake",
-        "replacements": [{"value": "the"}],
+        "replacements": [{"value": "the"}, {"value": "then"}],
         "offset": 8,
         "length": 3,
         "context": {"text": text[:51] + "...", "offset": 8, "length": 3},

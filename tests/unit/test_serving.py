@@ -42,7 +42,8 @@ def server() -> Iterator[Client]:
 def test_texts_become_what_edit_prints(server: Client) -> None:
     answer = server.edit("teh 😀 tset\n", "", "fine")
     assert answer.status == 200 and answer.headers["content-type"] == "application/json"
-    first = {"start": 0, "end": 3, "replacement": "the", "confidence": 0.9, "iteration": 1, "others": []}
+    other = {"replacement": "then", "confidence": 0.05}
+    first = {"start": 0, "end": 3, "replacement": "the", "confidence": 0.9, "iteration": 1, "others": [other]}
     second = {"start": 6, "end": 10, "replacement": "test", "confidence": 0.8, "iteration": 1, "others": []}
     assert answer.json == {
         "model": "m1",
