@@ -1,4 +1,4 @@
-"""Add forms of a word that learners confuse to a table of confusions; the forms come from clean text.
+"""Add forms of a word that learners confuse, and words written twice, to a table of confusions; from clean text.
 
     python inflections.py TABLE TEXT
 
@@ -27,6 +27,8 @@ INSTEAD = {"e": ("ing",), "y": ("ies", "ied", "ily")}  # replace the last letter
 SHORTEST = 3
 LEAST = 3  # minimum occurrences of a form: rarer ones are often typos
 RATE = 0.08  # per word, for all its forms together
+TWICE = 0.003  # per word
+OFTEN = 500  # words that are written twice
 SIGNS = (",", ".")  # at the end of a word
 WORD = re.compile(r"\w+")
 BEFORE_COMMA = re.compile(r"(?<!\S)\w+(?=,(?!\S))")
@@ -69,6 +71,18 @@ def confusions(text: Iterable[str]) -> list[Confusion]:
         for clean, others in becomes.items()
         for noisy in sorted(others)
     ]
+
+
+def doubled(text: Iterable[str]) -> list[Confusion]:
+    """
+    >>> for confusion in doubled(["To me, to it, to Ann"] * 3):
+    ...     print(confusion)
+    Confusion(clean=('to',), noisy=('to', 'to'), rate=0.003)
+    Confusion(clean=('To',), noisy=('To', 'to'), rate=0.003)
+    """
+    words = Counter(word for line in text for word in line.split() if word.isalpha() and word[1:] == word[1:].lower())
+    often = [word for word, _ in words.most_common(OFTEN)]
+    return [Confusion((word,), (word, word.lower()), TWICE) for word in often if word.lower() in words]
 
 
 def added(table: ConfusionTable, more: list[Confusion]) -> ConfusionTable:
@@ -118,6 +132,7 @@ def lost_capitals(text: Iterable[str]) -> list[Confusion]:
 def run(args: argparse.Namespace) -> None:
     text = read_lines(args.text)
     table = added(read_table(args.table), confusions(text))
+    table.confusions.extend(doubled(text))
     table.confusions.extend([*before_signs(table), *lost_commas(text), *lost_capitals(text)])
     sys.stdout.writelines(write_table(table))
 
