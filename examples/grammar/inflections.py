@@ -3,11 +3,11 @@
     python inflections.py TABLE TEXT
 
 TABLE is a file of word confusions (``lev-plugins noise --confusions``); TEXT has one sentence per line. The script
-prints the table with all words that occur in TEXT with and without an ending ("value" and "values", "use" and "using"),
-those that one wrong, missing or extra letter makes of each other ("form" and "from"), those that lose an apostrophe, and
-the most frequent ones twice. Forms of words that are already in the table are not added. For noise, a word with a comma
-or a full stop behind it is a word of its own: each confusion is also written with these signs, and so is the loss of the
-comma. Words with a capital may lose it.
+prints the table with all words that occur in TEXT with and without an ending ("value" and "values", "use" and
+"using"), those that one wrong, missing or extra letter makes of each other ("form" and "from"), those that lose an
+apostrophe, and the most frequent ones twice. Forms of words that are already in the table are not added. For noise, a
+word with a comma or a full stop behind it is a word of its own: each confusion is also written with these signs, and
+so is the loss of the comma. Words with a capital may lose it.
 """
 
 import argparse
