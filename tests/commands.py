@@ -14,12 +14,15 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from multiprocessing.connection import Client, Connection, Listener, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import recv_handle
 from pathlib import Path
 from typing import IO, Any
 
 import torch
 
+import lev_plugins
 from lev_plugins import errors
 from lev_plugins.cli.main import main
 
@@ -46,6 +49,19 @@ QUIET = ["--no-progress-bar", "--log-format", "simple"]
 # and nothing that the command does stays behind; threads of a GPU's driver would not survive it.
 FAIRSEQ = {f"fairseq-{name}": name for name in ("train", "generate", "interactive", "preprocess", "validate")}
 IN_FORKS = {"lev-plugins", *FAIRSEQ} if sys.platform == "linux" and not torch.cuda.is_available() else set()
+FORK = multiprocessing.get_context("fork")
+
+# What make and bash start are programs of these names: each asks a fork of this process to run its command in another.
+PROGRAM = f"""#!{sys.executable} -IS
+import os, sys
+from multiprocessing.connection import Client
+from multiprocessing.reduction import send_handle
+with Client(os.environ.pop("TESTS_FORKS")) as server:
+    server.send(([os.path.basename(sys.argv[0]), *sys.argv[1:]], os.getcwd(), dict(os.environ)))
+    for stream in range(3):
+        send_handle(server, stream, None)
+    sys.exit(server.recv())
+"""
 
 
 @dataclass
@@ -67,43 +83,111 @@ class Result:
 
 
 class Running:
-    """A command that has been started: in a fork, or with other variables, which Python reads, as a program."""
+    """A command that has been started: in a fork, or with other variables, which Python reads, as a program.
 
-    def __init__(self, *command: object, stdin: str | bytes = "", cwd: Path = ROOT, **environment: str):
+    The commands of a ``make`` or ``bash`` run in forks as well, unless they are to be ``programs``.
+    """
+
+    def __init__(
+        self,
+        *command: object,
+        stdin: str | bytes = "",
+        cwd: Path = ROOT,
+        programs: bool = False,
+        **environment: str,
+    ):
         self.words = [str(word) for word in command]
         self.streams = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed with the last reference
         self.streams[0].write(stdin.encode() if isinstance(stdin, str) else stdin)
         self.streams[0].seek(0)
         self.process: BaseProcess | subprocess.Popen[bytes]
+        self.forks: Forks | None = None
         if self.words[0] in IN_FORKS and not environment:
-            context = multiprocessing.get_context("fork")
-            self.process = context.Process(target=become, args=(self.words, self.streams, cwd))
+            self.process = FORK.Process(target=become, args=(self.words, self.streams, cwd, ENVIRONMENT))
             self.process.start()
         else:
             variables = {**ENVIRONMENT, **environment}
+            if IN_FORKS and not programs and self.words[0] in ("make", "bash"):
+                self.forks = Forks()
+                variables |= self.forks.variables
             names = dict(zip(("stdin", "stdout", "stderr"), self.streams, strict=True))
             self.process = subprocess.Popen(self.words, cwd=cwd, env=variables, **names)  # type: ignore[call-overload]
 
     def result(self, timeout: int = 300) -> Result:
-        if isinstance(self.process, subprocess.Popen):
-            code = self.process.wait(timeout)
-        else:
-            self.process.join(timeout)
-            code = self.process.exitcode
-        if code is None:
-            self.process.kill()
-            raise subprocess.TimeoutExpired(self.words, timeout)
+        try:
+            if isinstance(self.process, subprocess.Popen):
+                code = self.process.wait(timeout)
+            else:
+                self.process.join(timeout)
+                code = self.process.exitcode
+            if code is None:
+                self.process.kill()
+                raise subprocess.TimeoutExpired(self.words, timeout)
+        finally:
+            if self.forks:
+                self.forks.close()
         for stream in self.streams:
             stream.seek(0)
         _, out, err = (stream.read().decode(errors="replace") for stream in self.streams)
         return Result(code, out, err)
 
 
+class Forks:
+    """A fork of this process, and programs of the names in ``IN_FORKS``, which it runs in forks of its own."""
+
+    def __init__(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        for name in IN_FORKS:
+            program = Path(self.folder.name) / name
+            program.write_text(PROGRAM, encoding="utf-8")
+            program.chmod(0o755)
+        self.address = f"{self.folder.name}/socket"
+        self.listener = Listener(self.address)
+        self.process = FORK.Process(target=serve, args=(self.listener,))
+        self.process.start()
+        path = os.pathsep.join([self.folder.name, ENVIRONMENT["PATH"]])
+        self.variables = {"PATH": path, "TESTS_FORKS": self.address}
+
+    def close(self) -> None:
+        with Client(self.address) as server:
+            server.send(None)
+        self.process.join()
+        self.listener.close()
+        self.folder.cleanup()
+
+
+def serve(listener: Listener) -> None:
+    asked: list[BaseProcess] = []
+    while True:
+        client = listener.accept()
+        request = client.recv()
+        if request is None:
+            break
+        asked.append(FORK.Process(target=answer, args=(client, *request)))
+        asked[-1].start()
+        client.close()
+    for process in asked:  # so their processor time is that of this process
+        process.join()
+
+
+def answer(client: Connection, words: list[str], cwd: str, variables: dict[str, str]) -> None:
+    """Tell a program how its command ended, as bash would say it; end the command if the program is gone."""
+    streams = [os.fdopen(recv_handle(client), mode) for mode in ("rb", "wb", "wb")]
+    process = FORK.Process(target=become, args=(words, streams, cwd, variables))
+    process.start()
+    ended = process.sentinel in wait([process.sentinel, client])
+    if not ended:
+        process.terminate()
+    process.join()
+    if ended:
+        client.send(128 - process.exitcode if process.exitcode < 0 else process.exitcode)
+
+
 def run(*command: object, timeout: int = 300, **options: Any) -> Result:
     return Running(*command, **options).result(timeout)
 
 
-def become(words: list[str], streams: list[IO[bytes]], cwd: Path) -> None:
+def become(words: list[str], streams: list[IO[bytes]], cwd: str | Path, variables: dict[str, str]) -> None:
     """Run a command in this process, with what it would find if it were started."""
     gc.freeze()  # or the collector would write to, and so copy, every page that forks share
     for number, stream in enumerate(streams):
@@ -111,8 +195,9 @@ def become(words: list[str], streams: list[IO[bytes]], cwd: Path) -> None:
     sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
     os.chdir(cwd)
+    lev_plugins.__path__.append(os.path.abspath("lev_plugins"))  # what fairseq compares --user-dir with
     os.environ.clear()
-    os.environ.update(ENVIRONMENT)
+    os.environ.update(variables)
     warnings.simplefilter("ignore")
     logging.root.handlers.clear()  # pytest's
     for name in filter(re.compile("fairseq|lev_plugins").match, logging.root.manager.loggerDict):

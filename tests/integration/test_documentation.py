@@ -48,7 +48,8 @@ def follow(page: str, checkout: Path) -> None:
             continue
         if "gates.py" in block and find_spec("matplotlib") is None:
             continue
-        result = run("bash", "-euo", "pipefail", "-c", block, cwd=checkout, timeout=400)
+        first = page == FIRST  # shows that the programs start as well
+        result = run("bash", "-euo", "pipefail", "-c", block, cwd=checkout, programs=first, timeout=400)
         assert result.code == 0, f"{page}\n{block}\n{result.both[-3000:]}"
 
 
