@@ -106,10 +106,11 @@ class Running:
             self.process = FORK.Process(target=become, args=(self.words, self.streams, cwd, ENVIRONMENT))
             self.process.start()
         else:
-            variables = {**ENVIRONMENT, **environment}
+            variables = {**ENVIRONMENT}
             if IN_FORKS and not programs and self.words[0] in ("make", "bash"):
                 self.forks = Forks()
                 variables |= self.forks.variables
+            variables |= environment
             names = dict(zip(("stdin", "stdout", "stderr"), self.streams, strict=True))
             self.process = subprocess.Popen(self.words, cwd=cwd, env=variables, **names)  # type: ignore[call-overload]
 
@@ -200,6 +201,8 @@ def become(words: list[str], streams: list[IO[bytes]], cwd: str | Path, variable
     os.environ.update(variables)
     warnings.simplefilter("ignore")
     logging.root.handlers.clear()  # pytest's
+    if words[0] != "fairseq-train":  # the one that sets up its log before it imports fairseq, which would do this
+        logging.basicConfig(level=logging.DEBUG)
     for name in filter(re.compile("fairseq|lev_plugins").match, logging.root.manager.loggerDict):
         logging.getLogger(name).setLevel(logging.NOTSET)  # benches silence fairseq
     sys.argv = words
