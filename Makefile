@@ -50,7 +50,7 @@ format: setup  ## let ruff repair what it can
 docs: setup  ## write docs/reference.md from the code
 	$(RUN) python scripts/reference.py
 
-demo: setup  ## repair typos with a model trained here: 12 to 25 minutes on two cores
+demo: setup  ## repair typos with a model trained here: 12 to 28 minutes on two cores
 	$(RUN) MAKEFLAGS= '$(this_make)' --no-print-directory -f examples/demo/Makefile \
 	    $(filter-out PYTHON=% VENV=% JOBS=% TESTS=%,$(MAKEOVERRIDES))
 
