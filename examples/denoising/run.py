@@ -2,6 +2,7 @@
 README.md."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -23,14 +24,21 @@ MIXTURES = {
     "random-swap": "insert,delete,swap",  # "random" of section 4.1.1; of appendix A.2 is the kind random
     "swap-both": "swap,swap-words",  # letters and words, as in A.2; Table 2 has letters only
 }
+# of two neighbours that change places, lev-plugins noise counts both words, but WRR misses one: a slip of swap-both
+# counts as 1.5 words on average, and WRR misses 1
+EXCHANGE_RATE, MOST_EXCHANGES = 1.5, 0.66
 WRITES = {"random", "insert", "substitute"}  # kinds that have an alphabet
 SPLITS = ("train", "valid", "test")
 
 
 def added(run: Run, noise: str, prefix: str) -> str:
     """Flags of the noise, for lev-plugins noise, and with the prefix --noise- for fairseq-train."""
-    kinds = MIXTURES.get(noise, noise)
-    flags = f"{prefix}kind {kinds} {prefix}word-rate {run.WORD_RATE}"
+    kinds, rate = MIXTURES.get(noise, noise), run.WORD_RATE
+    if noise == "swap-both":
+        known = bool(re.fullmatch(r"0?\.\d+|0", rate)) and float(rate) <= MOST_EXCHANGES
+        require(known, f"WORD_RATE must be a number up to {MOST_EXCHANGES} for swap-both, but is '{rate}'")
+        rate = f"{EXCHANGE_RATE * float(rate):.4g}"
+    flags = f"{prefix}kind {kinds} {prefix}word-rate {rate}"
     flags += f" {prefix}char-rate {run.CHAR_RATE}" if run.CHAR_RATE else ""
     flags += f" {prefix}alphabet '{run.ALPHABET}'" if run.ALPHABET and WRITES & {*kinds.split(",")} else ""
     return flags + (f" {prefix}shift-rate {run.SHIFT_RATE}" if run.SHIFT_RATE and noise == "keyboard" else "")

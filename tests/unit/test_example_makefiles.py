@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import random
 import re
 import shlex
 import signal
@@ -16,6 +17,8 @@ import pytest
 from examples.stages import Run
 from lev_plugins import __version__
 from lev_plugins.errors import UserError
+from lev_plugins.noise import NoiseOptions, build_corruption
+from lev_plugins.scoring import wrr
 from tests.commands import ENVIRONMENT, ROOT, readme_commands, run, succeed
 from tests.examples import EXAMPLES, load_script
 
@@ -104,6 +107,25 @@ def test_commands_of_a_page_are_ones_that_fairseq_takes(example: str, monkeypatc
     assert seen
     for tool, command in seen.values():
         take(tool, command)
+
+
+@pytest.mark.parametrize("noise", ["random", "random-swap", "keyboard", "swap", "swap-both", "delete"])
+def test_the_noise_of_a_rate_makes_wrr_miss_that_share_of_the_words(noise: str) -> None:
+    draw = random.Random(1)
+    words = ["".join(draw.choices("etaoinshrdlu", k=draw.randint(2, 9))) for _ in range(2000)]
+    lines = [" ".join(draw.choices(words, k=draw.randint(8, 30))) for _ in range(400)]
+    run = Run(EXAMPLES / "denoising", ["SET=paper", "TEXT=t", "WORD_RATE=0.29"])
+    _, kinds, _, rate, *_ = shlex.split(load_script("denoising/run").added(run, noise, "--"))
+    corrupt = build_corruption(NoiseOptions(kinds, word_rate=float(rate)))
+    found = wrr.evaluate(lines, [corrupt(line, index) for index, line in enumerate(lines)])
+    assert 0.27 < 1 - found.score < 0.31
+
+
+@pytest.mark.parametrize("rate", ["0.7", "1", "some"])
+def test_wrr_cannot_miss_all_words_when_words_change_places(rate: str) -> None:
+    with pytest.raises(UserError, match=f"WORD_RATE must be a number up to 0.66 for swap-both, but is '{rate}'"):
+        planned("denoising", "OUT=o", "NOISES=swap-both", f"WORD_RATE={rate}", "SYSTEMS=none")
+    assert "--word-rate 0.99" in planned("denoising", "OUT=o", "NOISES=swap-both", "WORD_RATE=.66")["noise_swap-both"]
 
 
 def test_make_passes_goals_and_settings() -> None:
