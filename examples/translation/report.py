@@ -7,11 +7,13 @@ A system without files is marked as not yet run.
 
 Iterations of a LevT, from fairseq's I- lines, whose value is the index of a sentence's last iteration, from 0:
 
-    edits  the iterations that could change the text. This is how the paper counts (t in Algorithm 2, Tables 1 and 6):
-           the last iteration, which changes nothing, is not included. It is the I- value.
+    edits  the iterations that changed the text. This is how the paper counts (t in Algorithm 2, Tables 1 and 6): the
+           last iteration, which changes nothing, is not included. It is the I- value.
     runs   the iterations that the decoder ran, including that last one: one more.
 
-A sentence in the last row of the table of iterations (--max-iter) was ended by its last iteration or by the timeout.
+With the I- value --max-iter, a sentence has run out of iterations, and the last one may have changed it. Whether it
+did, OUT/test_NAME/longer.out tells: the same test with one iteration more. Its I- values are the edits, up to one more
+than --max-iter. Without that file (it is new), such a sentence counts as one that its last iteration did not change.
 """
 
 import argparse
@@ -129,15 +131,15 @@ def training(log: Path) -> dict[str, float] | None:
 
 
 def iteration_table(counts: list[int], limit: int) -> dict[str, float]:
-    """Percentage of the sentences whose last edit was iteration 1, 2, ... limit.
+    """Percentage of the sentences whose last edit was iteration 1, 2, ...; at most ``limit`` after the first one.
 
-    >>> iteration_table([1, 2, 2, 3], 3)
+    >>> iteration_table([1, 2, 2, 3], 2)
     {'1': 25.0, '2': 50.0, '3': 25.0}
-    >>> iteration_table([0, 1], 2)
+    >>> iteration_table([0, 1], 1)
     {'0': 50.0, '1': 50.0, '2': 0.0}
     """
     counter = Counter(counts)
-    rows = range(0 if counter[0] else 1, max([limit, *counts]) + 1)
+    rows = range(0 if counter[0] else 1, max([limit + 1, *counts]) + 1)
     return {str(row): round(100 * counter[row] / len(counts), 1) for row in rows}
 
 
@@ -159,17 +161,17 @@ def read_system(folder: Path, references: list[str], args: argparse.Namespace) -
         )
     system: dict[str, Any] = {"scores": scores, "metric": metric, "sentences": sentences}
     system["ms_per_sentence"] = round(1000 * seconds / sentences, 1)
-    steps = logs.steps(lines)
+    steps, longer = logs.steps(lines), folder / "longer.out"
     if steps:
-        counts = list(steps.values())
-        if sorted(steps) != list(range(sentences)):
+        edits = logs.steps(logs.read_log(longer)) if longer.is_file() else steps
+        if not list(range(sentences)) == sorted(steps) == sorted(edits):
             raise UserError(
-                f"{folder}/test.out has {len(steps):,} I- lines for {sentences:,} sentences: "
+                f"{folder} has {len(steps):,} and {len(edits):,} I- lines for {sentences:,} sentences: "
                 "remove the folder and run again"
             )
-        system["edits"] = round(sum(counts) / sentences, 3)
-        system["runs"] = round(sum(counts) / sentences + 1, 3)
-        system["table_of_iterations"] = iteration_table(counts, args.max_iter)
+        system["edits"] = round(sum(edits.values()) / sentences, 3)
+        system["runs"] = round(sum(steps.values()) / sentences + 1, 3)
+        system["table_of_iterations"] = iteration_table(list(edits.values()), args.max_iter)
     else:  # left to right: one iteration per token, including the end of the sentence
         system["edits"] = system["runs"] = round(sum(map(logs.tokens, pieces)) / sentences, 3)
     return system

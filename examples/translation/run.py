@@ -170,7 +170,11 @@ def plan(run: Run) -> None:
     systems |= {name: (name, f"{refining} {run.out}/{name}/checkpoint_best.pt") for name in peers}
     for name, (trained, command) in systems.items():
         if run.goal == "report" or name == "levt":
-            run.stage(f"test_{name}", trained, f"{command} >{run.out}/test_{name}/test.out")
+            test = f"{run.out}/test_{name}"
+            # with one iteration more, I- lines tell whether the last one that is allowed still changes the text
+            most = run.number("MAX_ITER") + 1
+            more = f"{command} --iter-decode-max-iter {most} >{test}/longer.out 2>{test}/longer.log"
+            run.stage(f"test_{name}", trained, f"{command} >{test}/test.out", more if name in levts else "")
     if run.goal == "figures":
         figures(run, systems)
         return

@@ -120,8 +120,7 @@ def test_the_report_has_its_numbers(runs: tuple[Path, str]) -> None:
     for name in ("test_levt", "test_levt_oracle"):
         levt = found["systems"][name]
         assert levt["training"]["updates"] == 8
-        assert 0 <= levt["edits"] <= 3
-        assert levt["runs"] == pytest.approx(levt["edits"] + 1)
+        assert 0 <= levt["edits"] <= levt["runs"] <= min(levt["edits"] + 1, 4)
         assert sum(levt["table_of_iterations"].values()) == pytest.approx(100, abs=0.5)
     text = (out / "report.md").read_text("utf-8")
     assert "not yet run" not in text

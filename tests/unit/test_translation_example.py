@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import re
@@ -14,6 +15,8 @@ import pytest
 from examples import logs
 from lev_plugins.errors import UserError
 from tests.examples import load_script, run_script
+from tests.helpers import lively_model, random_rows
+from tests.slow_refinement import refine
 
 PIECES, REPORT = load_script("translation/pieces"), load_script("translation/report")
 
@@ -127,7 +130,7 @@ def test_report_has_every_number(tmp_path: Path) -> None:
     greedy, levt = found["systems"]["test_greedy"], found["systems"]["test_levt"]
     assert levt["scores"] == {"BLEU": 100.0} and 0 < greedy["scores"]["BLEU"] < 100 and "tok:none" in greedy["metric"]
     assert (levt["edits"], levt["runs"], levt["ms_per_sentence"]) == (2.0, 3.0, 10.0)
-    assert levt["table_of_iterations"] == {"1": 50.0, "2": 0.0, "3": 50.0, "4": 0.0}
+    assert levt["table_of_iterations"] == {"1": 50.0, "2": 0.0, "3": 50.0, "4": 0.0, "5": 0.0}
     assert (greedy["edits"], greedy["runs"], greedy["ms_per_sentence"]) == (5.5, 5.5, 250.0)  # 7 and 4 tokens
     # two sessions, the pause between them left out
     assert greedy["training"] == {"updates": 1200, "minutes": 10.5, "parameters": 2_090_368}
@@ -136,8 +139,8 @@ def test_report_has_every_number(tmp_path: Path) -> None:
     assert "| LevT, distilled data | 100.00 | 2.00 | 3.00 | 10.0 |  |  | not yet run |" in text
     missing = " | ".join(["not yet run"] * 4)
     assert f"| teacher, beam 3 | {missing} |  | 2.09 | 10.5 (1,200 updates) |" in text
-    assert "| iteration | 1 | 2 | 3 | 4 | mean |" in text
-    assert "| LevT, distilled data | 50.0 | 0.0 | 50.0 | 0.0 | 2.00 |" in text
+    assert "| iteration | 1 | 2 | 3 | 4 | 5 | mean |" in text
+    assert "| LevT, distilled data | 50.0 | 0.0 | 50.0 | 0.0 | 0.0 | 2.00 |" in text
     assert f"minus the teacher's greedy: {100 - greedy['scores']['BLEU']:+.2f}" in text
     assert "Distilled: 1 of 3 sentences in 1.5 minutes of decoding" in text
     assert "2 too long for the teacher kept their reference" in text
@@ -160,7 +163,7 @@ def test_rows_that_are_older_than_the_teacher(tmp_path: Path) -> None:
     [
         (log({0: "▁a"}), "1 of 2 sentences were not decoded: 1"),
         (GREEDY.replace("Translated 2", "Translated 1"), "has 1 decoded sentences, but the reference has 2"),
-        (LEVT.replace("I-1\t3\n", ""), "has 1 I- lines for 2 sentences"),
+        (LEVT.replace("I-1\t3\n", ""), "has 1 and 1 I- lines for 2 sentences"),
     ],
     ids=["missing", "stop watch", "steps"],
 )
@@ -168,6 +171,34 @@ def test_report_refuses_what_does_not_add_up(tmp_path: Path, output: str, messag
     run = make_run(tmp_path, {"test_levt": output})
     code, errors = report(run)
     assert code == 2 and message in errors
+
+
+@pytest.mark.parametrize("limit", [2, 3])
+def test_the_last_iteration_of_a_sentence_that_runs_out_of_them_counts_if_it_changed_something(
+    limit: int, tmp_path: Path
+) -> None:
+    """A random model; I- lines alone do not tell whether the last iteration that is allowed changed anything."""
+    sources, model = random_rows(24, seed=5, shortest=1), lively_model()
+    decoded, longer = (refine([model], sources, max_iter=most, retain_history=True) for most in (limit, limit + 1))
+    edits = []
+    for sentence in decoded:  # its history has the start, and three states for each iteration
+        states = [state["tokens"].tolist() for state in sentence["history"][::3]]
+        edits.append(sum(before != after for before, after in itertools.pairwise(states)))
+    ended = [count for count, sentence in zip(edits, decoded, strict=True) if sentence["steps"] == limit]
+    assert {*ended} == {limit, limit + 1}
+    hypotheses = dict.fromkeys(range(len(sources)), "▁a")
+    out, more = (
+        log(hypotheses, {number: each["steps"] for number, each in enumerate(results)}) for results in (decoded, longer)
+    )
+    run = make_run(tmp_path, {"test_levt": out})
+    (run / "test_levt" / "longer.out").write_text(more, encoding="utf-8")
+    (run / "pieces" / "test.reference").write_text("a\n" * len(sources))
+    assert report(run, "--max-iter", limit) == (0, "")
+    found = json.loads((run / "report.json").read_text())["systems"]["test_levt"]
+    assert found["edits"] == pytest.approx(sum(edits) / len(edits), abs=0.001)
+    assert found["runs"] == pytest.approx(sum(each["steps"] + 1 for each in decoded) / len(edits), abs=0.001)
+    shares = {str(row): 100 * edits.count(row) / len(edits) for row in range(min(1, *edits), limit + 2)}
+    assert found["table_of_iterations"] == pytest.approx(shares, abs=0.1)
 
 
 def test_report_segments_both_sides(tmp_path: Path) -> None:
