@@ -31,6 +31,8 @@ FORMATS = {  # of what each conversion reads; the name of a source stands for SO
     + "\t_" * 6
     + "\n\n",
     "misread_words": 'S : S\n0 : -\nm : in\n\n"0" : o\n^ : 0\n\n',
+    # typo, word, operation, its letters, the contexts of both
+    "mistyped_words": "".join(f"wrod{i}\tword{i}\tREPLACE1\tor\ta_wrod(1)\ta_word(9)\n" for i in range(8010)),
     "scans": "\ufeff[OCR_toInput] Tbe c t sat\n[OCR_aligned] Tbe c t s@at\n[ GS_aligned] The ### slat\n",
     "reviews": "Good.<br />Very  good.",
     "laws": LAW % 12,

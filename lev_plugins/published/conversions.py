@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lev_plugins.data.labels.text import CONLLU_COLUMNS, read_conllu
+from lev_plugins.noise.draws import shuffled, stream
 from lev_plugins.scoring import m2
 
 Rows = Iterator[tuple[str, ...]]
@@ -98,6 +99,13 @@ def misread_words(sources: Sources) -> Rows:
     for word in re.split("\n\n+", "\n".join(text_lines(*sources[0])).strip("\n")):
         signs = [[SIGNS.get(sign, sign) for sign in line.split(" : ")] for line in word.split("\n")]
         yield tuple(" ".join("".join(side)) for side in zip(*signs, strict=True))
+
+
+def mistyped_words(sources: Sources, start: str, stop: str) -> Rows:
+    """Typos and words, as letters: those from ``start`` to ``stop`` of a random order, which is always the same."""
+    rows = list(columns(sources, "0", "1"))
+    order = islice(shuffled(range(len(rows)), stream(seed=1, epoch=1, index=0)), int(start), int(stop))
+    return (tuple(map(" ".join, rows[place])) for place in order)
 
 
 def scans(sources: Sources) -> Rows:

@@ -29,17 +29,19 @@ def place_of(published: PublishedSet, file: str, given: Path | None) -> Path:
 
 
 def fetch_files(published: PublishedSet, given: Path | None) -> dict[str, Path]:
-    """Its files, if they have not changed since ``remember`` was called."""
+    """Its files, if they have not changed since ``remember`` was called, and downloads have the known hashes."""
     places = {file: place_of(published, file, given) for file in published.files}
     for file, place in places.items():
         if given is None and not place.exists():
             download(published.at + file, place)
         require(place.is_file(), f"--from {given} has no file {place.name}, which {published.name} needs")
-        known = cached(published, f"{file}.sha256")
+        known, found = cached(published, f"{file}.sha256"), digest(place)
+        right = known.read_text() if known.exists() else found if given else published.sha256.get(file, found)
+        accept = f"remove {known}" if known.exists() else "give it with --from"
         require(
-            not known.exists() or known.read_text() == digest(place),
-            f"{place} is not the file that {published.name} was made of before: its SHA-256 has changed. Remove it, or "
-            f"{known} if the new file is right, and repeat the command",
+            found == right,
+            f"{place} has the SHA-256 {found}, but {published.name} is made of the file with {right}: remove it and "
+            f"repeat the command, or, if it is right, {accept}",
         )
     return places
 

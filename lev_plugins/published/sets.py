@@ -2,7 +2,8 @@
 
 A part makes the files ``to`` of the sources ``of``, by the function of conversions.py that ``as`` names, with its
 arguments; parts with the same files continue each other. A source is a file, or ``ARCHIVE!PATTERN``: the members of an
-archive with such a path. Without ARCHIVE, these are files of the folder that a user gives.
+archive with such a path. Without ARCHIVE, these are files of the folder that a user gives. ``sha256`` has the hashes
+that publishers, or the package tensorflow-datasets, print for files at these addresses.
 """
 
 import json
@@ -24,6 +25,7 @@ class PublishedSet(NamedTuple):
     licence: str
     at: str  # the address before each file; without files, where a person gets them, because of a form
     parts: list[SetPart]
+    sha256: dict[str, str] = {}  # of files, where it is known
 
     @property
     def files(self) -> dict[str, bool]:

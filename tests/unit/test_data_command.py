@@ -1,5 +1,6 @@
 """lev-plugins data: published sets become the files that the examples read, from the web or from a folder."""
 
+import hashlib
 import io
 import re
 import tarfile
@@ -100,12 +101,29 @@ def test_every_set_is_converted_and_always_to_the_same(name: str, tmp_path: Path
     )
 
 
+def test_mistyped_words_are_shuffled_and_split(tmp_path: Path) -> None:
+    assert data("typo-tweets", "out", "--from", publish(SETS["typo-tweets"], tmp_path / "given")) == 0
+    sizes, rows = {}, []
+    for split in ("train", "dev", "test"):
+        sides = [Path(f"out/fold0/{split}.{side}").read_text().splitlines() for side in ("src", "tgt")]
+        sizes[split] = len(sides[0])
+        rows += zip(*sides, strict=True)
+    assert sizes == {"train": 10, "dev": 4000, "test": 4000}
+    in_order = [(" ".join(f"wrod{i}"), " ".join(f"word{i}")) for i in range(8010)]
+    assert sorted(rows) == sorted(in_order)
+    assert sum(one == other for one, other in zip(rows, in_order, strict=True)) < 20
+    assert rows[-1] == ("w r o d 5 3 9 3", "w o r d 5 3 9 3")
+
+
 def test_addresses_are_pinned_and_safe() -> None:
     for published in SETS.values():
         for file in published.files:
             address = published.at + file
             assert address.startswith("https://") and " " not in address
             assert "github" not in address or re.search(r"/[0-9a-f]{40}/", address)
+        assert published.sha256.keys() <= published.files.keys()
+        assert all(re.fullmatch("[0-9a-f]{64}", pinned) for pinned in published.sha256.values())
+    assert "typo-corpus-r1.txt" in SETS["typo-tweets"].sha256 and "aclImdb_v1.tar.gz" in SETS["imdb"].sha256
 
 
 def test_a_changed_file_is_refused(tmp_path: Path, cache: Path, refused: Any) -> None:
@@ -115,7 +133,9 @@ def test_a_changed_file_is_refused(tmp_path: Path, cache: Path, refused: Any) ->
     changed.write_text("other\n\nlast\n")
     known = cache / "jfleg" / "test" / "test.src.sha256"
     said = refused("jfleg", "two", "--from", str(given))
-    assert f"{changed} is not the file that jfleg was made of before" in said and f"or {known} if the new" in said
+    before = known.read_text()
+    assert f"{changed} has the SHA-256 " in said and f", but jfleg is made of the file with {before}: remove" in said
+    assert f"repeat the command, or, if it is right, remove {known}" in said
     assert not Path("two").exists()
     known.unlink()
     assert data("jfleg", "two", "--from", given) == 0
@@ -156,6 +176,7 @@ def test_what_is_asked_for_is_checked(tmp_path: Path, refused: Any, capsys: Any)
         ("cweb", "data/m2/CWEB-G.dev.m2", "S one annotator\n"),
         ("ud-ewt", "en_ewt-ud-dev.conllu", "1\tfew columns\n"),
         ("ocr-finnish", "data/klk.0.dev", "a : b : c\n"),
+        ("typo-tweets", "typo-corpus-r1.txt", "no column\n"),
         ("jfleg", "dev/dev.src", b"\xff\n\n\n".decode("latin-1")),
     ],
 )
@@ -265,6 +286,26 @@ def test_a_server_that_does_not_resume_sends_all_again(get: Any, cache: Path) ->
     again = Web(b"", resumes=False)
     assert not get(Web(b"", sends=70)) and get(again)
     assert (cache / "conll14" / "conll14st-test-data.tar.gz").read_bytes() == again.content
+
+
+def test_a_download_is_the_file_whose_hash_is_known(
+    get: Any, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """A copy that a person gives is not compared: it may be another edition."""
+    archive, web = "conll14st-test-data.tar.gz", Web(b"")
+    pinned = SETS["conll14"]._replace(sha256={archive: "ab" * 32})
+    monkeypatch.setattr("lev_plugins.cli.data.read_sets", lambda: {"conll14": pinned})
+    assert not get(web) and not Path("out").exists()
+    found = hashlib.sha256(web.content).hexdigest()
+    said = capsys.readouterr().err
+    place = cache / "conll14" / archive
+    assert f"{place} has the SHA-256 {found}, but conll14 is made of the file with {'ab' * 32}: remove it" in said
+    assert "or, if it is right, give it with --from" in said
+    assert not get(Web(b""))  # it is still there
+    place.unlink()
+    assert data("conll14", "given-out", "--from", tmp_path / "given") == 0
+    pinned.sha256[archive] = found
+    assert get(Web(b"")) and Path("out").is_dir()
 
 
 def test_a_part_that_does_not_fit_is_fetched_again(get: Any, cache: Path) -> None:
