@@ -4,7 +4,8 @@
     python text_to_text.py valid.tsv --label-kind tagging --generated FILE --output OUT       # OUT.scores.json
 
 The labels of a set are separated by commas. For tagging, each word is followed by its number, and each tag follows the
-number of its word. FILE is the output of fairseq-generate. Output that is not a label counts as wrong.
+number of its word. With --label-words negative positive, T5 writes these words for the labels 0 and 1. FILE is the
+output of fairseq-generate. Output that is not a label counts as wrong.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import json
 import math
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
 from lev_plugins.cli.score import read_generated
-from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows, round_to_step
+from lev_plugins.data.labels.text import KINDS, Layout, Row, is_number, read_rows, round_to_step
 from lev_plugins.errors import require
 from lev_plugins.scoring.labelling import classification, multilabel, regression
 
@@ -54,6 +56,19 @@ def pair(row: Row, kind: str, template: str | None) -> tuple[str, str]:
     return text, ", ".join(row.labels)
 
 
+def in_words(row: Row, words: list[str]) -> Row:
+    """
+    >>> in_words(Row("", ["a", "b"], ["1"]), ["not_equivalent", "equivalent"]).labels
+    ['equivalent']
+    """
+    label = row.labels[0]
+    require(
+        is_number(label) and int(label) < len(words),
+        f"{row.where}: --label-words has a word for the labels 0 to {len(words) - 1}, but the label is {label!r}",
+    )
+    return replace(row, labels=[words[int(label)]])
+
+
 # ---- scoring the output ----------------------------------------------------------------------------------------------
 
 
@@ -80,10 +95,11 @@ def number_in(text: str) -> float:
     return number if math.isfinite(number) else NO_NUMBER
 
 
-def score(rows: list[Row], outputs: list[str], kind: str) -> dict[str, float]:
-    """
+def score(rows: list[Row], outputs: list[str], kind: str, classes: list[str]) -> dict[str, float]:
+    """The scores of T5's output; the F1 of two ``classes`` is that of the last one.
+
     >>> rows = [Row("", ["cat", "eats"], ["NOUN", "VERB"])]
-    >>> score(rows, ["<0> NOUN <2> VERB"], "tagging")
+    >>> score(rows, ["<0> NOUN <2> VERB"], "tagging", [])
     {'tag_accuracy': 50.0}
     """
     if kind == "regression":
@@ -94,7 +110,7 @@ def score(rows: list[Row], outputs: list[str], kind: str) -> dict[str, float]:
         found = [tags_of(text, len(row.labels)) for row, text in zip(rows, outputs, strict=True)]
         right = [a == b for row, tags in zip(rows, found, strict=True) for a, b in zip(row.labels, tags, strict=True)]
         return {"tag_accuracy": 100 * float(np.mean(right))}
-    names = sorted({label for row in rows for label in row.labels})
+    names = classes or sorted({label for row in rows for label in row.labels})
     if kind == "classification":
         ids = {name: i for i, name in enumerate(names)}
         gold = np.array([ids[row.labels[0]] for row in rows])
@@ -118,6 +134,8 @@ def indicators(sets: list[set[str]], names: list[str]) -> Any:
 
 def run(args: argparse.Namespace) -> None:
     rows = list(read_rows(args.text, Layout(args.label_kind, args.text_columns)))
+    if args.label_words:
+        rows = [in_words(row, args.label_words) for row in rows]
     if args.generated is not None:
         outputs = read_generated(args.generated)
         require(
@@ -125,7 +143,7 @@ def run(args: argparse.Namespace) -> None:
             f"--generated {args.generated} must have one answer per text of {args.text} ({len(rows):,}), but has "
             f"{len(outputs):,}: decode again",
         )
-        write(args.output, "scores.json", [json.dumps(score(rows, outputs, args.label_kind))])
+        write(args.output, "scores.json", [json.dumps(score(rows, outputs, args.label_kind, args.label_words))])
         return
     pairs = [pair(row, args.label_kind, args.template) for row in rows]
     for suffix, lines in zip(("src", "tgt"), zip(*pairs, strict=True), strict=True):
@@ -138,6 +156,8 @@ def main() -> int:
     parser.add_argument("--label-kind", choices=KINDS, required=True)
     parser.add_argument("--text-columns", type=int, default=1)
     parser.add_argument("--template", help="the --template of lev-plugins prepare-labels")
+    words = "classification: what T5 writes for the labels 0, 1, ..."
+    parser.add_argument("--label-words", nargs="+", default=[], metavar="WORD", help=words)
     parser.add_argument("--generated", type=Path, help="output of fairseq-generate for this text, to be scored")
     parser.add_argument("--output", type=Path, required=True, help="prefix of the files to write")
     return finish(parser, run)

@@ -83,12 +83,15 @@ def take(tool: str, command: list[str]) -> None:
 def backbones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pre-trained models and files that pages name, where the commands look for them."""
     monkeypatch.chdir(tmp_path)
-    for name in ("models/minilm-backbone", "models/t5"):
+    berts = ("models/minilm-backbone", "models/bert-base-uncased", "models/bert-base-multilingual-cased")
+    for name in ("models/t5", *berts):
         (tmp_path / name).mkdir(parents=True)
-        kind = {"model_type": "bert" if "minilm" in name else "t5"}
+        kind = {"model_type": "t5"} if "t5" in name else {"model_type": "bert", "max_position_embeddings": 512}
         (tmp_path / name / "config.json").write_text(json.dumps(kind), encoding="utf-8")
     for name in ("lev_plugins", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "data" / "udpos" / "tests").mkdir(parents=True)
+    (tmp_path / "data" / "udpos" / "tests" / "de.conllu").touch()
 
 
 @pytest.mark.usefixtures("backbones")

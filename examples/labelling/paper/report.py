@@ -1,4 +1,4 @@
-"""Print the scores of both models, their mean, and what makes them comparable, as a page.
+"""Print the scores of the models, their mean, and what makes them comparable, as a page.
 
 python report.py OUT mnli/valid=mnli/valid:accuracy mnli/mismatched=mnli/test:accuracy
 """
@@ -8,13 +8,13 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from examples.shared import NOT_RUN, finish, minutes
 
-MODELS = {"EncT5": ("enct5", lambda test: test["scores"][""], ""), "T5": ("t5", lambda test: test, ".scores")}
+MODELS = {"EncT5": ("enct5", ""), "BERT": ("enct5", ""), "T5": ("t5", ".scores")}  # folder, and suffix of its scores
 PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 TEXTS = re.compile(r"\| train(?:_inner)? \|.*?\bbsz[=:]? ?([\d.]+)")
 
@@ -36,6 +36,20 @@ def row(word: str) -> Row:
     return Row(title, task, part, metric)
 
 
+def scores_in(test: dict[str, Any]) -> dict[str, float]:
+    """Flattens what score.py or text_to_text.py writes.
+
+    >>> scores_in({"scores": {"": {"rp_at_5": 81.3}}, "by_frequency": {"few": {"rp_at_5": 73.6}}})
+    {'rp_at_5': 81.3, 'few_rp_at_5': 73.6}
+    >>> scores_in({"micro_f1": 73.4})
+    {'micro_f1': 73.4}
+    """
+    if "scores" not in test:
+        return test
+    groups = test["by_frequency"].items()
+    return test["scores"][""] | {f"{group}_{name}": score for group, of in groups for name, score in of.items()}
+
+
 def texts_per_update(log: str) -> str:
     """Of most updates; the last of an epoch may have fewer.
 
@@ -46,24 +60,25 @@ def texts_per_update(log: str) -> str:
     return f"{max(map(float, found)):g}" if found else NOT_RUN
 
 
-def page(out: Path, rows: list[Row]) -> str:
-    lines = [f"| | score | {' | '.join(MODELS)} |", "|---|---|" + "---|" * len(MODELS)]
-    found: dict[str, list[float]] = {model: [] for model in MODELS}
+def page(out: Path, rows: list[Row], models: list[str]) -> str:
+    lines = [f"| | score | {' | '.join(models)} |", "|---|---|" + "---|" * len(models)]
+    columns: dict[str, list[float]] = {model: [] for model in models}
     for each in rows:
         cells = []
-        for model, (folder, scores_of, suffix) in MODELS.items():
+        for model in models:
+            folder, suffix = MODELS[model]
             path = out / each.task / f"{folder}-test" / f"{each.part}{suffix}.json"
-            if path.is_file():
-                found[model].append(scores_of(json.loads(path.read_text("utf-8")))[each.metric])
-            cells.append(f"{found[model][-1]:.1f}" if path.is_file() else NOT_RUN)
+            scores = scores_in(json.loads(path.read_text("utf-8"))) if path.is_file() else {}
+            columns[model] += [scores[each.metric]] if each.metric in scores else []
+            cells.append(f"{scores[each.metric]:.1f}" if each.metric in scores else "-" if scores else NOT_RUN)
         lines.append(f"| {each.title} | {each.metric} | {' | '.join(cells)} |")
-    if len(rows) > 1:
-        means = [f"{sum(each) / len(each):.1f}" if len(each) == len(rows) else "" for each in found.values()]
+    if len({each.title for each in rows}) > 1:
+        means = [f"{sum(each) / len(each):.1f}" if len(each) == len(rows) else "" for each in columns.values()]
         lines.append(f"| mean of {len(rows)} | | {' | '.join(means)} |")
     lines += ["", "| | | parameters (millions) | texts per update | minutes of training |", "|---|---|---|---|---|"]
     for task in dict.fromkeys(each.task for each in rows):
-        for model, (folder, _, _) in MODELS.items():
-            path = out / task / folder / "log"
+        for model in models:
+            path = out / task / MODELS[model][0] / "log"
             log = path.read_text("utf-8", errors="replace") if path.is_file() else ""
             size = PARAMETERS.search(log)
             millions = f"{int(size[1].replace(',', '')) / 1e6:.1f}" if size else NOT_RUN
@@ -72,12 +87,13 @@ def page(out: Path, rows: list[Row]) -> str:
 
 
 def run(args: argparse.Namespace) -> None:
-    sys.stdout.write(page(args.out, args.rows))
+    sys.stdout.write(page(args.out, args.rows, ["BERT"] if args.bert else ["EncT5", "T5"]))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("out", type=Path, help="the folder OUT")
+    parser.add_argument("--bert", action="store_true", help="the encoder is a BERT, and no T5 was trained")
     parser.add_argument("rows", type=row, nargs="+", metavar="TITLE=TASK/PART:SCORE")
     return finish(parser, run)
 
