@@ -5,18 +5,19 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.stages import Run, falling, main
+from examples.stages import Run, both, falling, main
 from lev_plugins.errors import require
 
 SHARINGS = ("plh-tok", "tok-del", "none")
 ROLLINS = ("sample", "dae")
 ORACLES = ("alone", "delete", "delete+placeholder")
-# fairseq's own models, with the flags of its examples (Table 2a: IT and MaskT)
+# fairseq's own models, with the flags of its examples/nonautoregressive_translation (Table 2a: IT and MaskT)
 PEERS = {
-    "it": """--arch iterative_nonautoregressive_transformer --noise full_mask --train-step 4 --dae-ratio 0.5
-        --stochastic-approx""",
+    "it": """--arch iterative_nonautoregressive_transformer --noise full_mask --pred-length-offset
+        --length-loss-factor 0.1 --train-step 4 --dae-ratio 0.5 --stochastic-approx""",
     "maskt": "--arch cmlm_transformer --noise random_mask",
 }
+LENGTHS = 256  # of outputs, or differences to the source, that these tell apart
 
 
 def text(run: Run) -> str:
@@ -39,8 +40,8 @@ def text(run: Run) -> str:
     return languages
 
 
-def positions(tokens: int) -> str:
-    return f"--max-source-positions {tokens} --max-target-positions {tokens}"
+def positions(source: int, target: int = 0) -> str:
+    return f"--max-source-positions {source} --max-target-positions {target or source}"
 
 
 def teacher(run: Run, training: str) -> None:
@@ -120,13 +121,15 @@ def schedule(run: Run) -> str:
 
 def peer(run: Run, name: str, training: str) -> None:
     """A refinement model of fairseq's; its task scores no BLEU, so the loss chooses the checkpoint."""
-    start, finetune = from_teacher(run, "peer_start", "peer.pt", f"python {run.here}/peer_start.py")
+    source, target = run.number("LONGEST") + 1, run.number("LONGEST") + 1 + LENGTHS
+    convert = f"python {run.here}/peer_start.py --positions {source} {target}"
+    start, finetune = from_teacher(run, "peer_start", "peer.pt", convert)
     run.training(
         name,
         f"distil {start}",
         f"""{run.train} {run.out}/distil/data {training} --save-dir {run.out}/{name} --task translation_lev
-            {PEERS[name]} --criterion nat_loss --pred-length-offset --length-loss-factor 0.1 --apply-bert-init
-            {finetune} {positions(run.number("LONGEST") + 1)} {schedule(run)} {run.every}""",
+            {PEERS[name]} --criterion nat_loss --weight-decay 0.01 {both("learned-pos")} --apply-bert-init
+            --fixed-validation-seed 7 {finetune} {positions(source, target)} {schedule(run)} {run.every}""",
     )
 
 

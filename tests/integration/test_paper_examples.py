@@ -105,12 +105,17 @@ def fetched(name: str, folder: Path, documents: int = 1) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("run", "name", "score"), [("wmt14-en-de", "wmt14-en-de", "BLEU"), ("gigaword", "gigaword", "ROUGE")]
+    ("run", "name", "score", "peers"),
+    [("wmt14-en-de", "wmt14-en-de", "BLEU", ["it", "maskt"]), ("gigaword", "gigaword", "ROUGE", [])],
 )
-def test_translation(run: str, name: str, score: str, tmp_path: Path) -> None:
-    command = [*printed("translation", run, TEXT=fetched(name, tmp_path)), *TRANSLATION]
+def test_translation(run: str, name: str, score: str, peers: list[str], tmp_path: Path) -> None:
+    command = [*printed("translation", run, TEXT=fetched(name, tmp_path)), *TRANSLATION, f"PEERS={','.join(peers)}"]
     text = walked(command, tmp_path, "report.md")
     assert score in text and re.search(r"^\| LevT, distilled data \| [\d.]+ ", text, re.M)
+    for trained in ("levt", *peers):
+        log = (tmp_path / "run" / trained / "log").read_text("utf-8")
+        used = re.findall(r"\b(encoder_learned_pos|decoder_learned_pos|apply_bert_init)'?(?:=|: )True", log)
+        assert "'weight_decay': 0.01" in log and len({*used}) == 3
 
 
 def test_post_editing_of_wmt17(tmp_path: Path) -> None:

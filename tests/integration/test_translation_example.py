@@ -19,13 +19,14 @@ STAGES = ["pieces", "binarise", "teacher", "average", "distil", "levt_start", "l
 STAGES += ["levt_start_fast", "levt_fast", "test_levt_fast"]
 STAGES += ["levt_start_plh-tok"]
 STAGES += [f"{stage}levt_{name}" for name in ("plh-tok", "dae", "1-1") for stage in ("", "test_")]
-STAGES += ["test_sampled", "test_reranked", "test_noisy", "peer_start", "maskt", "test_maskt"]
+STAGES += ["test_sampled", "test_reranked", "test_noisy", "peer_start"]
+STAGES += ["it", "test_it", "maskt", "test_maskt"]
 STAGES += ["test_greedy", "test_beam", "test_levt", "test_levt_oracle"]
 SMALL = ["VOCAB=70", "LONGEST=30", "TOKENS=400", "LAYERS=1", "WIDTH=16", "FFN=32", "HEADS=2", "TEACHER_UPDATES=30"]
 SMALL += ["TEACHER_FLAGS=--num-workers 0 --warmup-updates 5", "AVERAGE=2", "BEAM=2", "SHARD_SIZE=50", "LEVT_UPDATES=8"]
 SMALL += ["LEVT_FLAGS=--num-workers 0 --log-interval 4 --warmup-updates 4 --max-tokens 400", "VALID_EVERY=4"]
 SMALL += ["MAX_ITER=3", "GAMMA=1", "GPUS=0", "THREADS=1", "ALSO_FAST=yes", "FAST_EXITS=1,1,1", "ABLATIONS=plh-tok,dae"]
-SMALL += ["EARLY_EXITS=1-1", "SEARCH=2", "PEERS=maskt"]
+SMALL += ["EARLY_EXITS=1-1", "SEARCH=2", "PEERS=it,maskt"]
 
 
 def write_text(folder: Path) -> None:
@@ -106,7 +107,7 @@ def test_another_seed_has_the_same_teacher(runs: tuple[Path, str]) -> None:
 def test_the_report_has_its_numbers(runs: tuple[Path, str]) -> None:
     out, printed = runs
     found = json.loads((out / "report.json").read_text())
-    assert len(found["systems"]) == 12 and found["systems"]["test_levt_1-1"]["title"] == "... early exits 1-1"
+    assert len(found["systems"]) == 13 and found["systems"]["test_levt_1-1"]["title"] == "... early exits 1-1"
     trained = [found["systems"][f"test_{name}"]["training"] for name in ("levt", "levt_dae")]
     assert all("deletion_word_nll" in one and one["parameters"] > 0 for one in trained)
     recorded = json.loads((out / "results.json").read_text("utf-8"))

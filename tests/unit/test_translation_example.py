@@ -11,12 +11,16 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
+from fairseq import checkpoint_utils, tasks
 
 from examples import logs
+from lev_plugins import checkpoints
 from lev_plugins.errors import UserError
 from tests.examples import load_script, run_script
 from tests.helpers import lively_model, random_rows
 from tests.slow_refinement import refine
+from tests.teachers import SMALL, TRANSFORMER, config, random_triples, write_teacher
 
 PIECES, REPORT = load_script("translation/pieces"), load_script("translation/report")
 
@@ -219,3 +223,24 @@ def test_report_by_rouge(tmp_path: Path) -> None:
     scores, metric = REPORT.rouge(["the cat sits"], ["the cat sat"])
     assert scores == {"ROUGE-1": 66.67, "ROUGE-2": 50.0, "ROUGE-L": 66.67}
     assert re.fullmatch(r"rouge-score [\d.]+, F1, with stemming", metric)
+
+
+# ---- peer_start.py -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arch", ["cmlm_transformer", "iterative_nonautoregressive_transformer"])
+def test_peers_with_learned_positions_start_as_the_teacher(arch: str, tmp_path: Path) -> None:
+    data = random_triples(tmp_path, {"train": 9, "valid": 2})
+    teacher = write_teacher(tmp_path / "teacher.pt", data, *TRANSFORMER, "--share-all-embeddings")
+    assert run_script("translation/peer_start", teacher, tmp_path / "peer.pt", "--positions", 31, 40) == 0
+    flags = [*SMALL, "--share-all-embeddings", "--encoder-learned-pos", "--decoder-learned-pos"]
+    limits = ["--max-source-positions=31", "--max-target-positions=40"]
+    cfg = config(data, "--task=translation_lev", f"--arch={arch}", *flags, *limits, "--optimizer=adam")
+    task = tasks.setup_task(cfg.task)
+    peer = task.build_model(cfg.model).eval()
+    peer.load_state_dict(checkpoints.load(str(tmp_path / "peer.pt"))["model"])  # no weight is missing, none too many
+    (theirs,), _, _ = checkpoint_utils.load_model_ensemble_and_task([str(teacher)])
+    tokens = torch.tensor([[5, 6, 7, 2], [1, 8, 9, 2]])
+    lengths = torch.tensor([4, 3])
+    expected = theirs.eval().encoder(tokens, lengths)["encoder_out"][0]
+    torch.testing.assert_close(peer.encoder(tokens, lengths)["encoder_out"][0], expected)
