@@ -109,7 +109,7 @@ def systems(run: Run, setup: Setup) -> None:
         if run.goal == "figures" and name not in needed:
             continue
         data = "pairs" if name == "translator" and run.PARALLEL else "triples"
-        if run.DISTIL and name in ("scratch", "finetuned"):
+        if run.DISTIL and name != "autoregressive" and data == "triples":
             data = "distil"
             run.training(
                 data,
