@@ -43,6 +43,14 @@ const scenes = {
     by("protect").fire("submit");
     by("undo").click();
   },
+  async the_draft_of_a_bracket_behind_a_backslash() {
+    type("a \\⟦b⟧");
+    by("source").value = "x";
+    by("check").click();
+    await moment();
+    type(requests[0].body.drafts[0]);
+    await answer(edits());
+  },
   async inserting_in_an_empty_first_line() {
     type("\nsecond");
     by("text").selectionStart = 0;

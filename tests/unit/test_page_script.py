@@ -24,6 +24,7 @@ CHANGED = "The text has changed: check it again."
         ("typing_while_it_inserts", "first and more", CHANGED),
         ("undo_of_a_second_check", "teh cat sat", "Undone"),
         ("undo_of_a_word_before_any_check", "a pasted text", "Undone"),
+        ("the_draft_of_a_bracket_behind_a_backslash", "a \\\\\\⟦b\\⟧", CHANGED),
         ("inserting_in_an_empty_first_line", "new\nsecond", "Accepted"),
         ("choosing_another_replacement", "ten cat", "Accepted"),
         ("accepting_what_is_as_sure_as_the_dial", "the cat", "1 edit accepted"),

@@ -34,10 +34,26 @@ def test_text_that_was_escaped_is_read_as_it_was(line: str) -> None:
     assert marks.parse_marks(marks.escape(line)) == (line, [])
 
 
-@pytest.mark.parametrize("line", ["f: ⟦0, 1⟧ → ⟦n⟧", "⟧0, n⟦", "\\⟦x⟧", "[!a] ~b~ -c- +d+", "", "⟦ !a⟧"])
+@pytest.mark.parametrize("line", ["f: ⟦0, 1⟧ → ⟦n⟧", "⟧0, n⟦", "\\x \\", "[!a] ~b~ -c- +d+", "", "⟦ !a⟧"])
 def test_ordinary_text_is_left_alone(line: str) -> None:
     assert marks.parse_marks(line) == (line, [])
-    assert marks.escape(line) == line
+
+
+@pytest.mark.parametrize(
+    ("line", "plain", "marked"),
+    [
+        ("v1 \\⟦Zürich\\⟧ v2", "v1 ⟦Zürich⟧ v2", 0),
+        ("v1 \\⟦Zürich⟧ v2", "v1 ⟦Zürich⟧ v2", 0),
+        ("\\\\⟦Zürich\\\\⟧ \\", "\\⟦Zürich\\⟧ \\", 0),
+        ("\\⟦!Zürich⟧", "⟦!Zürich⟧", 0),
+        ("\\⟦Zürich\\⟧ ⟦!v2⟧", "⟦Zürich⟧ v2", 1),
+        ("\\\\⟦!v2⟧", "\\v2", 1),
+    ],
+)
+def test_an_escaped_bracket_is_text_in_every_line(line: str, plain: str, marked: int) -> None:
+    """With and without a mark in it."""
+    found, spans = marks.parse_marks(line)
+    assert (found, len(spans)) == (plain, marked)
 
 
 @thorough

@@ -5,9 +5,8 @@
     ⟦-very very⟧  is deleted
     ⟦+⟧           something is missing here
 
-The brackets are U+27E6 and U+27E7. A line in which no ``⟦`` is followed by ``!``, ``~``, ``-`` or ``+`` is ordinary
-text. In other lines, a backslash before a bracket makes it ordinary text (and a backslash before a bracket is doubled);
-``escape`` does this.
+The brackets are U+27E6 and U+27E7. A backslash before a bracket makes it ordinary text (and a backslash before a
+bracket is doubled); ``escape`` does this. In a line without marks, brackets are ordinary text with or without it.
 
 A draft is tokenised without its marks, and a mark covers every token it touches.
 """
@@ -21,7 +20,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.text.edited import common
 
 KINDS = {"!": requests.KEEP, "~": requests.PREFER, "-": requests.DELETE, "+": requests.INSERT}
-MARKED = re.compile(r"⟦[!~+-]")
+MARKED = re.compile(r"(?<!\\)(?:\\\\)*⟦[!~+-]")
 TOKEN = re.compile(r"(?<!\\)(?P<slashes>\\*)(?:(?P<open>⟦)(?P<kind>[!~+-])?|(?P<close>⟧))")
 
 
@@ -34,11 +33,9 @@ class Mark(NamedTuple):
 def escape(text: str) -> str:
     r"""Ordinary text, escaped so that it has no marks.
 
-    >>> escape("the set ⟦1, n⟧"), escape("type ⟦!x⟧")
-    ('the set ⟦1, n⟧', 'type \\⟦!x\\⟧')
+    >>> escape("type ⟦!x⟧")
+    'type \\⟦!x\\⟧'
     """
-    if not MARKED.search(text):
-        return text
     return re.sub(r"(?<!\\)(\\*)([⟦⟧])", r"\1\1\\\2", text)
 
 
@@ -49,9 +46,7 @@ def parse_marks(line: str) -> tuple[str, list[Mark]]:
     >>> text, [(mark.kind, text[mark.start : mark.end]) for mark in marks]
     ('I love New York very much .', [('!', 'New York'), ('-', 'very'), ('+', '')])
     """
-    if not MARKED.search(line):
-        return line, []
-    text, marks, at = "", [], 0
+    marked, text, marks, at = MARKED.search(line), "", [], 0
     opened: tuple[str, int, int] | None = None  # kind, where in the text, where in the line
     for match in TOKEN.finditer(line):
         text += line[at : match.start()]
@@ -59,7 +54,7 @@ def parse_marks(line: str) -> tuple[str, list[Mark]]:
         slashes = len(match["slashes"])
         text += "\\" * (slashes // 2)
         bracket = match.group()[slashes:]
-        if slashes % 2 or bracket == "⟦":
+        if slashes % 2 or bracket == "⟦" or not marked:
             text += bracket
         elif match["open"]:
             require(opened is None, _says(line, match.start(), "is inside another mark: close that one with ⟧ first"))
