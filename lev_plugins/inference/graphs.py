@@ -129,12 +129,12 @@ class Decide(Graph):
 
 
 class Fill(Graph):
-    never: Tensor  # (V,) words that no hole is filled with
+    never: Tensor  # (V,) True = no placeholder is filled with this word
 
     def __init__(self, model: LevT, never: tuple[int, ...]):
         super().__init__(model)
-        of_words = torch.zeros(model.decoder.vocabulary)
-        self.register_buffer("never", of_words.index_fill(0, torch.tensor(never), -torch.inf))
+        of_words = torch.zeros(model.decoder.vocabulary, dtype=torch.bool)
+        self.register_buffer("never", of_words.index_fill(0, torch.tensor(never), True))
 
     def forward(self, words: Tensor, memory: Tensor, real: Tensor, holes: Tensor, *spelling: Tensor) -> Any:
         """holes (n,): places in (B * T) -> the best words (n, OFFERED), the best one first, and their log-probabilities
@@ -149,7 +149,8 @@ class Fill(Graph):
         states = decoder.states("token", words[0], source, removed=removed)
         scores = decoder.token_logits(states, holes, source.words, spelling[1] if spelling else None, nearest)
         # ONNX Runtime's own logarithm of a sum of exponentials loses the many small ones of a large dictionary
-        chosen, words = (scores.log_softmax(-1) + self.never).topk(min(OFFERED, len(self.never)))
+        # -inf in place of the scores: added to them, it would leave the NaN of damaged weights
+        chosen, words = scores.log_softmax(-1).masked_fill(self.never, -torch.inf).topk(min(OFFERED, len(self.never)))
         return words, chosen
 
 

@@ -12,7 +12,7 @@ from rapidfuzz.distance import LCSseq
 
 from lev_plugins.text.calibration import evidence, log_odds
 from lev_plugins.text.candidates import BOS, EOS, UNK, Rows, ids_of, numbered
-from lev_plugins.text.edited import Edit, Rewrite, Segment, WordEdits, by_word, rewrites
+from lev_plugins.text.edited import UNKNOWN, Edit, Rewrite, Segment, WordEdits, by_word, rewrites
 
 logger = logging.getLogger(__name__)
 
@@ -60,9 +60,12 @@ class SegmentDecoder:
 
     def pieces(self, segment: Segment, written: list[int], origin: list[int | None]) -> list[str]:
         """A piece that was kept is spelt as in the segment, also where the dictionary does not know it."""
-        return [
-            self.words[i] if place is None else segment.pieces[place] for i, place in zip(written, origin, strict=True)
-        ]
+        places = zip(written, origin, strict=True)
+        return [self.spelling(i) if place is None else segment.pieces[place] for i, place in places]
+
+    def spelling(self, number: int) -> str:
+        """Returns how a text spells a word that was written; special symbols count as unknown, and change nothing."""
+        return self.words[number] if number >= self.words.nspecial else UNKNOWN
 
     def count(self, piece: str) -> int:
         """How often it occurs in the training text; 0 if the dictionary lacks it."""
@@ -133,7 +136,7 @@ class RefinedSegments(SegmentDecoder):
         """What an edit that puts one word in would be with each of the other words that its hole was offered."""
         new, place = [i for i in change.written if origin[i] is None], (change.edit.start, change.edit.end)
         for word, choice in edits.offers[new[0]] if len(new) == 1 and edits.offers else ():
-            other = [*pieces[: new[0]], self.words[word], *pieces[new[0] + 1 :]]
+            other = [*pieces[: new[0]], self.spelling(word), *pieces[new[0] + 1 :]]
             chosen = [*edits.chosen[: new[0]], choice, *edits.chosen[new[0] + 1 :]]
             for found in changes_of(segment, other, origin) if choice >= LEAST and other != pieces else ():
                 if found.written == change.written and (found.edit.start, found.edit.end) == place:
