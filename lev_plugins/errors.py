@@ -4,6 +4,8 @@ import errno
 import re
 import sys
 from collections.abc import Callable
+from fileinput import FileInput
+from traceback import walk_tb
 from types import TracebackType
 from typing import Any
 
@@ -83,8 +85,8 @@ def explain(error: BaseException) -> str | None:
         return None
     if isinstance(error, UnicodeDecodeError):
         return (
-            f"the input is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert it first, for example with "
-            "iconv -f latin1 -t utf-8; what was printed so far is complete"
+            f"{input_of(error)} is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert it first, for example "
+            "with iconv -f latin1 -t utf-8; what was printed so far is complete"
         )
     if (isinstance(error, OSError) and error.errno in NO_ROOM) or "PytorchStreamWriter" in text:
         return "the disk is full; earlier checkpoints are intact. Free some space and run the same command again"
@@ -96,6 +98,13 @@ def explain(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return None
+
+
+def input_of(error: UnicodeDecodeError) -> str:
+    """The line of ``fairseq-interactive`` with a byte that cannot be decoded; "the input" of other programs."""
+    readers = (frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__))
+    before = [reader.lineno() for reader in readers if isinstance(reader, FileInput)]  # of the lines that it decoded
+    return f"line {before[0] + 1 + error.object[: error.start].count(10)} of the input" if before else "the input"
 
 
 def explained(error: BaseException) -> tuple[BaseException | None, str | None]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from lev_plugins.inference.editor import Editor
 from lev_plugins.serving.lsp import Checker
 from lev_plugins.text.edited import Edit, Segment
+from lev_plugins.text.form import Form
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.tokenise import Tokeniser
 
@@ -46,6 +47,6 @@ def edits_of(text: str) -> list[Edit]:
 
 
 if __name__ == "__main__":
-    editor = Editor(Model(sys.argv[1]), Tokeniser(None))
+    editor = Editor(Model(sys.argv[1]), Tokeniser(None), form=Form(apart=False))
     editor.words = WordList(Path(sys.argv[2]))
     Checker(editor).start_io()

@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     show = form_of(args)
 
     def answer(first: int, texts: list[str]) -> Iterable[str]:
-        return map(show, editor.edit(texts, None if drafts is None else drafts.of(first, len(texts))))
+        return map(show, editor.edit(texts, drafts.of(first, len(texts)) if drafts else None, first_line=first))
 
     status = answer_lines(answer, args.batch_lines, args.resume)
     if drafts is not None and status == 0:

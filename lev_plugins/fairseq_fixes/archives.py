@@ -1,9 +1,14 @@
-"""Models are loaded from folders: fairseq unpacks an archive wherever its members say, and then deletes it."""
+"""``from_pretrained`` of our models: it reads only folders, and what it returns refuses input that it would misread.
+
+fairseq unpacks an archive wherever its members say, and then deletes it.
+"""
 
 import os
+from functools import partial
 from typing import Any
 
 from lev_plugins.errors import require
+from lev_plugins.text.edited import require_text
 
 
 class LoadedFromFolder:
@@ -15,6 +20,16 @@ class LoadedFromFolder:
     ) -> Any:
         for path in (model_name_or_path, data_name_or_path):
             require(not os.path.isfile(path), f"{path} is a file, but a folder is needed: unpack it with tar -xf")
-        return super().from_pretrained(  # type: ignore[misc]
+        hub = super().from_pretrained(  # type: ignore[misc]
             model_name_or_path, checkpoint_file, data_name_or_path, **options
         )
+        hub.encode = partial(encode_text, hub)
+        return hub
+
+
+def encode_text(hub: Any, text: str) -> Any:
+    require_text(text)
+    says = f"translate reads no drafts, but {text!r:.60} has a TAB: use lev_plugins.load(...).edit(sources, drafts)"
+    draft = "\t" in text and getattr(hub.task, "name", "") == "text_editing"  # for fairseq-interactive, what follows
+    require(not draft, f"{says}, or replace the TAB with a space")
+    return type(hub).encode(hub, text)

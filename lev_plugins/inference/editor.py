@@ -32,8 +32,9 @@ from lev_plugins.ranges import bounded
 from lev_plugins.runtime.folder import has_graphs
 from lev_plugins.text.calibration import calibrated
 from lev_plugins.text.control import BYTE_ORDER_MARK
-from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, require_encodable
+from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, listed, require_text
 from lev_plugins.text.form import Form
+from lev_plugins.text.lines import at_line
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import Letters, OwnWords, kinds_of, letters_of, protected, united, untouched
@@ -126,17 +127,22 @@ class Editor:
         drafts: Sequence[str | None] | None = None,
         languages: Sequence[str | None] | None = None,
         words: Sequence[Iterable[OwnWords]] | None = None,
+        first_line: int = 1,
     ) -> list[Edited]:
         """What is edited is the text, or its draft where it has one: that may have marks, and is not cut.
 
         ``languages``: of each text without a draft, such as "de"; None: that of the editor. ``words``: for each text,
-        more words to leave alone.
+        more words to leave alone. ``first_line`` numbers the texts in messages.
         """
-        given: dict[str, Sequence[Any]] = {"texts": texts}
+        given: dict[str, list[Any]] = {"texts": listed("texts", texts)}
+        count = len(given["texts"])
         for name, values, none in (("drafts", drafts, None), ("languages", languages, None), ("words", words, ())):
-            given[name] = [none] * len(texts) if values is None else values
-            require(len(given[name]) == len(texts), f"there are {len(texts):,} texts, but {len(given[name]):,} {name}")
-        whole = [self.segments(*row) for row in zip(*given.values(), strict=True)]
+            given[name] = [none] * count if values is None else listed(name, values)
+            require(len(given[name]) == count, f"there are {count:,} texts, but {len(given[name]):,} {name}")
+        whole = []
+        for number, row in enumerate(zip(*given.values(), strict=True), first_line):
+            with at_line("the input", number):
+                whole.append(self.segments(*row))
         self.form.check([edited.original for edited, _ in whole])
         waiting = [segment for _, segments in whole for _, segment in segments]
         with self.lock:
@@ -153,8 +159,8 @@ class Editor:
         self, text: str, draft: str | None, language: str | None, words: Iterable[OwnWords]
     ) -> tuple[Edited, Segments]:
         """The text as it is, and what the model reads of it."""
-        for part in (text, draft or ""):
-            require_encodable(part)
+        for part in (text, "" if draft is None else draft):
+            require_text(part)
         if draft is not None:
             require(self.model.drafts, "drafts are for a levt: a model of text_correction edits the text itself")
             require(language is None, "languages are for texts without drafts: leave them out")

@@ -24,7 +24,7 @@ from lev_plugins.ranges import bounded
 from lev_plugins.runtime.folder import has_graphs
 from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.text.control import BYTE_ORDER_MARK
-from lev_plugins.text.edited import require_encodable
+from lev_plugins.text.edited import listed, require_text
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +95,7 @@ class Labeller:
     def scored(
         self, texts: Iterable[str | Sequence[str]], interest: tuple[int, ...] = (), first_line: int = 1
     ) -> list[Scored]:
+        texts = listed("texts", texts)
         columns = [self.columns(text, f"line {number}") for number, text in enumerate(texts, first_line)]
         examples = [
             self.scorer.encoder.examples(text, [], f"line {number}") for number, text in enumerate(columns, first_line)
@@ -109,9 +110,10 @@ class Labeller:
 
     def columns(self, text: str | Sequence[str], where: str) -> list[str]:
         separator = None if self.kind == "tagging" else "\t"
+        require(isinstance(text, Iterable), f"{where} must be a string or a list of strings, but is {text!r:.60}")
         columns = text.removeprefix(BYTE_ORDER_MARK).split(separator) if isinstance(text, str) else list(text)
         for part in columns:
-            require_encodable(part)
+            require_text(part)
         if self.kind == "tagging":
             require(len(columns) > 0, f"{where} has no words to tag")
             require(all(word.strip() for word in columns), f"{where} has an empty word")

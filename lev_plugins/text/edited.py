@@ -17,10 +17,10 @@ WordPiece, what replaces a word has a blank before it only where the text has.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import regex
 from rapidfuzz.distance import OSA
@@ -162,13 +162,27 @@ def common(one: Sequence[object], other: Sequence[object]) -> int:
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def require_encodable(text: str) -> None:
+def listed(name: str, values: Iterable[Any]) -> list[Any]:
+    """Returns the items as a list. A string has items, too, but nobody means its letters.
+
+    >>> listed("texts", "He go home.")
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: texts must be a list, but is 'He go home.': put a single text in brackets, [text]
+    """
+    many = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
+    require(many, f"{name} must be a list, but is {visible(repr(values)):.60}: put a single text in brackets, [text]")
+    return list(values)
+
+
+def require_text(text: object) -> None:
     """JSON can spell half of a surrogate pair without the other, but UTF-8 cannot.
 
-    >>> require_encodable("a\\ud83d")
+    >>> require_text("a\\ud83d")
     Traceback (most recent call last):
     lev_plugins.errors.UserError: the text 'a\\ud83d' has \\ud83d at 1, half of a character: give both halves
     """
+    if not isinstance(text, str):
+        raise UserError(f"a text must be a string, but is {visible(repr(text)):.60}")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -1,25 +1,35 @@
 """How the text of a model is written: apostrophes, capitals, blanks before punctuation. Its dictionary shows it.
 
-Text of another form is brought into that of the model, character by character, and its edits back; where that is not
-possible, it is refused.
+Text of another form is brought into that of the model, character by character, and its edits back. Blanks cannot be:
+text with other ones is edited as it is, with a warning.
 """
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from rapidfuzz.distance import OSA
 
-from lev_plugins.errors import require
 from lev_plugins.text.edited import NEAR
+
+logger = logging.getLogger(__name__)
 
 TYPEWRITTEN = str.maketrans("\u2019\u2018\u201c\u201d", "''\"\"")
 RARE = 0.02  # share of the words with typographic apostrophes, where they count as absent
 MANY = 100  # words of a dictionary that can show something
 BLANKS = ("▁", "Ġ", " ")  # how pieces say that there is a blank before them
 SIGNS = (",", ".")
-JOINED = re.compile(r"\w(?:,(?=\s)|[.!?]$)", re.MULTILINE)  # punctuation at a word, as people write it
+ENOUGH = 2  # marks in the way of tokenisers, or of people, for a warning: one is a matter of style
+JOINED = re.compile(r"\w(?:[,!?](?=\s)|[.!?]$)", re.MULTILINE)  # punctuation at a word, as people write it
 APART = re.compile(r"\w [,.!?](?=\s|$)", re.MULTILINE)  # with a blank before it, as tokenisers write it
+OTHER_FORM = (  # of a text, for a model whose own is without such blanks, or with them
+    "the text has blanks before its punctuation, but this model was trained on text without, so its edits may be "
+    "wrong: join them first (in Python with sacremoses' MosesDetokenizer, for example)",
+    "the text has no blanks before its punctuation, but this model was trained on tokenised text, so its edits may be "
+    "wrong: tokenise it first, or use a model that was trained on plain text",
+)
 
 
 @dataclass(frozen=True)
@@ -89,26 +99,15 @@ class Form:
         return in_case_of(word, other) if self.lower or near else other
 
     def check(self, texts: Sequence[str]) -> None:
-        """Refuses texts whose punctuation is written in the other way.
+        """Warns, once, of text whose punctuation is all written in the other way, such as a tokenised file."""
+        counts = [sum(len(sign.findall(text)) for text in texts) for sign in (JOINED, APART)]
+        if self.apart is not None and not counts[self.apart] and counts[not self.apart] >= ENOUGH:
+            warn_once(OTHER_FORM[self.apart])
 
-        >>> Form(apart=False).check(["I came , I saw ."])
-        Traceback (most recent call last):
-        lev_plugins.errors.UserError: the text has blanks before its punctuation, but this model was trained on text \
-without: join them first (in Python with sacremoses' MosesDetokenizer, for example)
-        """
-        if self.apart is None:
-            return
-        joined, apart = (sum(len(sign.findall(text)) for text in texts) for sign in (JOINED, APART))
-        require(
-            self.apart or joined > 0 or not apart,
-            "the text has blanks before its punctuation, but this model was trained on text without: join them first "
-            "(in Python with sacremoses' MosesDetokenizer, for example)",
-        )
-        require(
-            not self.apart or apart > 0 or not joined,
-            "the text has no blanks before its punctuation, but this model was trained on tokenised text, with blanks: "
-            "tokenise it first, or use a model that was trained on plain text",
-        )
+
+@cache
+def warn_once(message: str) -> None:
+    logger.warning(message)
 
 
 def in_case_of(word: str, other: str) -> str:

@@ -54,7 +54,7 @@ class Survey:
 
 
 @contextmanager
-def at_line(path: Path, number: int) -> Iterator[None]:
+def at_line(path: Path | str, number: int) -> Iterator[None]:
     """Prefix errors with file and line."""
     try:
         yield

@@ -20,6 +20,7 @@ LINE = re.compile(rb"([STHDPIEW])-(\d{1,18})(?:_(\d{1,9}))?\t(.*)", re.DOTALL)
 PROGRESS_BAR = re.compile(rb"\r(?:[^\r%]{0,999}%\|[^\r\[]{0,999}\[[^\r\]]{0,999}\]| *\r)")
 STEPS = 3  # states per iteration: after deleting, opening placeholders, filling them
 FLAGS = "--retain-iter-history --print-step"
+BYTES = "backslashreplace"  # what is not UTF-8 is shown by number
 
 
 class Hypothesis(NamedTuple):
@@ -135,17 +136,17 @@ def lines_by_sentence(lines: Iterable[LogLine]) -> Iterator[list[LogLine]]:
 def sentence_of(group: list[LogLine]) -> LoggedSentence | None:
     """None if lines are missing."""
     starts = [i for i, line in enumerate(group) if line.kind == "H"]
-    head = {line.kind: line.text.decode() for line in group[: starts[0] if starts else 0]}
+    head = {line.kind: line.text.decode(errors=BYTES) for line in group[: starts[0] if starts else 0]}
     hypotheses = []
     for start, end in pairwise([*starts, len(group)]):
-        fields = {line.kind: line.text.decode() for line in group[start:end] if line.kind != "E"}
+        fields = {line.kind: line.text.decode(errors=BYTES) for line in group[start:end] if line.kind != "E"}
         score, tab, text = fields.get("D", fields["H"]).partition("\t")
         history = [line for line in group[start:end] if line.kind == "E"]
         last, missing = divmod(len(history) - 1 - STEPS, STEPS)
         whole = last >= 0 and not missing and fields.get("I", str(last)) == str(last)
         if not (tab and whole and [line.step for line in history] == list(range(len(history)))):
             return None
-        states = [to_pieces(line.text.decode()) for line in history]
+        states = [to_pieces(line.text.decode(errors=BYTES)) for line in history]
         try:
             hypotheses.append(Hypothesis(float(score), text, states))
         except ValueError:

@@ -99,6 +99,24 @@ def test_drafts_are_edited(run: Run, levt: list[object]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("draft", "message"),
+    [
+        ("v1 ⟦!v2", "the mark at character 4 of the draft 'v1 ⟦!v2' is not closed: add ⟧ where it ends"),
+        ("v1 " * 2000, "a draft has 2,000 tokens, but the model takes at most 1,022"),
+    ],
+    ids=["not closed", "too long"],
+)
+def test_a_draft_that_cannot_be_edited_is_named_by_its_line(
+    run: Run, levt: list[object], draft: str, message: str
+) -> None:
+    write_lines(Path(str(levt[-1])), [*DRAFTS[:9], draft, *DRAFTS[10:]])
+    for size in (1, 6, 64):
+        status, out, error = run(*levt, "--batch-lines", size, stdin=SOURCE_LINES)
+        assert status == 2 and f"error: the input, line 10: {message}" in error
+        assert out.count(b"\n") == 9 // size * size
+
+
+@pytest.mark.parametrize(
     ("flags", "message"),
     [
         (["--keep-bias", "nan"], "--keep-bias must be"),

@@ -345,6 +345,17 @@ def test_a_levt_translates() -> None:
     assert model.translate(SOURCES) == generated("levt/expected-from-nothing")
 
 
+def test_a_draft_is_not_read_as_a_source() -> None:
+    model = LevT.from_pretrained(str(GOLDEN / "levt"), "checkpoint.pt", str(LEVT))
+    says = r"translate reads no drafts, but 'v1\\tv2' has a TAB: use lev_plugins\.load"
+    for texts in (["v1", "v1\tv2"], "v1\tv2"):
+        with pytest.raises(UserError, match=says):
+            model.translate(texts)
+    with pytest.raises(UserError, match="a text must be a string, but is 1"):
+        model.translate([1])
+    assert model.translate(SOURCES[0]) == model.translate(SOURCES[:1])[0]  # as fairseq's own models do
+
+
 @pytest.mark.parametrize(("name", "kind"), [("pbd", PBD), ("gated", GatedTrans)])
 def test_a_corrector_translates(name: str, kind: type[BaseFairseqModel]) -> None:
     model = kind.from_pretrained(str(GOLDEN / name), "checkpoint.pt", str(NOISY), bpe="chars")

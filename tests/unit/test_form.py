@@ -1,14 +1,22 @@
-"""Text of another form than the model's: read as the model's, and written back as it was; or refused."""
+"""Text of another form than the model's: read as the model's, and written back as it was."""
 
+import io
+import sys
 from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
+from lev_plugins.serving.context import Context
 from lev_plugins.text.edited import Edit, Segment, rewrites
-from lev_plugins.text.form import Form
+from lev_plugins.text.form import Form, warn_once
 from lev_plugins.text.tokenise import Tokeniser
+from tests.serving import models, serving
 
 
 class Replacing:
@@ -56,6 +64,55 @@ def test_the_model_reads_its_form_and_the_text_keeps_its_own(
     assert edited(text, form, words) == (result, [read])
 
 
+# ---- punctuation of the other form -----------------------------------------------------------------------------------
+
+
+LINE, EDITED = "Return the vlaues !", "Return the values !"
+PLAIN = "Mr. Smith, come here."
+
+
+def plain_editor() -> Editor:
+    """Trained on text without blanks before its punctuation."""
+    return Editor(Replacing({"vlaues": "values"}), Tokeniser(Namespace(bpe="words")), form=Form(apart=False))
+
+
+@pytest.mark.parametrize(
+    "others", [[], [PLAIN] * 64, [LINE] * 64, ["Wow ! Nice , is n't it ?"] * 9], ids=["none", "plain", "same", "apart"]
+)
+@pytest.mark.parametrize("text", [LINE, "Is this the vlaues? Maybe ! yes", "the vlaues : ici ; ( a ) :)", PLAIN])
+def test_a_text_is_edited_alike_whatever_its_neighbours(text: str, others: list[str]) -> None:
+    edited = plain_editor().edit([*others, text, *others])[len(others)]
+    assert edited.text == text.replace("vlaues", "values")
+    assert [len(each.edits) for each in plain_editor().edit([text])] == [len(edited.edits)]
+
+
+@pytest.mark.parametrize("flags", [[], ["--batch-lines", "65"], ["--batch-lines", "1"], ["--resume", "out"]])
+def test_one_line_does_not_end_a_run(flags: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("lev_plugins.cli.edit.load", lambda *_, **__: plain_editor())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{PLAIN}\n".encode() * 64 + LINE.encode())))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out := io.BytesIO(), write_through=True))
+    (tmp_path / "folder").mkdir()
+    assert main(["edit", "folder", *flags]) == 0
+    written = Path("out").read_bytes() if "--resume" in flags else out.getvalue()
+    assert written.decode() == f"{PLAIN}\n" * 64 + EDITED
+
+
+def test_a_server_answers_alike_alone_and_among_other_requests() -> None:
+    given = [LINE, PLAIN, "Wow !", LINE] * 8
+    with serving(Context(models(plain_editor())), seconds=20) as client, ThreadPoolExecutor(len(given)) as clients:
+        alone = client.edit(LINE)
+        assert (alone.status, [result["text"] for result in alone.json["results"]]) == (200, [EDITED])
+        answers = [answer.json["results"] for answer in clients.map(client.edit, given)]
+        assert [[result["text"] for result in results] for results in answers] == [
+            [text.replace("vlaues", "values")] for text in given
+        ]
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.levelname == "WARNING"]
+
+
 @pytest.mark.parametrize(
     ("apart", "text", "message"),
     [
@@ -63,12 +120,49 @@ def test_the_model_reads_its_form_and_the_text_keeps_its_own(
         (False, "He came , he saw .", "has blanks before its punctuation, but this model was trained on text without"),
     ],
 )
-def test_punctuation_of_the_other_form_is_refused(apart: bool, text: str, message: str) -> None:
+def test_a_file_of_the_other_form_is_warned_of_once(
+    apart: bool, text: str, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_once.cache_clear()
+
+    def edit(form: Form, *texts: str) -> None:
+        editor = Editor(Replacing({}), Tokeniser(Namespace(bpe="words")), form=form)
+        for each in texts:
+            assert [edited.text for edited in editor.edit([each])] == [each]
+
+    edit(Form(apart=not apart), text, text)
+    edit(Form(), text, text)
+    edit(Form(apart=apart), "Mr. Smith came", "Mr. Smith came")  # says nothing either way
+    edit(Form(apart=False), LINE, PLAIN, f"{LINE}\n{LINE}\n{PLAIN}", LINE)
+    assert not warnings_of(caplog)
+    edit(Form(apart=apart), text, text)
+    (said,) = warnings_of(caplog)
+    assert message in said
+
+
+# ---- what is no text -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("He go",), r"texts must be a list, but is 'He go': put a single text in brackets, \[text\]"),
+        ((b"He go",), r"texts must be a list, but is b'He go'"),
+        ((None,), r"texts must be a list, but is None"),
+        (([1],), r"the input, line 1: a text must be a string, but is 1$"),
+        ((["a", None],), r"the input, line 2: a text must be a string, but is None$"),
+        ((["a", "b"], "cd"), r"drafts must be a list, but is 'cd'"),
+        ((["a", "b"], None, "de"), r"languages must be a list, but is 'de'"),
+        ((["a"], ["a", "b"]), r"there are 1 texts, but 2 drafts"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused(given: tuple[Any, ...], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        edited(text, Form(apart=apart), {})
-    for form in (Form(apart=not apart), Form()):
-        assert edited(text, form, {})[0] == text
-    assert edited("Mr. Smith came", Form(apart=apart), {})[0] == "Mr. Smith came"  # says nothing either way
+        plain_editor().edit(*given)
+    assert [edited.text for edited in plain_editor().edit(text for text in (LINE, PLAIN))] == [EDITED, PLAIN]
+
+
+# ---- dictionaries ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

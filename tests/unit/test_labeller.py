@@ -140,6 +140,14 @@ def test_what_is_no_text(folder: Path, tmp_path: Path) -> None:
         assert plain == marked
         with pytest.raises(UserError, match="half of a character"):
             labeller.label(["a\ud800b"])
+        for wrong, message in (
+            ("sun rain", r"texts must be a list, but is 'sun rain': put a single text in brackets"),
+            (None, "texts must be a list, but is None"),
+            (["sun rain", 1], "line 2 must be a string or a list of strings, but is 1"),
+            ([["sun", None]], "a text must be a string, but is None"),
+        ):
+            with pytest.raises(UserError, match=message):
+                labeller.label(wrong)
 
 
 def test_an_answer_to_a_text_that_was_cut_says_so(tmp_path: Path) -> None:

@@ -454,6 +454,11 @@ def test_an_incomplete_sentence_is_named(log: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr() == ("", err)
 
 
+def test_bytes_that_are_not_utf8_are_shown_by_number(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log.write_bytes(LOG.encode().replace(b"house", b"h\xf6use"))
+    assert "h\\xf6use" in traced(capsys, log) and numbers(traced(capsys, log)) == [3, 11, 20]
+
+
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], refusal: Refusal) -> None:
     for arguments in ([], ["-"]):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LOG.encode())))
@@ -482,7 +487,6 @@ def test_a_page_is_complete_or_not_there(
         (b"\x80\x00\xff\n\n" * 9, [], "{log} has no E- lines"),
         (b"S-0\tw1\nW-0\t0.1\tseconds\n", [], "(fairseq-interactive prints no history)"),
         (b"S-0\tw1\nH-0\t-0.1\tv1\nE-0_0\t\n", [], "{log} has no sentence with a complete history"),
-        ("S-0\tfür\n".encode("latin-1") + b"H-0\t0\tv\n", [], "the input is not UTF-8 (byte 0xfc)"),
         (LOG.encode(), ["--select", "3,4"], "--select 4: {log} has no such sentence"),
         (LOG.encode(), ["--select", "3,S-4"], "--select must be sentence numbers, such as 3,17, but 'S-4' is not a"),
         (LOG.encode(), ["--select", ""], "such as 3,17, but '' is not a number"),
