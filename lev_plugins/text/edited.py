@@ -256,7 +256,7 @@ class Anchor(NamedTuple):
 def rewrites(segment: Segment, written: Sequence[str], origin: Sequence[int | None]) -> list[Rewrite]:
     """``origin``: of each written piece, which piece of the text it is; None of a new one.
 
-    Where the model wrote <unk>, the text is left as it is.
+    Where the model wrote <unk>, or changed a word of which it kept an <unk>, the text is left as it is.
 
     >>> from lev_plugins.text.offsets import offsets_of
     >>> segment = Segment("I  has a very big hat", offsets_of())
@@ -268,7 +268,7 @@ def rewrites(segment: Segment, written: Sequence[str], origin: Sequence[int | No
     """
     text, units, offsets = segment.text, segment.units, segment.offsets
     firsts = list(accumulate((len(unit.pieces) for unit in units), initial=0))
-    unknown = [piece == UNKNOWN and place is None for piece, place in zip(written, origin, strict=True)]
+    unknown = [piece == UNKNOWN for piece in written]
     pieces, written = offsets.named(segment.pieces), offsets.named(written)
     anchors = kept_units(firsts, kept(pieces, written, origin))
     changes = []
@@ -391,18 +391,19 @@ def goes_on(text: str, place: int, side: int, written: str) -> bool:
 def between(text: str, units: Sequence[Unit], a: Anchor, b: Anchor, new: str) -> Edit:
     """All from one anchor to the next, where the model wrote ``new``.
 
-    Where a tokeniser drops white space without a word, the model cannot have meant to change it.
+    What a tokeniser drops, white space without a word and control characters, the model cannot have meant to change.
     """
     gone = units[a.unit + 1 : b.unit]
-    start = units[a.unit].end if inner(units, a) else 0
-    end = units[b.unit].start if inner(units, b) else len(text)
-    if gone and not gone[0].blank:
-        start = gone[0].start
-    if not (inner(units, b) and units[b.unit].blank):
-        end = gone[-1].end if gone else start
-    new += " " if inner(units, b) and units[b.unit].blank else ""
-    new = new if inner(units, a) else new.lstrip(" ")
-    new = new if inner(units, b) else new.rstrip(" ")
+    start = units[a.unit].end if inner(units, a) else units[0].start if units else 0
+    end = gone[-1].end if gone else start
+    if gone:
+        start = len(text[: gone[0].start].rstrip()) if gone[0].blank and inner(units, a) else gone[0].start
+    if inner(units, b) and units[b.unit].blank:
+        gap = text[end : units[b.unit].start]
+        end += len(gap) - len(gap.lstrip())
+        new += " " if b.unit == 0 or gap[:1].isspace() else ""
+    new = new if inner(units, a) else new.lstrip()
+    new = new if inner(units, b) else new.rstrip()
     return Edit(start, end, with_own_blanks(text[start:end], new))
 
 
@@ -413,11 +414,11 @@ def with_own_blanks(old: str, new: str) -> str:
     ('\\tquite  ', '\\tvery ', '\\t')
     """
     ahead = old[: len(old) - len(old.lstrip())]
-    if ahead and new.startswith(" "):
-        rest, new = old[len(ahead) :], new.lstrip(" ")
+    if ahead and new[:1].isspace():
+        rest, new = old[len(ahead) :], new.lstrip()
     else:
         ahead, rest = "", old
     behind = rest[len(rest.rstrip()) :]
-    if behind and new.endswith(" "):
-        new = new.rstrip(" ") + behind
+    if behind and new[-1:].isspace():
+        new = new.rstrip() + behind
     return ahead + new

@@ -21,6 +21,7 @@ BLANK = "▁"
 # and digits: w8rd is one word; vowel signs, accents of their own and joiners go on with a word
 LETTERS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}\u200c\u200d]*"
 WORD = regex.compile(rf"{LETTERS}(?:['\u2019]{LETTERS})*|[^\s\x1c-\x1f]")  # white space as str.split has it
+GLUED = regex.compile(r"(?<=[\p{L}\p{N}][\p{M}\u200c\u200d]*) (?=[\p{L}\p{N}])")  # between pieces that are words
 REFUSED = (
     "so edits cannot be placed: use sentencepiece, subword_nmt, words, chars, a pre-trained T5, BART or BERT, or no "
     "--bpe"
@@ -60,7 +61,7 @@ def offsets_of(name: str | None = None, bpe: Any = None) -> Offsets:
     if name in ("chars", "characters"):
         return Offsets(characters, spell_blanks)
     if name == "words":
-        return Offsets(whole_words, spell_blanks)
+        return Offsets(whole_words, spell_words)
     require(name == "pretrained", f"--bpe {name} does not say where in the text its pieces are, {REFUSED}")
     tokenizer, symbols = bpe.tokenizer, bpe.symbols
     if isinstance(tokenizer, SentencePieces):
@@ -87,6 +88,15 @@ def offsets_of(name: str | None = None, bpe: Any = None) -> Offsets:
         lambda pieces: spell([word, *pieces]).removeprefix(word) if pieces else "",
         says_blanks=False,
     )
+
+
+def spell_words(pieces: Sequence[str]) -> str:
+    """A word is never glued to the one before it: without a sign between them, no text is cut into such pieces.
+
+    >>> spell_words(["▁(", "▁the", "cat", ")"])
+    ' ( the cat)'
+    """
+    return GLUED.sub(BLANK, " ".join(pieces)).replace(" ", "").replace(BLANK, " ")
 
 
 def spell_blanks(pieces: Sequence[str]) -> str:
@@ -123,7 +133,7 @@ def whole_words(text: str) -> list[Unit]:
     >>> whole_words("a  cat.")[1:]
     [Unit(pieces=('▁cat',), start=3, end=6, blank=True), Unit(pieces=('.',), start=6, end=7, blank=False)]
     """
-    return [Unit((piece,), *place, piece.startswith(BLANK)) for piece, place in words_with_places(text)]
+    return [Unit((piece,), *place, len(piece) > place[1] - place[0]) for piece, place in words_with_places(text)]
 
 
 def words_with_places(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -173,7 +183,7 @@ def library_pieces(library: Any, text: str, symbols: Sequence[str]) -> list[Piec
     said = library.encode(text, add_special_tokens=False)
     blanks = (library.decode([i], skip_special_tokens=False).startswith(" ") for i in said.ids)
     places = zip(said.ids, said.offsets, blanks, strict=True)
-    return [Piece(symbols[i], start, end, blank) for i, (start, end), blank in places]
+    return [Piece(symbols[i], start, end, blank or text[start:end].isspace()) for i, (start, end), blank in places]
 
 
 def blanks_of_text(text: str, pieces: Iterable[Piece]) -> Iterable[Piece]:
@@ -214,4 +224,5 @@ def merged(units: list[Unit]) -> Unit:
     """The place is that of the pieces that have one."""
     placed = [unit for unit in units if unit.start < unit.end]
     pieces = tuple(piece for unit in units for piece in unit.pieces)
-    return Unit(pieces, min(unit.start for unit in placed), max(unit.end for unit in placed), units[0].blank)
+    blank = any(unit.blank for unit in units[: units.index(placed[0]) + 1])
+    return Unit(pieces, min(unit.start for unit in placed), max(unit.end for unit in placed), blank)

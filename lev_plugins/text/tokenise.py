@@ -10,7 +10,7 @@ import sentencepiece
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import flag_name
-from lev_plugins.text.offsets import BLANK, words_with_places
+from lev_plugins.text.offsets import BLANK, spell_words, words_with_places
 from lev_plugins.text.pretrained import PretrainedBPE
 
 IMPLIED = {"sentencepiece_model": "sentencepiece", "pretrained_tokenizer": "pretrained"}  # flags that need no --bpe
@@ -114,7 +114,7 @@ class Words:
         return " ".join(piece for piece, _ in words_with_places(x.strip()))
 
     def decode(self, x: str) -> str:
-        return x.replace(" ", "").replace(BLANK, " ").strip()
+        return spell_words(x.split(" ")).strip()
 
 
 class SentencePiece:

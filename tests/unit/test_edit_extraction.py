@@ -14,6 +14,7 @@ from lev_plugins.inference.segments import kept_of, told_apart
 from lev_plugins.text.edited import Edited, Segment, in_word, rewrites
 from lev_plugins.text.offsets import Offsets, Unit, offsets_of, spell_blanks, united, with_blanks
 from lev_plugins.text.offsets import Piece as P
+from lev_plugins.text.tokenise import Words
 from tests.helpers import PAD, UNK, thorough
 
 WORDS, CHARS = offsets_of(), offsets_of("chars")
@@ -120,6 +121,36 @@ def test_another_cut_of_the_same_pieces_is_no_edit() -> None:
 def test_where_the_model_wrote_an_unknown_word_the_text_stays() -> None:
     assert edited(WORDS, "a b c", ["a", "<unk>", "d"], [0, None, None]).edits == ()
     assert edited(WORDS, "<unk> b", ["<unk>", "d"], [0, None]).text == "<unk> d"
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "origin", "expected"),
+    [
+        ('"quoted" vlaues', '▁" ▁the quoted . ▁values', [0, None, 1, None, None], '" the quoted. values'),
+        ("the (cat)", "▁the ▁( ▁small cat )", [0, 1, None, 2, 3], "the ( small cat)"),
+        ("vlaues\0are", "▁values are", [None, 2], "values are"),
+        ("a well-known cat", "▁a ▁well known ▁cat", [0, 1, 3, 4], "a well known cat"),
+        ("हिन्दी,में", "▁हिन्दी में", [0, 2], "हिन्दी में"),
+        ("it''s", "▁it ' s", [0, 1, 3], "it's"),
+    ],
+)
+def test_words_are_never_glued(text: str, written: str, origin: list[int | None], expected: str) -> None:
+    """With --bpe words, no text is cut into two words with nothing between them; the decoding of fairseq agrees."""
+    assert edited(offsets_of("words"), text, written.split(), origin).text == expected
+    assert Words().decode(written) == expected
+
+
+@given(st.text(st.sampled_from("ab1 ,.'\u2019\u0301\u200dहि\x00"), max_size=12))
+@thorough
+def test_text_has_its_own_words_again(text: str) -> None:
+    assert Words().decode(Words().encode(text)).split() == text.split()
+
+
+def test_an_unknown_piece_that_was_kept_is_not_written_into_a_word() -> None:
+    pieces = [Unit(("▁a",), 0, 1, True), Unit(("<unk>",), 1, 2, False), Unit(("▁b",), 3, 4, True)]
+    offsets = Offsets(lambda _: pieces, spell_blanks)
+    assert edited(offsets, "aß b", ["▁x", "<unk>", "▁b"], [None, 1, 2]).text == "aß b"
+    assert edited(offsets, "aß b", ["▁a", "<unk>", "▁c"], [0, 1, None]).text == "aß c"
 
 
 def test_white_space_that_characters_drop_stays() -> None:
