@@ -172,7 +172,8 @@ class Pass:
         self.refiner, self.batch, self.symbols = refiner, batch, refiner.symbols
         rows = padded(sources)
         given = {} if batch is None else {**batch.groups, **batch.pieces(rows)}
-        self.memory, *more = refiner.encoder(words=self.read(rows), **given)
+        # without spelling, a source has a dictionary of its own, which may be the longer one
+        self.memory, *more = refiner.encoder(words=rows[None] if batch is None else self.read(rows), **given)
         self.rare, self.beside = dict(zip(["rare"], more, strict=False)), more[1:]
         self.real, self.sources = rows != PAD, rows.tolist()
 

@@ -23,6 +23,7 @@ from lev_plugins.inference import graphs
 from lev_plugins.inference.light import LightRefinement, LightScorer, LightWriting
 from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.text.edited import Edit
+from tests import teachers
 from tests.helpers import lively_model, random_rows, toy_dictionary
 from tests.slow_refinement import slow_refine
 from tests.systems import SYSTEMS, System
@@ -56,6 +57,23 @@ def test_edits_are_those_of_the_checkpoint(exported: tuple[System, Path]) -> Non
         bpe = Namespace(**system.bpe) if system.bpe else None
         theirs = lev_plugins.load(system.checkpoint, system.data, bpe=bpe, **{"search": system.decoding, **flags})
         assert rounded(system.answers(lev_plugins.load(folder, **flags))) == rounded(system.answers(theirs))
+
+
+def test_a_source_may_have_the_longer_dictionary(tmp_path: Path) -> None:
+    """Its words beyond the length of the other are words, too."""
+    data = tmp_path / "data"
+    data.mkdir()
+    for side, size in (("src", 60), ("tgt", 6)):
+        (data / f"dict.{side}.txt").write_text("".join(f"{side}{number} 1\n" for number in range(size)))
+    checkpoint = teachers.write_teacher(
+        tmp_path / "checkpoint.pt", data, *teachers.LEVT, "-s", "src", "-t", "tgt", seed=3
+    )
+    assert main(["export", str(checkpoint), str(tmp_path / "out"), "--onnx", "--data", str(data)]) == 0
+    texts, drafts = [f"src{number} src{number + 1} src3" for number in range(58)], ["tgt1 tgt2 src1"] * 58
+    expected, found = (
+        lev_plugins.load(*model).edit(texts, drafts) for model in ([checkpoint, data], [tmp_path / "out"])
+    )
+    assert rounded(found) == rounded(expected) and len({edited.text for edited in expected}) > 5
 
 
 def test_the_command_loads_neither_torch_nor_fairseq(exported: tuple[System, Path]) -> None:
