@@ -8,11 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from lev_plugins import model_folder
 from lev_plugins.data.labels.examples import Example, Question, collate
 from lev_plugins.data.labels.folder import WORDS, Info
 from lev_plugins.edits.options import OF_FAIRSEQ, OF_TASK, RefinementOptions
-from lev_plugins.errors import UserError
+from lev_plugins.edits.requests import KEEP
+from lev_plugins.errors import UserError, require
 from lev_plugins.inference.scorer import Scorer
 from lev_plugins.inference.segments import RefinedSegments, WrittenSegments
 from lev_plugins.model_folder import ModelConfig
@@ -22,7 +25,7 @@ from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.runtime.search import Writer
 from lev_plugins.runtime.session import Session
 from lev_plugins.runtime.words import MeantBatch, SpeltBatch
-from lev_plugins.text.candidates import PAD, UNK, Rows, numbered
+from lev_plugins.text.candidates import BOS, EOS, PAD, UNK, Rows, numbered
 from lev_plugins.text.edited import WordEdits
 
 Made = TypeVar("Made")
@@ -41,7 +44,9 @@ def light(make: Callable[..., Made], folder: Path, *how: Any) -> Made:
     """One of the classes below, for a folder that may come from a stranger."""
     try:
         return make(folder, *how)
-    except (KeyError, TypeError) as error:
+    except UserError:
+        raise
+    except Exception as error:  # whatever fails in trying out a model is a fault of the folder
         reason = f"{type(error).__name__}: {error}"[:200]
         raise UserError(f"{folder} cannot be loaded ({reason}): {model_folder.AGAIN}") from error
 
@@ -59,8 +64,12 @@ class LightRefinement(RefinedSegments):
         symbols = Symbols(self.words.size, model["max_target_positions"], placeholder)
         every: dict[str, Any] = {**config.task_flags, **flags}
         options = RefinementOptions(**{FLAGS[name]: value for name, value in every.items() if name in FLAGS})
-        self.refiner = Refiner(folder, bits, symbols, options)
         self.spelt = StoredIndex(self.words, folder, config) if spells else None
+        self.refiner = Refiner(folder, bits, symbols, replace(options, max_iter=0))
+        last = self.words.size - 1
+        draft, asked = [BOS, last, placeholder, EOS], [0, KEEP, KEEP, 0]
+        self.refine([[BOS, self.source.size - 1, EOS]], [draft], [asked], [])  # each graph, with the last of the words
+        self.refiner.options = options
 
     def refine(self, sources: Rows, drafts: Rows, asked: Rows, unknown: list[str]) -> list[tuple[list[int], WordEdits]]:
         batch = None if self.spelt is None else MeantBatch(self.spelt, unknown)
@@ -74,7 +83,11 @@ class LightWriting(WrittenSegments):
         check_ranges(Namespace(**flags))
         super().__init__(*dictionaries_of(folder, config), min(max_tokens, TOGETHER))
         model: dict[str, Any] = config.model_flags
-        self.writer = Writer(folder, bits, model["max_target_positions"], **flags)
+        self.writer = Writer(folder, bits, self.words.size, 2, **flags)
+        source = [[self.source.size - 1, EOS]]
+        self.written(source)  # each graph, with the last of the words
+        self.scored(source, [[self.words.size - 1, EOS]])
+        self.writer.positions = model["max_target_positions"]
 
     def written(self, sources: Rows) -> Rows:
         return self.writer.write(sources, [[self.words.index(self.source[word]) for word in row] for row in sources])
@@ -106,6 +119,9 @@ class LightScorer(Scorer):
         self.question = Question(info.kind, every, bool(every) and flags["latents"] == "label")
         asked_together = not flags["no_label_interaction"] and flags.get("pool", "no") == "no"
         self.interaction = self.question.a_latent_each and asked_together and len(every) > 1
+        (scores,) = self.scores([Example("", [words.size - 1, EOS], [], [1])])  # with the last of the words
+        fits = np.shape(scores)[-1:] == (() if self.labels is None else (len(self.labels),))
+        require(fits, f"{self.label.path} does not give a score to each label: {model_folder.AGAIN}")
 
     def batch(self, examples: list[Example], asked: tuple[int, ...]) -> list[Any]:
         question, unknown, groups = self.question, dict[str, int](), dict[str, Any]()
