@@ -186,8 +186,8 @@ def refuse_programs() -> None:
 
 
 def require_finite_weights(model: torch.nn.Module) -> None:
-    """Checks all weights with one transfer from the device."""
-    weights = dict(model.named_parameters())
+    """Checks all weights, learnt or not, with one transfer from the device."""
+    weights = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     finite = torch.stack([weight.detach().isfinite().all() for weight in weights.values()]).tolist()
     bad = [name for name, fine in zip(weights, finite, strict=True) if not fine]
     require(

@@ -465,6 +465,16 @@ def test_a_backbone_of_a_stranger(extra: dict[str, int], tmp_path: Path) -> None
         lev_plugins.load(tmp_path / "out")
 
 
+def test_a_weight_that_is_not_learnt_must_be_finite_too(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    (tmp_path / "of").mkdir()
+    system = SYSTEMS["gated_bart"](tmp_path / "of")
+    assert export(system.checkpoint, tmp_path / "out", *system.flags) == 0
+    weights(lambda tensors: tensors["decoder.backbone.head.bias"].fill_(torch.nan))(tmp_path / "out")
+    with pytest.raises(UserError, match=r"NaN or infinite weights, first in decoder\.backbone\.head\.bias"):
+        lev_plugins.load(tmp_path / "out")
+
+
 @pytest.mark.parametrize("stop", [OSError("no"), KeyboardInterrupt("no")], ids=lambda stop: type(stop).__name__)
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_an_old_folder_is_never_lost(
