@@ -237,6 +237,8 @@ class Run:
             else:  # of an attempt that failed
                 for part in ("data", "bin"):
                     shutil.rmtree(folder / part, ignore_errors=True)
+                for checkpoint in folder.glob("*.pt"):
+                    checkpoint.unlink()
                 (folder / "log").write_text("")
             (self.out / "settings").write_text("".join(f"{name}={value}\n" for name, value in self.record.items()))
             print(f"{title or name} ...", flush=True)

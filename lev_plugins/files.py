@@ -39,6 +39,11 @@ def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
         raise
 
 
+def require_new(path: Path, flag: str) -> None:
+    """A file that would be overwritten may be one of the inputs, and the work of days."""
+    require(not path.exists(), f"{flag} {path} exists: name another file, or remove it first")
+
+
 def require_free(path: Path, flag: str) -> None:
     """A folder to be created may exist, but must be empty."""
     if path.is_dir():

@@ -134,6 +134,7 @@ def train_corrector(run: Run, table: str) -> Path:
                 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 {falling(rate, run.WARMUP, updates)}
                 --clip-norm 1 --max-tokens {run.TOKENS} {run.every} --keep-interval-updates {run.AVERAGE}
                 --log-interval 100 --seed {run.SEED} {more} {run.TRAIN_FLAGS}""",
+            f"rm -f {folder}/average.pt",
             # the last update has no file with its number if an epoch ends there
             f"""lev-plugins average $(ls {folder}/checkpoint_*_*.pt | grep -v _{updates}.pt) {folder}/checkpoint_last.pt
                 --output {folder}/average.pt""",

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from lev_plugins import checkpoints
 from lev_plugins.cli.flags import requires
 from lev_plugins.errors import require
+from lev_plugins.files import require_new
 from lev_plugins.ranges import at_least
 
 # how fairseq names checkpoints
@@ -25,7 +26,7 @@ BEST = re.compile(r"checkpoint\.best_(.+)_(-?\d+\.\d+)\.pt")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("inputs", metavar="INPUT", nargs="+", type=Path, help="checkpoints, or one folder that contains them")
-    add("--output", metavar="FILE", type=Path, required=True, help="file to write")
+    add("--output", metavar="FILE", type=Path, required=True, help="file to write, which must not exist")
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--last", metavar="N", type=int, help="from a folder: the checkpoints of the last N epochs")
     best = "from a folder: the N best that fairseq's --keep-best-checkpoints kept"
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    require(not args.output.is_dir(), f"--output {args.output} is a folder: name a file")
+    require_new(args.output, "--output")
     requires(args, "--last", args.last is not None, by_updates=False)
     requires(args, "--best", args.best is not None, metric=None)
     at_least(args, 1, "last", "best")

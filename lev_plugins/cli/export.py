@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--best", choices=BEST, help="choose the --min-confidence with the best score on --calibrate")
     graphs = "add graphs, with which edit, label, serve and lsp start at once, without torch and fairseq"
     add("--onnx", action="store_true", help=graphs)
-    add("--overwrite", action="store_true", help="replace OUT if it is a model folder")
+    add("--overwrite", action="store_true", help="replace OUT if it is a model folder, without other files")
     add_bpe_arguments(parser)
 
 

@@ -9,6 +9,8 @@ placeholder head and placeholder embedding) are initialised as in a new model.
 
 import argparse
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,6 +20,7 @@ from torch import Tensor
 
 from lev_plugins import checkpoints
 from lev_plugins.errors import UserError, require
+from lev_plugins.files import require_new
 from lev_plugins.layers.linear import head_projection
 from lev_plugins.models.levt import SHARING, LevTConfig
 from lev_plugins.ranges import MOST_LAYERS, bounded, flag_name
@@ -52,7 +55,7 @@ WITHOUT_COUNTERPART = [
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("input", metavar="IN.pt", help="checkpoint of fairseq's levenshtein_transformer, or of its transformer")
-    add("output", metavar="OUT.pt", help="levt checkpoint to write")
+    add("output", metavar="OUT.pt", type=Path, help="levt checkpoint to write, which must not exist")
     exits = "the decoder blocks that the deletion, placeholder and token policies read, such as 1,1,2; a transformer "
     exits += "keeps as many as the last number, its first and last among them (default: as in the checkpoint)"
     add("--early-exit", metavar="D,P,T", help=exits)
@@ -61,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    require_new(args.output, "OUT.pt")
     state = checkpoints.load(args.input)
     try:
         converted = convert(state, args.early_exit, args.share_weights)
@@ -71,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
             f"{args.input} lacks settings or weights that fairseq saves ({error!r}): use an older checkpoint"
         ) from error
     checkpoints.save(converted, args.output)
+    sys.stdout.write(f"{args.output} is a levt with the weights of {args.input}\n")
     return 0
 
 

@@ -30,12 +30,13 @@ from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import Decoding, ModelConfig
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import flag_name
-from lev_plugins.runtime.folder import WEIGHTS
+from lev_plugins.runtime.folder import GRAPHS, WEIGHTS
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
 
+ALWAYS = (model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD)  # in a folder, but not in its list of files
 HERE = "_name_or_path"  # where the library says that a configuration was read
 
 
@@ -61,7 +62,7 @@ def export(
     """
     if overwrite and out.is_dir() and any(out.iterdir()):
         try:
-            model_folder.described(out)
+            require_exported(out)
         except UserError as error:
             raise UserError(f"--overwrite replaces only a model folder: {error}; or remove it") from error
     else:
@@ -86,6 +87,15 @@ def export(
         lev_plugins.load(scratch)
         open_to_all(scratch)
     return config
+
+
+def require_exported(folder: Path) -> None:
+    """Nothing but what an export writes, and not elsewhere, is in a folder that will be removed."""
+    require(not folder.is_symlink(), f"{folder} is a link: name the folder that it leads to")
+    names = {*model_folder.described(folder).files, *ALWAYS, f"{GRAPHS}/{WEIGHTS}"}
+    names |= {name.partition("/")[0] for name in names}
+    others = sorted({path.relative_to(folder).as_posix() for path in folder.rglob("*")} - names)
+    require(not others, f"{folder / ''.join(others[:1])} was not written by an export: move it elsewhere")
 
 
 def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins import checkpoints
-from lev_plugins.cli.import_levt import convert
 from tests.commands import hypotheses, lines, same_hypotheses, succeed
 
 SIZES = ["layers=2", "attention-heads=2", "embed-dim=48", "ffn-embed-dim=64", "normalize-before"]
@@ -37,7 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parts = ["--trainpref=train", "--testpref=test", "--destdir=data", "--joined-dictionary", "--workers=1"]
     succeed("fairseq-preprocess", *languages, *parts, cwd=path)
     succeed("fairseq-train", "data", *languages, "--cpu", "--save-dir=model", "--seed=1", *TRAINING, cwd=path)
-    checkpoints.save(convert(checkpoints.load(path / "model/checkpoint_last.pt")), path / "imported.pt")
+    said = succeed("lev-plugins", "import-levt", "model/checkpoint_last.pt", "imported.pt", cwd=path).out
+    assert said == "imported.pt is a levt with the weights of model/checkpoint_last.pt\n"
     return path
 
 

@@ -51,12 +51,22 @@ def averaged(capsys, *arguments):
 
 
 def test_which_are_averaged(capsys, folder):
-    """Those with the highest number, or files as they are given; one of the inputs may be the output."""
+    """Those with the highest number, or files as they are given."""
     assert averaged(capsys, folder, "--last", 3, "--output", folder / "mean.pt") == 10.0
-    assert averaged(capsys, folder, "--last", 2, "--by-updates", "--output", folder / "mean.pt") == 110.5
+    assert averaged(capsys, folder, "--last", 2, "--by-updates", "--output", folder / "other.pt") == 110.5
     files = [folder / "checkpoint1.pt", folder / "checkpoint_3_3000.pt"]
     assert averaged(capsys, *files, "--output", folder / "new" / "mean.pt") == 52.0
-    assert averaged(capsys, *files, "--output", files[0]) == 52.0
+
+
+def test_no_checkpoint_is_overwritten(refusal, folder):
+    files = [folder / "checkpoint1.pt", folder / "checkpoint2.pt"]
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    for output in (files[0], folder / "checkpoint_best.pt"):
+        message = refusal("average", *files, "--output", output)
+        assert f"--output {output} exists: name another file, or remove it first" in message
+        message = refusal("import-levt", files[0], output)
+        assert f"OUT.pt {output} exists: name another file, or remove it first" in message
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 @pytest.mark.parametrize(("maximize", "expected"), [(True, 3.5), (False, 1.5)])
@@ -112,7 +122,7 @@ def test_another_model_is_refused_by_file_and_name(refusal, tmp_path, changes):
         (["--metric", "bleu"], "--metric requires --best"),
         ([], "is a folder: add --last N or --best N"),
         (["{folder}/checkpoint1.pt", "--last", "1"], "--last and --best choose from one folder: give it as INPUT"),
-        (["--last", "1", "--output", "{folder}"], "is a folder: name a file"),
+        (["--last", "1", "--output", "{folder}"], "{folder} exists: name another file, or remove"),
     ],
 )
 def test_what_cannot_work(refusal, folder, flags, message):

@@ -178,7 +178,9 @@ from examples.stages import main
 
 def plan(run):
     run.begin("OUT", "PARTS FAIL")
-    run.stage("text", "", f"cat in >{{run.out}}/text/text", f"echo '{{run.LETTER}}' >>{{run.out}}/text/text")
+    text = f"{{run.out}}/text"
+    new = f"test ! -e {{text}}/average.pt; touch {{text}}/average.pt"  # as a command that overwrites nothing
+    run.stage("text", "", f"cat in >{{text}}/text", f"echo '{{run.LETTER}}' >>{{text}}/text", new)
     for part in run.parts("PARTS"):
         run.training(
             part,

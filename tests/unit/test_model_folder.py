@@ -248,6 +248,38 @@ def test_only_a_model_folder_is_replaced(folder: Path, tmp_path: Path, refusal: 
     assert model_folder.read(out).scores == {} and [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", ["my-notes.txt", ".git/HEAD", "graphs/notes.txt", "empty"])
+def test_what_no_export_wrote_is_not_removed(name: str, folder: Path, tmp_path: Path, refusal: Refusal) -> None:
+    out = Path(shutil.copytree(folder, tmp_path / "out"))
+    (out / name).parent.mkdir(exist_ok=True)
+    (out / name).mkdir() if name == "empty" else (out / name).write_text("mine")
+    before = contents(out)
+    said = refusal("export", PBD[0], out, *PBD[1:], "--overwrite")
+    assert re.search(rf"{out}/{name.split('/')[0]}\S* was not written by an export: move it elsewhere", said)
+    assert contents(out) == before and (out / name).exists()
+
+
+def test_a_link_to_a_model_folder_is_not_followed(folder: Path, tmp_path: Path, refusal: Refusal) -> None:
+    real, link = Path(shutil.copytree(folder, tmp_path / "real")), tmp_path / "link"
+    link.symlink_to("real")
+    before = contents(real)
+    said = refusal("export", PBD[0], link, *PBD[1:], "--overwrite")
+    assert f"{link} is a link: name the folder that it leads to" in said
+    assert contents(real) == before and link.is_symlink()
+
+
+def test_a_folder_with_graphs_is_replaced(tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
+    out = tmp_path / "out"
+    assert export(Path(PBD[0]), out, *PBD[1:], "--onnx") == 0
+    assert export(Path(PBD[0]), out, *PBD[1:], "--overwrite") == 0
+    assert not (out / "graphs").exists() and model_folder.read(out).task == "text_correction"
+
+
 def test_a_stop_leaves_the_old_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = Path(shutil.copytree(folder, tmp_path / "out"))
 
