@@ -1,12 +1,13 @@
-"""Files and folders that are either complete or absent."""
+"""Files and folders that are either complete or absent, and folders that one process at a time writes to."""
 
+import fcntl
 import os
 import secrets
 import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,6 +38,19 @@ def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
     except BaseException:
         os.unlink(scratch)
         raise
+
+
+def lock(folder: str | Path, message: str) -> None:
+    """Keeps a folder for this process until it ends, however it ends; raises ``UserError`` if another one has it.
+
+    Processes that this one starts do not keep it. Where the file system has no locks, nothing is kept.
+    """
+    with suppress(OSError):
+        file = os.open(os.path.join(folder, ".lock"), os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(message) from error
 
 
 def require_new(path: Path, flag: str) -> None:
@@ -73,10 +87,15 @@ def all_or_nothing_folder(path: Path, replace: bool = False) -> Iterator[Path]:
                 os.fsync(handle)
                 os.close(handle)
         scratch.chmod(0o755)
-        if replace and path.exists():
-            swap_in(path, scratch)
-        else:
-            scratch.replace(path)
+        try:
+            if replace and path.exists():
+                swap_in(path, scratch)
+            else:
+                scratch.replace(path)
+        except OSError as error:
+            raise UserError(
+                f"{path} was written by another command meanwhile ({error}): name another folder"
+            ) from error
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
@@ -85,11 +104,12 @@ def all_or_nothing_folder(path: Path, replace: bool = False) -> Iterator[Path]:
 def swap_in(path: Path, new: Path) -> None:
     """The ``new`` folder in place of the old one, which comes back if that fails."""
     old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old.")) / path.name
-    path.replace(old)
     try:
+        path.replace(old)
         new.replace(path)
     except BaseException:
-        old.replace(path)  # if this fails as well, its error names the place where the old folder is
+        if old.exists():
+            old.replace(path)  # if this fails as well, its error names the place where the old folder is
         old.parent.rmdir()
         raise
     shutil.rmtree(old.parent)

@@ -30,7 +30,7 @@ from lev_plugins.cli.flags import requires
 from lev_plugins.data.binarise import load_dictionary
 from lev_plugins.data.tokenise import JOINED
 from lev_plugins.errors import UserError, explained, require
-from lev_plugins.files import all_or_nothing, all_or_nothing_folder
+from lev_plugins.files import all_or_nothing, all_or_nothing_folder, lock
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import digest
@@ -112,6 +112,8 @@ def run(args: argparse.Namespace) -> int:
         shutil.rmtree(store, ignore_errors=True)
         sys.stdout.write(f"{output} is complete: nothing to do\n")
         return 0
+    store.mkdir(parents=True, exist_ok=True)
+    lock(store, f"another distill is making {output}: wait until it ends, or name another place")
     keep_to(store, settings)
     size = args.shard_size
     shards = [Shard(p.name, at, min(at + size, p.lines)) for p in parts for at in range(0, p.lines, size)]

@@ -14,6 +14,7 @@ from fairseq.file_io import PathManager
 from fairseq.tasks import FairseqTask
 
 from lev_plugins.errors import require
+from lev_plugins.files import lock
 
 logger = logging.getLogger(__name__)
 NEVER = -1  # of epochs; 0 would be no limit
@@ -51,10 +52,16 @@ def copying_whole(copy: Function) -> Function:
 
 # ---- a complete training ---------------------------------------------------------------------------------------------
 def loading_unless_complete(load: Function) -> Function:
-    """fairseq looks at --max-update and --patience only after one more update, which changes the result."""
+    """fairseq looks at --max-update and --patience only after one more update, which changes the result.
+
+    It also lets two trainings write to one folder, where the checkpoints of one replace those of the other.
+    """
 
     @functools.wraps(load)
     def load_unless_complete(cfg: Any, trainer: Any, **options: Any) -> tuple[Any, Any]:
+        if trainer.is_data_parallel_master and not cfg.no_save:
+            other = f"another training is writing to --save-dir {cfg.save_dir}"
+            lock(cfg.save_dir, f"{other}: wait until it ends, stop it, or choose another --save-dir")
         extra_state, batches = load(cfg, trainer, **options)
         if cfg.reset_optimizer or cfg.reset_meters:  # with which fairseq forgets its best score
             for name in patience_counts():

@@ -54,7 +54,9 @@ def loaded(updates: int, next_epoch: int, caplog: pytest.LogCaptureFixture, **op
     """--max-epoch after loading such a checkpoint, and what was logged."""
     limits = SimpleNamespace(max_update=0, max_epoch=0, stop_time_hours=0)
     cfg = SimpleNamespace(patience=-1, restore_file="checkpoint_last.pt", reset_optimizer=False, reset_meters=False)
+    cfg.no_save = True
     trainer = SimpleNamespace(
+        is_data_parallel_master=True,
         get_num_updates=lambda: updates,
         get_lr=lambda: options.get("lr", 0.1),
         _previous_training_time=3600.0,
