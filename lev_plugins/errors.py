@@ -11,7 +11,10 @@ from typing import Any
 
 STOPPED = "lev-plugins: stopped"
 CONTINUED = "; the same command continues from checkpoint_last.pt, if there is one"
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_ROOM = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "the disk, or your share of it, is full: free some space"),
+    errno.EFBIG: "a file would be larger than the shell allows (ulimit -f): raise its limit",
+}
 
 
 FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
@@ -88,8 +91,11 @@ def explain(error: BaseException) -> str | None:
             f"{input_of(error)} is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert it first, for example "
             "with iconv -f latin1 -t utf-8; what was printed so far is complete"
         )
-    if (isinstance(error, OSError) and error.errno in NO_ROOM) or "PytorchStreamWriter" in text:
-        return "the disk is full; earlier checkpoints are intact. Free some space and run the same command again"
+    match = re.search(r"os error (\d+)|PytorchStreamWriter", text)  # of safetensors; of torch, which gives no number
+    number = int(match[1] or errno.ENOSPC) if match else getattr(error, "errno", None)
+    if number in NO_ROOM:
+        intact = "; earlier checkpoints are intact" if "fairseq_cli.train" in sys.modules else ""
+        return f"{NO_ROOM[number]}, and run the same command again{intact}"
     if isinstance(error, ModuleNotFoundError) and (name := str(error.name).partition(".")[0]) in EXTRAS:
         return f"this needs the package {name}, which is not installed: pip install 'lev-plugins[{EXTRAS[name]}]'"
     for pattern, meaning in FAIRSEQ_ERRORS.items():

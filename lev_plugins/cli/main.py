@@ -33,7 +33,8 @@ COMMANDS = {
     "noise": "add noise to text, line by line from standard input to standard output",
     "confusions": "learn typical confusions and their frequencies from noisy and clean text",
 }
-INTERRUPTED = 130  # exit status that a shell reports for a program ended by Ctrl-C
+# exit statuses that a shell reports for a program that is ended by Ctrl-C, and by SIGPIPE
+INTERRUPTED, BROKEN_PIPE = 130, 141
 LIBRARIES = {  # read when torch is loaded
     # oneDNN, and torch's use of it, remember what they made for each shape; 1024 by default, which takes hundreds of
     # megabytes where every batch has a shape of its own
@@ -46,9 +47,29 @@ LIGHT = {"path", "data", "trace", "score", "noise", "confusions", "info", "edit"
 
 def main(argv: Sequence[str] | None = None) -> int:
     try:
-        return run(sys.argv[1:] if argv is None else list(argv))
+        try:
+            return run(sys.argv[1:] if argv is None else list(argv))
+        finally:
+            flush()
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BrokenPipeError:  # a reader that closes the pipe has read enough
+        return BROKEN_PIPE
+    except Exception as error:
+        _, hint = explained(error)
+        if hint is None:  # our fault, not the user's: show the traceback
+            raise
+        sys.stderr.write(f"lev-plugins: error: {hint}\n")
+        return 2
+
+
+def flush() -> None:
+    """What is left of standard output: when Python exits, an error would not be explained."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush when Python exits
+        raise
 
 
 def run(words: list[str]) -> int:
@@ -61,18 +82,11 @@ def run(words: list[str]) -> int:
     # than one as soon as another program needs a core
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    try:
-        if command not in LIGHT:
-            compatibility.require_training()
-        args = build_parser(command).parse_args(words[1:])
-        with compatibility.quiet("fairseq"):
-            return args.run(args)
-    except Exception as error:
-        _, hint = explained(error)
-        if hint is None:  # our fault, not the user's: show the traceback
-            raise
-        sys.stderr.write(f"lev-plugins: error: {hint}\n")
-        return 2
+    if command not in LIGHT:
+        compatibility.require_training()
+    args = build_parser(command).parse_args(words[1:])
+    with compatibility.quiet("fairseq"):
+        return args.run(args)
 
 
 def command_parser() -> argparse.ArgumentParser:

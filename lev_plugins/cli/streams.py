@@ -16,7 +16,6 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.text.control import BYTE_ORDER_MARK
 
 CHUNK = 1 << 16
-BROKEN_PIPE = 141  # exit status that a shell reports for a program ended by SIGPIPE
 Answer = Callable[[int, list[str]], Iterable[str]]
 
 
@@ -119,17 +118,13 @@ def answered(answer: Answer, given: Iterable[tuple[int, list[str]]], bar: Any) -
 
 
 def write(pieces: Iterable[bytes]) -> int:
-    """To standard output; a reader that closes the pipe is not an error. Returns the exit status."""
+    """To standard output. Returns the exit status."""
     try:
-        try:
-            for piece in pieces:
-                with in_one_go():
-                    sys.stdout.buffer.write(piece)
-        finally:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush when Python exits
-        return BROKEN_PIPE
+        for piece in pieces:
+            with in_one_go():
+                sys.stdout.buffer.write(piece)
+    finally:
+        sys.stdout.flush()
     return 0
 
 

@@ -18,8 +18,10 @@ class LoadedFromFolder:
     def from_pretrained(
         cls, model_name_or_path: str, checkpoint_file: str = "model.pt", data_name_or_path: str = ".", **options: Any
     ) -> Any:
-        for path in (model_name_or_path, data_name_or_path):
+        model, data = model_name_or_path, data_name_or_path
+        for path in (model, os.path.join(model, data) if data.startswith(".") else data):
             require(not os.path.isfile(path), f"{path} is a file, but a folder is needed: unpack it with tar -xf")
+            require(os.path.isdir(path), f"there is no folder {path}")
         hub = super().from_pretrained(  # type: ignore[misc]
             model_name_or_path, checkpoint_file, data_name_or_path, **options
         )

@@ -83,7 +83,7 @@ class LightWriting(WrittenSegments):
         check_ranges(Namespace(**flags))
         super().__init__(*dictionaries_of(folder, config), min(max_tokens, TOGETHER))
         model: dict[str, Any] = config.model_flags
-        self.writer = Writer(folder, bits, self.words.size, 2, **flags)
+        self.writer = Writer(folder, bits, 2, **flags)
         source = [[self.source.size - 1, EOS]]
         self.written(source)  # each graph, with the last of the words
         self.scored(source, [[self.words.size - 1, EOS]])

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from google.protobuf.empty_pb2 import Empty
+from google.protobuf.unknown_fields import UnknownFieldSet
 from numpy.typing import NDArray
 
 from lev_plugins.errors import UserError, require
@@ -27,7 +29,6 @@ OPERATORS = (
     b"Round ScatterElements ScatterND Shape Sigmoid Sign Sin Size Slice Softmax Softplus Split Sqrt Squeeze Sub Sum "
     b"Tanh Tile TopK Transpose Trilu Unsqueeze Where Xor"
 )
-DOMAINS = (b"", b"com.microsoft")
 # the numbers of the fields that each kind of message may have, and the kind of those that are messages
 FIELDS: dict[str, dict[int, str]] = {
     "model": {**dict.fromkeys((1, 2, 3, 4, 5, 6, 8, 14), ""), 7: "graph"},
@@ -39,9 +40,6 @@ FIELDS: dict[str, dict[int, str]] = {
 OPERATOR, DOMAIN = 4, 7  # of a node
 TYPE, FLOATS, NAME, RAW, EXTERNAL = 2, 4, 8, 9, 13  # of a tensor
 FLOAT, WHOLE = 1, {2, 3, 6, 7, 9}  # types of tensors: numbers in 32 bits, and those that are never NaN
-MASKS = (b"", b"never")  # tensors that may have -inf: constants, and the table of words that are never written
-
-Fields = dict[int, list[Any]]
 
 
 def check_graph(path: Path, weights: Path) -> None:
@@ -54,16 +52,16 @@ def check_graph(path: Path, weights: Path) -> None:
         for kind, fields in messages("model", path.read_bytes()):
             if kind == "node":
                 operator, domain = (b"".join(fields[number]) for number in (OPERATOR, DOMAIN))
-                permitted = operator in OPERATORS.split() and domain in DOMAINS
+                permitted = operator in OPERATORS.split() and domain in (b"", b"com.microsoft")
                 require(permitted, f"the operator {operator.decode()[:60]}")
             elif kind == "tensor":
                 name = b"".join(fields[NAME])
                 require(is_finite(name, fields, stored), f"NaN or infinite weights in {name.decode()}")
-    except (ArithmeticError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
+    except Exception as error:  # whatever cannot be read is a fault of the file
         raise UserError(f"{path} is damaged, or has what no export writes ({error}): {AGAIN}") from error
 
 
-def is_finite(name: bytes, tensor: Fields, stored: NDArray[Any]) -> bool:
+def is_finite(name: bytes, tensor: dict[int, list[Any]], stored: NDArray[Any]) -> bool:
     if tensor[TYPE] != [FLOAT]:
         return WHOLE.issuperset(tensor[TYPE])
     parts = [np.frombuffer(b"".join(tensor[FLOATS] + tensor[RAW]), "<f4")]
@@ -71,11 +69,12 @@ def is_finite(name: bytes, tensor: Fields, stored: NDArray[Any]) -> bool:
         place = dict(tuple(value for _, value in fields_of(entry)) for entry in tensor[EXTERNAL])
         start, file = int(place[b"offset"]), {WEIGHTS.encode(): stored}[place[b"location"]]  # no other file
         parts.append(file[start : start + int(place[b"length"])].view("<f4"))
-    least = -np.inf if name in MASKS else np.finfo(np.float32).min
+    # masks are constants, which have no name, and the table of words that are never written
+    least = -np.inf if name in (b"", b"never") else np.finfo(np.float32).min
     return all(part.min(initial=0) >= least and part.max(initial=0) < np.inf for part in parts)
 
 
-def messages(kind: str, content: bytes) -> Iterator[tuple[str, Fields]]:
+def messages(kind: str, content: bytes) -> Iterator[tuple[str, dict[int, list[Any]]]]:
     """Yields the values of all fields of a message, by their numbers, and then those of the messages in it."""
     fields = defaultdict[int, list[Any]](list)
     for number, value in fields_of(content):
@@ -93,22 +92,4 @@ def fields_of(message: bytes) -> Iterator[tuple[int, Any]]:
     >>> list(fields_of(bytes([8, 150, 1, 18, 2, 97, 98])))
     [(1, 150), (2, b'ab')]
     """
-    place = 0
-    while place < len(message):
-        key, place = varint(message, place)
-        value: Any = None
-        if key % 8 in (0, 2):
-            value, place = varint(message, place)
-        if key % 8:
-            size = {1: 8, 2: value, 5: 4}[key % 8]
-            value, place = message[place : place + size], place + size
-        yield key // 8, value
-
-
-def varint(message: bytes, place: int) -> tuple[int, int]:
-    """Returns the number at a place, which has seven bits in each byte, and the place behind it."""
-    byte = message[place]
-    if byte < 128:
-        return byte, place + 1
-    more, end = varint(message, place + 1)
-    return (more << 7) + byte - 128, end
+    return ((field.field_number, field.data) for field in UnknownFieldSet(Empty.FromString(message)))

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from lev_plugins.edits.beside import beside
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
-from lev_plugins.errors import require
-from lev_plugins.model_folder import AGAIN
 from lev_plugins.runtime.session import Session, padded
 from lev_plugins.runtime.words import MeantBatch
 from lev_plugins.text.candidates import BOS, EOS, PAD, UNK, Rows
@@ -217,8 +215,7 @@ class Pass:
         if self.batch is not None:
             given |= self.batch.candidates_of(given["removed"].flat[holes], PAD)
         words, chosen = self.refiner.fill(holes=holes, **given)
-        known = bool(((words >= 0) & (words < self.symbols.size)).all())
-        require(known, f"{self.refiner.fill.path} writes words that the dictionary lacks: {AGAIN}")
+        words = np.where((words >= 0) & (words < self.symbols.size), words, UNK)  # a stranger's graph may know more
         offers = (tuple(zip(*pair, strict=True)) for pair in zip(words.tolist(), chosen.tolist(), strict=True))
         for sentence in sentences:
             for i, word in enumerate(sentence.words):

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lev_plugins.errors import require
-from lev_plugins.model_folder import AGAIN
 from lev_plugins.runtime.folder import GROWING, ROWS
 from lev_plugins.runtime.session import Session, padded
 from lev_plugins.text.candidates import EOS, PAD, Rows, best
@@ -30,10 +28,10 @@ class Text(NamedTuple):
 
 
 class Writer:
-    def __init__(self, folder: Path, bits: int, size: int, positions: int, beam: int = 5, keep_bias: float = 0.0):
-        """With the defaults of fairseq; ``size`` of the dictionary."""
+    def __init__(self, folder: Path, bits: int, positions: int, beam: int = 5, keep_bias: float = 0.0):
+        """With the defaults of fairseq."""
         self.start, self.step, self.likely = (Session(folder, name, bits) for name in ("start", "step", "score"))
-        self.size, self.positions, self.beam, self.keep_bias = size, positions, beam, keep_bias
+        self.positions, self.beam, self.keep_bias = positions, beam, keep_bias
 
     def write(self, sources: Rows, copies: Rows) -> Rows:
         """The best text for each source; all with </s>. ``copies``: the sources in the words of the texts."""
@@ -42,8 +40,6 @@ class Writer:
         found: list[list[Text]] = [[] for _ in sources]
         scores, longest = passes.scores, min(max(map(len, sources)) + LONGER, self.positions - 1)
         for length in range(1, longest + 2):
-            fits = scores.shape == (len(texts), self.size)
-            require(fits, f"{self.step.path} does not give a score to each word of the dictionary: {AGAIN}")
             if self.keep_bias:
                 scores = np.stack([self.biased(*each, copied) for each in zip(scores, texts, strict=True)])
             scores[:, [PAD, EOS] if length == 1 else [PAD]] = -np.inf

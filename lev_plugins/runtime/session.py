@@ -21,10 +21,9 @@ from lev_plugins.text.candidates import PAD, Rows
 def limit_memory() -> None:
     """All graphs together get at most half of the memory of the machine, however large a stranger's tensors become."""
     most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    as_requested = {"max_mem": most, "arena_extend_strategy": 1, "initial_chunk_size_bytes": 4096}
-    kind, memory = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT
-    place = onnxruntime.OrtMemoryInfo("Cpu", kind, 0, memory)
-    onnxruntime.create_and_register_allocator(place, onnxruntime.OrtArenaCfg(as_requested))
+    how = onnxruntime.OrtArenaCfg({"max_mem": most, "arena_extend_strategy": 1, "initial_chunk_size_bytes": 4096})
+    kind, use = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT
+    onnxruntime.create_and_register_allocator(onnxruntime.OrtMemoryInfo("Cpu", kind, 0, use), how)
 
 
 class Session:

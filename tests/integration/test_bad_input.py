@@ -97,7 +97,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -
     limited = train(toy, save_dir, "--max-tokens", 500, "--max-update", 4, "--disable-validation")
     words = " ".join(f"'{part}'" for part in limited)
     said = refused("bash", "-c", f"ulimit -f 200; exec '{BIN}'/{words}")
-    assert "the disk is full; earlier checkpoints are intact" in said
+    assert "(ulimit -f): raise its limit, and run the same command again; earlier checkpoints are intact" in said
     assert {path.name: path.read_bytes() for path in save_dir.glob("*.pt")} == before
     assert "Loaded checkpoint" in succeed(*limited).both
 

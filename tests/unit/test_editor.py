@@ -1,6 +1,7 @@
 """The editor of texts: confidences by brute force, and nothing else changed. tests/parity has what it writes."""
 
 import math
+import re
 import shutil
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
@@ -369,6 +370,17 @@ def test_what_is_not_a_weight_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Exception, match=r"mkdir"):
         PBD.from_pretrained(str(tmp_path), "checkpoint.pt", str(NOISY), bpe="chars")
     assert not (tmp_path / "canary").exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "named"),
+    [("none", ".", "none"), ("{here}", "none", "none"), ("{here}", "./none", "{here}/./none")],
+)
+def test_a_folder_that_is_missing_is_named(model: str, data: str, named: str, tmp_path: Path) -> None:
+    """For fairseq, each may be an address; data that begins with a dot is in the folder of the model."""
+    shutil.copy(GOLDEN / "levt" / "checkpoint.pt", tmp_path)
+    with pytest.raises(UserError, match=f"^there is no folder {re.escape(named.format(here=tmp_path))}$"):
+        LevT.from_pretrained(model.format(here=tmp_path), "checkpoint.pt", data.format(here=tmp_path))
 
 
 def test_an_archive_is_not_unpacked(tmp_path: Path) -> None:

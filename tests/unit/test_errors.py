@@ -1,6 +1,8 @@
 """What the last line of a failing fairseq command says of errors that come from fairseq and torch themselves."""
 
+import errno
 import fileinput
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
@@ -14,6 +16,7 @@ import torch
 from fairseq.checkpoint_utils import load_model_ensemble_and_task
 from fairseq.data.data_utils import filter_by_size
 from fairseq.tasks.translation import load_langpair_dataset
+from safetensors import SafetensorError
 
 from lev_plugins.errors import CONTINUED, STOPPED, UserError, explain, explain_at_exit
 
@@ -92,6 +95,25 @@ def test_failures_of_fairseq_commands_alone_end_with_our_line(
     monkeypatch.setitem(sys.modules, "fairseq_cli.train", ModuleType("fairseq_cli.train"))
     assert reported(KeyboardInterrupt()) == f"{STOPPED}{CONTINUED}\n"
     assert explain(KeyboardInterrupt()) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "meaning"),
+    [
+        (errno.ENOSPC, "the disk, or your share of it, is full: free some space"),
+        (errno.EDQUOT, "the disk, or your share of it, is full: free some space"),
+        (errno.EFBIG, "a file would be larger than the shell allows (ulimit -f): raise its limit"),
+    ],
+)
+def test_a_full_disk_is_told_apart_from_a_limit(number: int, meaning: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only in a training are there checkpoints."""
+    found = [OSError(number, os.strerror(number)), SafetensorError(f"I/O error: no room (os error {number})")]
+    monkeypatch.delitem(sys.modules, "fairseq_cli.train", raising=False)
+    assert {explain(error) for error in found} == {f"{meaning}, and run the same command again"}
+    monkeypatch.setitem(sys.modules, "fairseq_cli.train", ModuleType("fairseq_cli.train"))
+    assert {explain(error) for error in found} == {
+        f"{meaning}, and run the same command again; earlier checkpoints are intact"
+    }
 
 
 @pytest.mark.parametrize(
