@@ -180,7 +180,11 @@ def refuse_programs() -> None:
             advice = "replace it with an older checkpoint from the same folder, and run the same command again"
         if arg_overrides:
             advice += f", or leave out the settings {arg_overrides}"
-        return read_safely(path, lambda: read(path, arg_overrides, *args, **options), advice)
+        state = read_safely(path, lambda: read(path, arg_overrides, *args, **options), advice)
+        # fairseq makes a table of any text
+        tables = not any(isinstance(config_of(state, name), (str, type(None))) for name in ("model", "task"))
+        require(tables, f"{path} is damaged: it has no settings of a model and a task; use an older checkpoint")
+        return state
 
     checkpoint_utils.load_checkpoint_to_cpu = read_without_programs
 

@@ -108,6 +108,7 @@ DAMAGES: dict[str, tuple[Callable[[State], object], str]] = {  # and what is sai
         lambda state: {**state, "cfg": 3},
         "has no table of weights, or none of settings|not a che",
     ),
+    "a text for a table of settings": (lambda state: {**state, "cfg": "text"}, "none of settings|has no settings of"),
 }
 
 
