@@ -76,6 +76,25 @@ def additive(name: str, statistics: Sequence[Sequence[float]] | Array, formula: 
     return Additive(name, scores, lambda counts: formula(counts @ rows), rows, formula, **options)
 
 
+def by_sacrebleu(name: str, metric: Any, references: References, texts: Sequence[str], **options: Any) -> Additive:
+    """The score of a ``metric`` of sacrebleu, from the statistics that its own significance tests add up."""
+    rows = [
+        metric._extract_corpus_statistics([text], [[reference] for reference in entry])[0]
+        for entry, text in zip(alternatives(references), texts, strict=True)
+    ]
+    signature = f"sacrebleu {metric.get_signature()}"  # has the number of references, so it exists only now
+    return additive(name, rows, formula_of(metric), signature=signature, digits=2, **options)
+
+
+def formula_of(metric: Any) -> Formula:
+    """How a ``metric`` of sacrebleu computes a score from statistics."""
+
+    def score(row: Array) -> float:
+        return metric._compute_score_from_stats(row.tolist()).score
+
+    return lambda sums: np.apply_along_axis(score, -1, sums)
+
+
 def ratio(sums: Array) -> Array:
     """The first of two sums as a share of the second; 1 if the second is 0.
 

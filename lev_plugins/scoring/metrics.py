@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.scoring import bleu, errors, exact_match, gleu, harm, m2, rouge, ter, wrr
+from lev_plugins.scoring import bleu, chrf, errors, exact_match, gleu, harm, m2, rouge, ter, wrr
 from lev_plugins.scoring.evaluation import Evaluation
 
 REFERENCES, SOURCES, GOLD = "references", "sources and references", "an M2 file"
@@ -58,6 +58,16 @@ METRICS = {
             "lowercase": Option("ignore case"),
         },
         validation={"bleu": {}},
+    ),
+    "chrf": Metric(
+        "F2 of character n-grams (chrF, chrF++) by sacrebleu",
+        chrf.evaluate,
+        {
+            "char_order": Option("count sequences of up to N characters (default 6)", chrf.CHRF.CHAR_ORDER, kind=int),
+            "word_order": Option("also count those of up to N words; 2 is chrF++", chrf.CHRF.WORD_ORDER, kind=int),
+            "lowercase": Option("ignore case"),
+        },
+        validation={"chrf": {}},
     ),
     "ter": Metric(
         "translation edit rate by sacrebleu, case-sensitive; lower is better",

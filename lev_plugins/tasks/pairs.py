@@ -40,8 +40,9 @@ IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_la
 class ScoredConfig(BestCheckpointConfig, PrecisionConfig, TranslationConfig):
     eval_metrics: Optional[str] = flag(
         None,
-        "validation scores in addition to BLEU, in per cent, also for --best-checkpoint-metric: any of ter, rouge1, "
-        "rouge2, rougeL, wrr, exact_match, separated by commas; implies --eval-bleu, whose flags set how to decode",
+        "validation scores in addition to BLEU, in per cent, also for --best-checkpoint-metric: any of chrf, ter, "
+        "rouge1, rouge2, rougeL, wrr, exact_match, separated by commas; implies --eval-bleu, whose flags set how to "
+        "decode",
     )
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
-from sacrebleu.metrics import BLEU, TER
+from sacrebleu.metrics import BLEU, CHRF, TER
 
-from lev_plugins.scoring import bleu, gleu, rouge, ter
+from lev_plugins.scoring import bleu, chrf, gleu, rouge, ter
 from lev_plugins.scoring.evaluation import Additive
 from tests.helpers import licensed_data, thorough
 
@@ -27,7 +27,7 @@ def columns(found: list[tuple[str, str, str]]) -> Columns:
     return texts, first, second
 
 
-def same_of_resamples(metric: BLEU | TER, ours: Additive, columns: Columns, draw: random.Random) -> None:
+def same_of_resamples(metric: BLEU | CHRF | TER, ours: Additive, columns: Columns, draw: random.Random) -> None:
     counts = [draw.randint(0, 2) for _ in columns[0]]
     counts[0] += 1
     texts, *references = ([row for row, n in zip(each, counts, strict=True) for _ in range(n)] for each in columns)
@@ -61,6 +61,22 @@ def test_ter_is_sacrebleus_with_case(
     ours = ter.evaluate(list(zip(first, second, strict=True)), texts, normalized, no_punct)
     assert ours.score == pytest.approx(metric.corpus_score(texts, [first, second]).score)
     assert ours.signature == f"sacrebleu {metric.get_signature()}" and "case:mixed" in ours.signature
+    for i, score in enumerate(ours.sentences):
+        assert score == pytest.approx(metric.sentence_score(texts[i], [first[i], second[i]]).score)
+    same_of_resamples(metric, ours, (texts, first, second), draw)
+
+
+@thorough
+@given(rows, st.integers(1, 7), st.integers(0, 2), st.booleans(), st.randoms(use_true_random=False))
+def test_chrf_is_sacrebleus(
+    found: list[tuple[str, str, str]], char_order: int, word_order: int, lowercase: bool, draw: random.Random
+) -> None:
+    texts, first, second = columns(found)
+    metric = CHRF(char_order, word_order, lowercase=lowercase)
+    ours = chrf.evaluate(list(zip(first, second, strict=True)), texts, char_order, word_order, lowercase)
+    theirs = metric.corpus_score(texts, [first, second])
+    assert (ours.name, ours.score) == (theirs.name, pytest.approx(theirs.score, abs=1e-9))
+    assert ours.signature == f"sacrebleu {metric.get_signature()}"
     for i, score in enumerate(ours.sentences):
         assert score == pytest.approx(metric.sentence_score(texts[i], [first[i], second[i]]).score)
     same_of_resamples(metric, ours, (texts, first, second), draw)

@@ -65,6 +65,7 @@ EXPECTED: dict[str, tuple[list[str], str, str]] = {
     ),
     "errors": (["reference", "--source", "draft"], "errors repaired = 0.7500", "0.0000"),
     "bleu": (["reference"], "BLEU = 83.76 (words 10, reference words 10)", "17.86"),
+    "chrf": (["reference", "--word-order", "2"], "chrF2++ = 86.95", "43.34"),
 }
 
 
@@ -104,7 +105,7 @@ def test_a_text_against_itself(score: Run, metric: str) -> None:
     else:
         flags = ["--source", "draft"] if metric in ("gleu", "errors") else []
         found = json.loads(score(metric, "reference", "reference", *flags, "--json"))
-    assert found["system"]["score"] == pytest.approx({"ter": 0, "harm": 0, "bleu": 100}.get(metric, 1))
+    assert found["system"]["score"] == pytest.approx({"ter": 0, "harm": 0, "bleu": 100, "chrf": 100}.get(metric, 1))
 
 
 def blank(folder: Path, metric: str, reference: str = "reference") -> list[str]:
@@ -120,6 +121,7 @@ def blank(folder: Path, metric: str, reference: str = "reference") -> list[str]:
 NOTHING = {
     "m2": (0, 1),
     "gleu": (0, 0),
+    "chrf": (0, 0),
     "wrr": (0, 1),
     "exact": (1 / 3, 1),
     "ter": (100, 0),
@@ -268,6 +270,8 @@ def test_line_ends(score: Run, folder: Path) -> None:
         (["m2", "system", "reference"], "reference, line 1: a line must begin with S or A or be empty"),
         (["exact", "system", "reference", "--bootstrap", 1], "--bootstrap must be at least 2, but is 1"),
         (["ter", "system", "reference", "--asian-support"], "--asian-support has no effect alone"),
+        (["chrf", "system", "reference", "--char-order", 0], "--char-order must be at least 1, but is 0"),
+        (["chrf", "system", "reference", "--word-order", -1], "--word-order must be at least 0, but is -1"),
         (["exact", "short", "short", "--against", "short"], "a bootstrap needs at least 2 sentences, but there is 1"),
         (["m2", "system", "gold.m2", "--errant"], "--errant needs the package errant"),
         (["m2", "system", "gold.m2", "--errant", "--max-unchanged-words", 1], "applies to MaxMatch, not to ERRANT"),

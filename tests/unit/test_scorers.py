@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 from lev_plugins.errors import UserError
-from lev_plugins.scoring import bleu, exact_match, rouge, ter, wrr
+from lev_plugins.scoring import bleu, chrf, exact_match, rouge, ter, wrr
 from lev_plugins.scoring.validation import ValidationScores, parse_names
 from lev_plugins.tasks.text_editing import TextEditingTask
 from tests.helpers import BOS, EOS, thorough, toy_dataset, toy_task
@@ -82,7 +82,7 @@ class Generator:
         return [[{"tokens": row} for row in sample["target"]]] if sample.get("target") is not None else []
 
 
-NAMES = ["bleu", "ter", "rouge1", "rouge2", "rougeL", "wrr", "exact_match"]
+NAMES = ["bleu", "chrf", "ter", "rouge1", "rouge2", "rougeL", "wrr", "exact_match"]
 sentences = st.lists(st.sampled_from(["a", "b", "c", "dogs", "dog"]), max_size=7).map(" ".join)
 
 
@@ -101,6 +101,7 @@ def test_validation_scores_are_those_of_the_whole_set(pairs: list[tuple[str, str
     batches = [(references[:cut], texts[:cut]), (references[cut:], texts[cut:])]
     expected = {
         "bleu": bleu.evaluate(references, texts).score,
+        "chrf": chrf.evaluate(references, texts).score,
         "ter": ter.evaluate(references, texts).score,
         "wrr": 100 * wrr.evaluate(references, texts).score,
         "exact_match": 100 * exact_match.evaluate(references, texts).score,
@@ -122,12 +123,13 @@ def test_processes_add_up() -> None:
 
 def test_a_model_that_writes_nothing_has_scores() -> None:
     found = logged(ValidationScores(NAMES), [(["a b", ""], ["", ""])])
-    assert found == {"bleu": 0, "ter": 100, "rouge1": 50, "rouge2": 50, "rougeL": 50, "wrr": 0, "exact_match": 50}
+    shares = {"rouge1": 50, "rouge2": 50, "rougeL": 50, "wrr": 0, "exact_match": 50}
+    assert found == {"bleu": 0, "chrf": 0, "ter": 100, **shares}
 
 
 def test_names_of_metrics() -> None:
     assert parse_names("") == parse_names(None) == []
-    with pytest.raises(UserError, match=r"--eval-metrics accepts bleu, ter, .* exact_match, .* but not 'rouge'"):
+    with pytest.raises(UserError, match=r"--eval-metrics accepts bleu, chrf, ter, .* exact_match, .* but not 'rouge'"):
         parse_names("ter,rouge")
     with pytest.raises(UserError, match="but not ''"):
         parse_names("ter,")
