@@ -85,7 +85,7 @@ setup(
         "plot": ["matplotlib"],
         "serve": ["starlette>=1", "uvicorn>=0.40"],
         "lsp": ["pygls>=2"],
-        "baselines": ["symspellpy>=6.7"],  # what the examples are compared with
+        "baselines": ["symspellpy>=6.7", "harper-py>=0.2"],  # what the examples are compared with
         "dev": [
             "pytest<9.2",  # pytest-xdist 3.8 does not keep groups of tests together under 9.2
             *("pytest-xdist", "hypothesis", "ruff", "mypy", "import-linter", "pre-commit"),

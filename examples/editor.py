@@ -83,6 +83,9 @@ def spellers(run: Run) -> dict[str, str]:
     if run.speller:
         symspell = f"python {run.examples}/denoising/symspell.py --list {run.LIST}"
         commands = {"SymSpell": symspell, "careful-SymSpell": f"{symspell} --careful"}
+    if find_spec("harper"):
+        harper = f"python {run.examples}/english/harper_suggestions.py"
+        commands |= {"Harper": harper, "careful-Harper": f"{harper} --careful"}
     ispell = {"hunspell": "-d en_US", "aspell": "-l en"}
     return commands | {
         name: f"python {run.examples}/english/ispell.py {name} {flags}"

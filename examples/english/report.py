@@ -1,4 +1,4 @@
-"""What the editor and SymSpell do to clean text and to the same text with typos: a table.
+"""What the editor and its peers do to clean text and to the same text with typos: a table.
 
     python examples/english/report.py OUT
 
@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples.shared import finish
 from lev_plugins.errors import require
 
-OTHERS = ("SymSpell", "careful-SymSpell", "hunspell", "aspell")
+OTHERS = ("SymSpell", "careful-SymSpell", "Harper", "careful-Harper", "hunspell", "aspell")
 REPAIRED = "% of typos repaired"
 
 

@@ -16,6 +16,8 @@ KINDS = 15  # the most frequent ones
 SYSTEMS = {
     "SymSpell": "SymSpell",
     "careful-SymSpell": "SymSpell, for plain words alone",
+    "Harper": "Harper, first suggestion",
+    "careful-Harper": "Harper, first suggestion, misspellings of plain words alone",
     "hunspell": "Hunspell, first suggestion",
     "aspell": "Aspell, first suggestion",
     "plain": "corrected",

@@ -73,6 +73,7 @@ def learners(tmp_path: Path, number: int, copies: int = 40) -> list[object]:
 @pytest.mark.parametrize("backbone", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_an_editor_learns_from_clean_text_a_list_of_words_and_mistakes(tmp_path: Path, backbone: bool) -> None:
     pytest.importorskip("symspellpy")
+    pytest.importorskip("harper")
     gold = tmp_path / "learners.m2"
     mistake = "S He go home .\nA 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0\n\n"
     gold.write_text(f"{mistake}S She sleeps .\n\n" * 100, encoding="utf-8")
@@ -86,10 +87,12 @@ def test_an_editor_learns_from_clean_text_a_list_of_words_and_mistakes(tmp_path:
     assert (tmp_path / "run" / "editor" / "folder" / "backbone").is_dir() == backbone
     found = {
         name: json.loads((tmp_path / "run" / "test" / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("plain", "careful", "SymSpell")
+        for name in ("plain", "careful", "SymSpell", "Harper")
     }
     assert found["careful"]["against"]["score"] == found["SymSpell"]["system"]["score"]
-    assert f"| SymSpell | {found['SymSpell']['system']['score']:.4f} |" in done and "by paired bootstrap" in done
+    for name, title in (("SymSpell", "SymSpell"), ("Harper", "Harper, first suggestion")):
+        assert f"| {title} | {found[name]['system']['score']:.4f} |" in done
+    assert "by paired bootstrap" in done
     assert "| learners, m2 | precision | recall | F0.5 |" in done and "| VERB:SVA | 100 |" in done
     words = (tmp_path / "run" / "words" / "dict.txt").read_text(encoding="utf-8")
     assert "▁has " in words and "▁which " in words  # of the text, of the list

@@ -81,3 +81,14 @@ def test_spellers_that_speak_the_protocol_of_ispell(tmp_path: Path) -> None:
     command = [sys.executable, ROOT / "examples" / "english" / "ispell.py", tmp_path / "speller"]
     done = subprocess.run(command, input="See teh cat\n\né teh\n", capture_output=True, text=True, encoding="utf-8")
     assert done.stdout == "See the cat\n\né the\n", done.stderr
+
+
+@pytest.mark.parametrize(("flags", "name"), [([], "Wait"), (["--careful"], "Wiat")])
+def test_harper_gives_the_first_suggestions(flags: list[str], name: str) -> None:
+    pytest.importorskip("harper")
+    command = [sys.executable, ROOT / "examples" / "english" / "harper_suggestions.py", *flags]
+    looking = "I am looking forward to join them."  # Harper prints a line of its own about this one
+    text = f"I has a apple in Wiat \u2013 wiht you you.\n\n{looking}\nNothing.\n"
+    done = subprocess.run(command, input=text, capture_output=True, text=True, encoding="utf-8")
+    lines = [f"I have an apple in {name} \u2013 with you.", "", looking.replace("join", "joining"), "Nothing."]
+    assert done.stdout.splitlines() == lines, done.stderr

@@ -48,6 +48,11 @@ def test_what_cannot_be_read(
     assert message in fails(script, *(flag.format(tmp_path) for flag in flags), stdin=given)
 
 
+def test_harper_is_missing(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "harper", None)
+    assert "the package harper-py is not installed: pip install harper-py" in fails("english/harper_suggestions")
+
+
 @pytest.fixture
 def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """The one line with which a script ends."""
