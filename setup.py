@@ -86,6 +86,7 @@ setup(
         "serve": ["starlette>=1", "uvicorn>=0.40"],
         "lsp": ["pygls>=2"],
         "baselines": ["symspellpy>=6.7", "harper-py>=0.2"],  # what the examples are compared with
+        "errant": ["errant>=3"],  # score m2 --errant; the model of spaCy, en_core_web_sm, is not on the package index
         "dev": [
             "pytest<9.2",  # pytest-xdist 3.8 does not keep groups of tests together under 9.2
             *("pytest-xdist", "hypothesis", "ruff", "mypy", "import-linter", "pre-commit"),

@@ -207,9 +207,14 @@ class Run:
         """Whether SymSpell is to be scored, too."""
         return self.has(self.SYMSPELL, "symspellpy")
 
-    def has(self, setting: str, package: str) -> bool:
-        """Whether a setting asks for a package: ``yes``, or ``auto`` and it is installed."""
-        return setting == "yes" or (setting == "auto" and find_spec(package) is not None)
+    @staticmethod
+    def has(setting: str, *packages: str) -> bool:
+        """Whether a setting asks for packages: ``yes``, or ``auto`` and they are installed.
+
+        >>> Run.has("auto", "json"), Run.has("auto", "json", "no_such_package"), Run.has("yes", "no_such_package")
+        (True, False, True)
+        """
+        return setting == "yes" or (setting == "auto" and None not in map(find_spec, packages))
 
     # ---- stages ------------------------------------------------------------------------------------------------------
 

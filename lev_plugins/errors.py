@@ -60,7 +60,7 @@ EXTRAS = {  # optional packages, and the extra that has each
     **dict.fromkeys(("starlette", "uvicorn"), "serve"),
     **dict.fromkeys(("lsprotocol", "pygls"), "lsp"),
     **dict.fromkeys(("transformers", "tokenizers", "huggingface_hub"), "pretrained"),
-    **{"matplotlib": "plot", "onnx": "train"},
+    **{"matplotlib": "plot", "onnx": "train", "harper": "baselines"},
 }
 
 

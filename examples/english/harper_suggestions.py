@@ -17,7 +17,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.denoising.symspell import PLAIN_WORD
 from examples.shared import arriving_lines, finish
-from lev_plugins.errors import UserError
 
 
 def corrected(line: str, linter: Any, careful: bool) -> str:
@@ -31,10 +30,8 @@ def corrected(line: str, linter: Any, careful: bool) -> str:
 
 
 def run(args: argparse.Namespace) -> None:
-    try:
-        from harper import Linter
-    except ImportError:
-        raise UserError("the package harper-py is not installed: pip install harper-py") from None
+    from harper import Linter  # after the flags have been read
+
     output = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
     os.dup2(2, 1)  # some rules of Harper print what they look at
     linter = Linter()

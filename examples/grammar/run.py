@@ -298,7 +298,8 @@ def plan(run: Run) -> None:
     trained = ("editor" if edits else "sweep") + (" spellers" if spellers else "")
     decoding = corrected(out / "test", f"{out}/texts/test.noisy", source, out / "data" / "data")
     run.stage("test", trained, *decoding, *scoring)
-    scorers = {"m2": "--by-kind"} | ({"errant": "--errant"} if run.has(run.ERRANT, "errant") else {})
+    errant = run.has(run.ERRANT, "errant", "en_core_web_sm")
+    scorers = {"m2": "--by-kind"} | ({"errant": "--errant"} if errant else {})
     for gold in run.parts("TEST_M2"):
         folder = out / f"test_m2_{Path(gold).stem}"
         test = f"{folder}/test.noisy", f"{folder}/test.tokens"

@@ -42,7 +42,7 @@ BETA = 0.5
 NOTHING = "-NONE-"
 UNCORRECTED = "UNK"
 UNCLEAR = "Um"
-INSTALL = "pip install errant && python -m spacy download en_core_web_sm"
+INSTALL = "pip install 'lev-plugins[errant]' && python -m spacy download en_core_web_sm"
 
 Node = tuple[int, int]  # the number of words read from the source, and from the text
 

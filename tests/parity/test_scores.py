@@ -1,6 +1,9 @@
 """Our scores against sacrebleu and rouge-score, for whole texts and for resamples of them, and against plain Python."""
 
 import random
+import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,9 +12,9 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU, CHRF, TER
 
-from lev_plugins.scoring import bleu, chrf, gleu, rouge, ter
+from lev_plugins.scoring import bleu, chrf, gleu, m2, rouge, ter
 from lev_plugins.scoring.evaluation import Additive
-from tests.helpers import licensed_data, thorough
+from tests.helpers import licensed_data, thorough, write_lines
 
 JFLEG = licensed_data("JFLEG", "gec-jfleg")
 
@@ -183,3 +186,92 @@ def test_gleu_of_jflegs_source_is_what_its_authors_publish() -> None:
     )
     found = gleu.evaluate(source, list(zip(*references, strict=True)), source).score
     assert round(100 * found, 2) == 38.21
+
+
+# ---- ERRANT ----------------------------------------------------------------------------------------------------------
+
+TAGS = {  # of Penn and of Universal Dependencies, and the lemma where it is another word
+    **dict.fromkeys(("a", "an", "the", "This"), ("DT", "DET", None)),
+    **dict.fromkeys(("cat", "sentence", "gramamtical"), ("NN", "NOUN", None)),
+    **{"cats": ("NNS", "NOUN", "cat"), "Anna": ("NNP", "PROPN", None), "grammatical": ("JJ", "ADJ", None)},
+    **{"is": ("VBZ", "AUX", "be"), "are": ("VBP", "AUX", "be"), "watch": ("VBP", "VERB", None)},
+    **{"look": ("VBP", "VERB", None), "looks": ("VBZ", "VERB", "look"), "at": ("IN", "ADP", None)},
+    **{"'s": ("POS", "PART", None), "to": ("TO", "PART", None), ",": (",", "PUNCT", None), ".": (".", "PUNCT", None)},
+}
+
+
+@pytest.fixture
+def annotator(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """ERRANT itself, in a pipeline of spaCy whose tags come from a table instead of a trained model."""
+    spacy, _ = pytest.importorskip("spacy"), pytest.importorskip("errant")
+
+    def tag(doc: Any) -> Any:
+        for token in doc:
+            token.tag_, token.pos_, lemma = TAGS[token.text]
+            token.lemma_ = lemma or token.text
+        return doc
+
+    spacy.language.Language.component("tags_of_a_table", func=tag)
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("tags_of_a_table")
+    monkeypatch.setattr(spacy, "load", lambda name, **options: {"en_core_web_sm": pipeline}[name])
+    monkeypatch.setattr(m2, "load_errant", m2.load_errant.__wrapped__)
+    return m2.load_errant()
+
+
+def test_errant_cuts_and_classifies_by_tags(annotator: Any) -> None:
+    """The example of its page, and a possessive, which it joins to its word."""
+    texts = ["This is a grammatical sentence .", "the cat 's look"]
+    sources = ["This are gramamtical sentence .", "the cats look"]
+    edits = [annotator.annotate(*map(annotator.parse, pair)) for pair in zip(sources, texts, strict=True)]
+    found = [(edit.o_start, edit.o_end, edit.type, edit.c_str) for edit in edits[0]]
+    assert found == [(1, 2, "R:VERB:SVA", "is"), (2, 2, "M:DET", "a"), (2, 3, "R:SPELL", "grammatical")]
+    assert [(edit.o_start, edit.o_end, edit.type) for edit in edits[1]] == [(1, 2, "R:NOUN:POSS")]
+    gold = m2.parse(
+        "".join(
+            "\n".join([f"S {source}", *(edit.to_m2() for edit in each), "", ""])
+            for source, each in zip(sources, edits, strict=True)
+        )
+    )
+    right = m2.evaluate(gold, texts, errant=True)
+    assert right.details == {"precision": 1, "recall": 1, "correct": 4, "proposed": 4, "gold": 4}
+    half = m2.evaluate(gold, ["This is grammatical sentence .", "the cat look"], errant=True)
+    assert (half.details["correct"], half.details["proposed"], half.details["gold"]) == (2, 3, 4)
+
+
+def test_errant_is_errant_compares(
+    annotator: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its own commands, on random texts with two annotators."""
+    from errant.commands import compare_m2, parallel_to_m2
+
+    draw = random.Random(1)
+    sources = [draw.choices(list(TAGS), k=draw.randint(3, 9)) for _ in range(60)]
+
+    def edited(words: list[str]) -> list[str]:
+        """One word in four is left out, replaced or put in."""
+        new = draw.choices(list(TAGS), k=len(words))
+        ways = [draw.choice([[old]] * 9 + [[], [other], [other, old]]) for old, other in zip(words, new, strict=True)]
+        return [word for way in ways for word in way]
+
+    first, second = (list(map(edited, sources)) for _ in range(2))
+    system = list(map(edited, first))  # has some of the first annotator's edits
+    for name, texts in (("source", sources), ("first", first), ("second", second), ("system", system)):
+        write_lines(tmp_path / name, map(" ".join, texts))
+
+    def run(command: Any, *arguments: object) -> None:
+        monkeypatch.setattr(sys, "argv", ["errant", *map(str, arguments)])
+        command.main()
+
+    for name, corrections in (("gold", ["first", "second"]), ("edits", ["system"])):
+        files = [tmp_path / correction for correction in corrections]
+        run(parallel_to_m2, "-orig", tmp_path / "source", "-cor", *files, "-out", tmp_path / name)
+    capsys.readouterr()
+    run(compare_m2, "-hyp", tmp_path / "edits", "-ref", tmp_path / "gold")
+    correct, wrong, missed, *shares = capsys.readouterr().out.split("F0.5\n")[1].split()[:6]
+    ours = m2.evaluate(m2.read(tmp_path / "gold"), list(map(" ".join, system)), errant=True)
+    counts = [int(correct), int(correct) + int(wrong), int(correct) + int(missed)]
+    assert counts == [ours.details[name] for name in ("correct", "proposed", "gold")] and counts[0] > 9
+    assert [float(share) for share in shares] == [
+        round(number, 4) for number in (ours.details["precision"], ours.details["recall"], ours.score)
+    ]

@@ -50,7 +50,7 @@ def test_what_cannot_be_read(
 
 def test_harper_is_missing(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "harper", None)
-    assert "the package harper-py is not installed: pip install harper-py" in fails("english/harper_suggestions")
+    assert "harper, which is not installed: pip install 'lev-plugins[baselines]'" in fails("english/harper_suggestions")
 
 
 @pytest.fixture

@@ -339,3 +339,16 @@ def test_errant_finds_the_edits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.details == {"precision": 2 / 3, "recall": 1.0, "correct": 2, "proposed": 3, "gold": 2}
     assert found.score == pytest.approx(1.25 * 2 / (0.25 * 2 + 3))
     assert found.signature == "edits by ERRANT"
+
+
+def test_errant_lacks_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(language: str) -> None:
+        raise OSError("[E050] Can't find model")  # as spaCy does
+
+    module = ModuleType("errant")
+    module.load = load  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "errant", module)
+    monkeypatch.setattr(m2, "load_errant", m2.load_errant.__wrapped__)
+    commands = r"pip install 'lev-plugins\[errant\]' && python -m spacy download en_core_web_sm \(\[E050\]"
+    with pytest.raises(UserError, match=commands):
+        m2.evaluate(m2.parse(BY_HAND), [""] * 3, errant=True)
