@@ -57,7 +57,7 @@ setup(
     },
     entry_points={"console_scripts": ["lev-plugins = lev_plugins.cli.main:main"]},
     install_requires=[
-        "numpy",
+        "numpy>=1.26",
         "onnxruntime>=1.20",  # graphs of model folders
         "scipy",
         "scikit-learn>=1.2",  # scores of labels, confidences that are shares of right edits
@@ -71,16 +71,18 @@ setup(
         "tqdm",
     ],
     extras_require={
-        "train": [  # all but scores, noise, and editing with a folder that has graphs
-            # fairseq under its own name cannot be imported on Python >= 3.11, and on 3.10 pip >= 24.1 refuses its
-            # metadata; fairseq-fixed (same import name) works on 3.10 to 3.13, so no environment marker is needed
-            "fairseq-fixed>=0.12.3.1",
+        # beside a fairseq of your own: all but scores, noise, and editing with a folder that has graphs
+        "train": [
             "torch>=2.6",  # torch.load reads weights only; the same floor as in lev_plugins/compatibility.py
-            "omegaconf>=2.3",
+            "omegaconf>=2.0.6",  # what fairseq 0.12.2 asks for; fairseq-fixed asks for a newer one
             "protobuf",  # the format of sentencepiece's models
             "editdistance",  # fairseq's --scoring wer
             "onnx>=1.17",  # export --onnx
         ],
+        # a fairseq, for an environment that has none: fairseq-fixed has the import name of fairseq and works on Python
+        # 3.10 to 3.13, while fairseq itself needs Python 3.10 and pip < 24.1. Both write into the same folder, so
+        # nothing else brings either of them
+        "fairseq": ["fairseq-fixed>=0.12.3.1"],
         "pretrained": ["transformers>=5.20"],
         "plot": ["matplotlib"],
         "serve": ["starlette>=1", "uvicorn>=0.40"],

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Does lev-plugins install, train and decode on each Python found here? Prints a table; fails if one of them fails.
 # Installs as README tells users of pip to, not as `make setup` does: versions are pip's choice, but for torch.
-# scripts/check_pythons.sh [3.10 3.11 ...]
+# scripts/check_pythons.sh [3.10 3.10-official 3.11 ...]; -official: with fairseq's own 0.12.2 instead of fairseq-fixed
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -27,31 +27,44 @@ copy_sources() {
     if [ -e README.md ]; then cp README.md "$1"; fi
 }
 
+pip() { "$venv/bin/python" -m pip "$@"; } # of the row that is checked
+
 # only fairseq without build isolation: editdistance, which has no wheel for 3.13, needs build tools of its own
-install_package() { # VENV
-    "$1/bin/python" -m pip install --quiet "$torch" 'setuptools<81' wheel cython numpy packaging &&
-        "$1/bin/python" -m pip install --quiet --no-build-isolation fairseq-fixed &&
-        "$1/bin/python" -m pip install --quiet "$scratch/sources[train]"
+install_package() {
+    pip install --quiet "$torch" 'setuptools<81' wheel cython numpy packaging &&
+        pip install --quiet --no-build-isolation fairseq-fixed &&
+        pip install --quiet "$scratch/sources[train,fairseq]"
 }
 
-version_of() { "$1/bin/python" -c "from importlib.metadata import version; print(version('$2'))" 2>/dev/null || echo -; }
+# Newer versions of pip refuse what fairseq and omegaconf 2.0 say of their needs. The package of fairseq lacks a source of
+# its C++ parts, which are compiled where torch is found: so it is built in isolation, without them. NumPy 1 is of its time.
+install_beside_official() {
+    pip install --quiet 'pip<24.1' &&
+        pip install --quiet "$torch" 'numpy<2' fairseq==0.12.2 &&
+        pip install --quiet 'numpy<2' "$scratch/sources[train]" &&
+        test "$(version_of fairseq)" = 0.12.2 && test "$(version_of fairseq-fixed)" = -
+}
 
-check() { # X.Y: one row of the table
+version_of() { "$venv/bin/python" -c "from importlib.metadata import version; print(version('$1'))" 2>/dev/null || echo -; }
+
+check() { # X.Y or X.Y-official: one row of the table
     local python venv=$scratch/venv-$1 work=$scratch/work-$1 log=$scratch/log-$1 result=works
-    python=$(find_python "$1")
+    local install=install_package fairseq=fairseq-fixed
+    if [[ $1 = *-official ]]; then install=install_beside_official fairseq=fairseq; fi
+    python=$(find_python "${1%-official}")
     if [ -z "$python" ]; then
-        echo "| $1 | - | - | not on this machine |"
+        echo "| $1 | - | - | - | - | not on this machine |"
         return
     fi
     mkdir -p "$work"
     "$python" -m venv "$venv"
-    if ! install_package "$venv" >"$log" 2>&1; then
+    if ! $install >"$log" 2>&1; then
         result="does not install"
     elif ! bash "$root/scripts/try_out.sh" "$venv" "$work" >>"$log" 2>&1; then
         result="installs, but does not train or decode"
     fi
-    echo "| $("$python" -c 'import platform; print(platform.python_version())') | $(version_of "$venv" torch)" \
-        "| $(version_of "$venv" fairseq-fixed) | $result |"
+    echo "| $("$python" -c 'import platform; print(platform.python_version())') | $(version_of torch)" \
+        "| $fairseq $(version_of "$fairseq") | $(version_of omegaconf) | $(version_of numpy) | $result |"
     if [ "$result" != works ]; then
         tail -n 20 "$log" >&2
         touch "$scratch/failed"
@@ -59,10 +72,10 @@ check() { # X.Y: one row of the table
     rm -rf "$venv" # gigabytes each
 }
 
-if [ $# = 0 ]; then set -- 3.10 3.11 3.12 3.13; fi
+if [ $# = 0 ]; then set -- 3.10 3.10-official 3.11 3.12 3.13; fi
 copy_sources "$scratch/sources"
 cd "$scratch" # away from the checkout, so that only what is installed can be found
-echo "| Python | torch | fairseq-fixed | install, train 2 updates, decode |"
-echo "|---|---|---|---|"
+echo "| Python | torch | fairseq | omegaconf | NumPy | install, train 2 updates, decode |"
+echo "|---|---|---|---|---|---|"
 for version in "$@"; do check "$version"; done
 test ! -e "$scratch/failed"

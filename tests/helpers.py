@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from fairseq.data import Dictionary, LanguagePairDataset, ListDataset
 from fairseq.models.transformer import TransformerModel, base_architecture
@@ -40,6 +41,11 @@ thorough = settings(max_examples=100, deadline=None, derandomize=True, database=
 def licensed_data(variable: str, folder: str) -> Path:
     """Data of another licence than this package's: where the variable says, or in a checkout's neighbour."""
     return Path(os.environ.get(variable, Path(__file__).resolve().parents[2] / "shared" / "data" / folder))
+
+
+def part_of_fairseq(module: str) -> Any:
+    """A module that not every fairseq has: 0.12.2 of the package index lacks R-Drop and the C++ parts of its LevT."""
+    return pytest.importorskip(module, reason=f"this fairseq has no {module}", exc_type=ModuleNotFoundError)
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> Path:

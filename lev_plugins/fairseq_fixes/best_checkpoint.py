@@ -29,8 +29,8 @@ class BestCheckpointTask:
         self.from_checkpoint = from_checkpoint
         return super().build_model(cfg, from_checkpoint)  # type: ignore[misc]
 
-    def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        criterion = super().build_criterion(cfg, from_checkpoint)  # type: ignore[misc]
+    def build_criterion(self, cfg: Any, **options: Any) -> Any:
+        criterion = super().build_criterion(cfg, **options)  # type: ignore[misc]
         if self.from_checkpoint:
             return criterion
         flag = f"--best-checkpoint-metric {self.cfg.best_checkpoint_metric}"

@@ -63,6 +63,7 @@ def loading_unless_complete(load: Function) -> Function:
             other = f"another training is writing to --save-dir {cfg.save_dir}"
             lock(cfg.save_dir, f"{other}: wait until it ends, stop it, or choose another --save-dir")
         extra_state, batches = load(cfg, trainer, **options)
+        restore_patience(extra_state or {}, type(trainer.task).__name__)
         if cfg.reset_optimizer or cfg.reset_meters:  # with which fairseq forgets its best score
             for name in patience_counts():
                 delattr(patience_counter(), name)
@@ -114,6 +115,14 @@ def patience_counts() -> dict[str, float]:
     return {name: kind(getattr(counter, name)) for name, kind in PATIENCE.items() if hasattr(counter, name)}
 
 
+def restore_patience(extra_state: dict[str, Any], task: str) -> None:
+    """Continues the counts of a checkpoint; version 0.2 stored them under the name of the task's class."""
+    stored = extra_state.get("train_iterator", {}).get("patience") or extra_state.get(task, {}).get("patience", {})
+    for name, kind in PATIENCE.items():
+        if name in stored:
+            setattr(patience_counter(), name, kind(stored[name]))
+
+
 class ResumableTask(FairseqTask):
     """After a stop, a training has the same data, the same batches and the same count for --patience."""
 
@@ -151,17 +160,11 @@ class ResumableTask(FairseqTask):
             def heeding_shuffle(number: int, shuffle: bool, **options: Any) -> Any:
                 """fairseq keeps what the first epoch said: with --curriculum, batches were never shuffled."""
                 if batches.dataloader is not None:
-                    batches.epoch_batch_sampler.shuffle = shuffle
+                    batches.dataloader.batch_sampler.shuffle = shuffle
                 return of_epoch(number, shuffle, **options)
 
             batches._get_iterator_for_epoch = heeding_shuffle
+            # a checkpoint stores the state of the batches in every version of fairseq, and more of a task only in some
+            position = batches.state_dict
+            batches.state_dict = lambda: {**position(), "patience": patience_counts()}
         return batches
-
-    def get_checkpoint_dict(self) -> dict[str, Any]:
-        return {type(self).__name__: {"patience": patience_counts()}}
-
-    def set_checkpoint_dict(self, state: dict[str, Any]) -> None:
-        stored = state.get("patience", {})
-        for name, kind in PATIENCE.items():
-            if name in stored:
-                setattr(patience_counter(), name, kind(stored[name]))

@@ -34,7 +34,7 @@ class EncT5Config(FairseqDataclass):
         "learning rate of the pre-trained encoder, as a multiple of --lr, which applies to the decoder; requires "
         "--optimizer scaled_adam",
     )
-    optimizer: Optional[str] = II("optimizer._name")
+    optimizer_name: Optional[str] = II("optimizer._name")
     # sizes; usual: where neither --backbone nor the user sets it, that of T5 1.1 "small"
     encoder: Optional[str] = flag(None, "t5 or bert, which requires --backbone", usual="t5")
     embed_dim: Optional[int] = flag(None, "width (without --backbone: 512)", usual=512)

@@ -73,7 +73,7 @@ class LevTConfig(EncoderDecoderConfig):
         "learning rate of the backbone, as a multiple of --lr, which applies to the others; requires --optimizer "
         "scaled_adam",
     )
-    optimizer: Optional[str] = II("optimizer._name")
+    optimizer_name: Optional[str] = II("optimizer._name")
     apply_bert_init: bool = flag(False, "normal(0, 0.02) initialisation, as BERT's")
 
 

@@ -22,8 +22,8 @@ def check_learning_rate(cfg: Any) -> None:
     bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0, advice=frozen)
     if cfg.backbone_lr_factor != 1:
         require(
-            cfg.optimizer in ("scaled_adam", "composite"),
-            f"--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is {cfg.optimizer}",
+            cfg.optimizer_name in ("scaled_adam", "composite"),
+            f"--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is {cfg.optimizer_name}",
         )
 
 

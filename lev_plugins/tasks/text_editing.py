@@ -126,9 +126,9 @@ class TextEditingTask(ScoredTask):
         """Whether the current model learns by teacher forcing and reads drafts beside sources."""
         return self.system == PostEditTransformer.__name__
 
-    def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+    def build_criterion(self, cfg: Any, **options: Any) -> Any:
         self.require_criterion(cfg, CRITERIONS[self.system])
-        return super().build_criterion(cfg, from_checkpoint)
+        return super().build_criterion(cfg, **options)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         ranges.bounded("the epoch in the checkpoint", epoch, 1)

@@ -129,10 +129,10 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
             "pieces": (fingerprint(self.dictionary)[1], f"{self.folder / WORDS}"),
         }
 
-    def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+    def build_criterion(self, cfg: Any, **options: Any) -> Any:
         name = getattr(cfg, "_name", None) or cfg.criterion
         require(name == "labelling", f"--task text_labelling requires --criterion labelling, but --criterion is {name}")
-        return super().build_criterion(cfg, from_checkpoint)
+        return super().build_criterion(cfg, **options)
 
     def scores_of(self, criterion: Any) -> tuple[list[str], list[str]]:
         return criterion.score_names(), criterion.score_names()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import ADAM, QUIET, TRAINED, USER_DIR, hypotheses, lines, same_hypotheses, succeed
+from tests.helpers import part_of_fairseq
 
 TASK = ["--user-dir", USER_DIR, "--task", "text_correction", "--cpu"]
 PBD = ["--arch", "pbd_tiny", "--share-all-embeddings", "--criterion", "label_smoothed_cross_entropy"]
@@ -125,6 +126,7 @@ def test_noise_on_the_fly(noisy: Path, tmp_path: Path) -> None:
 
 
 def test_translation_takes_a_pbd_and_r_drop_trains_it(noisy: Path, tmp_path: Path) -> None:
+    part_of_fairseq("fairseq.criterions.label_smoothed_cross_entropy_with_rdrop")
     flags = ["--user-dir", USER_DIR, "--task", "translation", "--cpu"]
     arch = ["--arch", "pbd_tiny", "--criterion", "label_smoothed_cross_entropy_with_rdrop", "--rdrop-alpha", 1]
     succeed("fairseq-train", noisy, *flags, *arch, *ADAM, *QUIET, *FEW, "--save-dir", tmp_path, "--disable-validation")

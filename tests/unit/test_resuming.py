@@ -16,7 +16,7 @@ from fairseq_cli.train import should_stop_early
 
 from lev_plugins import registration  # noqa: F401  installs what is tested
 from lev_plugins.errors import UserError
-from lev_plugins.fairseq_fixes.resuming import loading_unless_complete
+from lev_plugins.fairseq_fixes.resuming import loading_unless_complete, patience_counts, restore_patience
 from tests.helpers import RollIn, random_rows, toy_dataset, toy_task
 
 
@@ -59,6 +59,7 @@ def loaded(updates: int, next_epoch: int, caplog: pytest.LogCaptureFixture, **op
         is_data_parallel_master=True,
         get_num_updates=lambda: updates,
         get_lr=lambda: options.get("lr", 0.1),
+        task=None,
         _previous_training_time=3600.0,
         cfg=SimpleNamespace(optimization=limits),
     )
@@ -97,17 +98,23 @@ def test_a_training_that_is_complete_stays_as_it_is(caplog: pytest.LogCaptureFix
 
 def test_patience_counts_on_after_a_stop(forgotten: None, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = SimpleNamespace(checkpoint=SimpleNamespace(patience=2, maximize_best_checkpoint_metric=False))
-    task = toy_task()
+    rows = random_rows(4, 1)
+    batches = toy_task().get_batch_iterator(toy_dataset(rows, rows, rows, RollIn(1)), max_sentences=4)
+    batches.next_epoch_itr()
+    assert batches.state_dict()["patience"] == {}
     assert not should_stop_early(limits, 1.0) and not should_stop_early(limits, 1.5)
-    stored = task.get_checkpoint_dict()
-    assert stored == {"TextEditingTask": {"patience": {"best": 1.0, "num_runs": 1}}}
+    stored = {"train_iterator": batches.state_dict()}
+    assert stored["train_iterator"]["patience"] == {"best": 1.0, "num_runs": 1}
     del should_stop_early.best, should_stop_early.num_runs  # another process
-    assert task.get_checkpoint_dict() == {"TextEditingTask": {"patience": {}}}
-    toy_task().set_checkpoint_dict(stored["TextEditingTask"])
+    restore_patience({"train_iterator": {"epoch": 1}}, "TextEditingTask")  # a checkpoint of fairseq's own tasks
+    assert patience_counts() == {}
+    restore_patience(stored, "TextEditingTask")
+    batches.load_state_dict(stored["train_iterator"])
     assert should_stop_early(limits, 1.2)
     module = SimpleNamespace(should_stop_early=SimpleNamespace())  # python -m fairseq_cli.train
     monkeypatch.setitem(sys.modules, "__main__", module)
-    toy_task().set_checkpoint_dict({"patience": {"num_runs": 5, "other": 1}})
+    old = {"train_iterator": {"epoch": 1}, "TextEditingTask": {"patience": {"num_runs": 5, "other": 1}}}
+    restore_patience(old, "TextEditingTask")
     assert vars(module.should_stop_early) == {"num_runs": 5}
 
 

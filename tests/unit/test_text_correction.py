@@ -12,7 +12,6 @@ import torch
 from fairseq import options
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
-from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import RdropLabelSmoothedCrossEntropyCriterion
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceConfig
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.logging import metrics
@@ -30,7 +29,7 @@ from lev_plugins.tasks.pairs import ScoredTask
 from lev_plugins.tasks.text_correction import CRITERIONS, TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.tasks.text_editing import TextEditingTask
 from tests.commands import succeed
-from tests.helpers import EOS, UNK, collated, random_rows, toy_dictionary, toy_pairs
+from tests.helpers import EOS, UNK, collated, part_of_fairseq, random_rows, toy_dictionary, toy_pairs
 from tests.systems import SYSTEMS
 from tests.unit.test_editor import GOLDEN, NOISY
 
@@ -112,6 +111,11 @@ def test_the_scores_are_those_of_free_running_decoding() -> None:
     assert 0 < found["bleu"] < 100
 
 
+def r_drop(task: TextCorrectionTask, average: bool, **options: Any) -> Any:
+    module = part_of_fairseq("fairseq.criterions.label_smoothed_cross_entropy_with_rdrop")
+    return module.RdropLabelSmoothedCrossEntropyCriterion(task, average, rdrop_alpha=1.0, **options)
+
+
 @pytest.mark.parametrize("average", [True, False])
 @pytest.mark.parametrize("accuracy", [True, False])
 @pytest.mark.parametrize("kind", ["plain", "smoothed", "rdrop"])
@@ -122,7 +126,7 @@ def test_what_the_best_checkpoint_may_go_by_is_logged(kind: str, accuracy: bool,
     criterion = {
         "plain": lambda: CrossEntropyCriterion(task, average),
         "smoothed": lambda: LabelSmoothedCrossEntropyCriterion(task, average, **smoothing),
-        "rdrop": lambda: RdropLabelSmoothedCrossEntropyCriterion(task, average, rdrop_alpha=1.0, **smoothing),
+        "rdrop": lambda: r_drop(task, average, **smoothing),
     }[kind]()
     found = logged(task, model, [collated(toy_pairs(sentences(3), sentences(3)))], criterion)
     # the trainer adds the number of updates; no checkpoint is better for its speed, or for a sum
@@ -224,7 +228,7 @@ def test_r_drop_leaves_the_batch_to_the_decoding() -> None:
     batch = collated(EverySentence(toy_pairs(sentences(5), sentences(5, seed=2))))
     names = ("exact_match", "wrr", "bleu")
     before = logged(task, model, [batch])
-    criterion = RdropLabelSmoothedCrossEntropyCriterion(task, False, label_smoothing=0.1, rdrop_alpha=1.0)
+    criterion = r_drop(task, False, label_smoothing=0.1)
     after = logged(task, model, [batch], criterion)
     assert [after[name] for name in names] == [before[name] for name in names]
     assert len(batch["net_input"]["src_tokens"]) == 5

@@ -31,7 +31,7 @@ class RollIn:
 
     def generator(self, epoch: int, index: int) -> torch.Generator:
         mixed = np.random.SeedSequence((self.seed, epoch if self.every_epoch else 0, index))
-        return torch.Generator().manual_seed(int(mixed.generate_state(1, np.uint64)[0] >> 1))
+        return torch.Generator().manual_seed(int(mixed.generate_state(1, np.uint64)[0]) >> 1)
 
 
 def as_spelt(row: Tensor | SpeltRow) -> SpeltRow:
