@@ -18,7 +18,8 @@ from typing import Any
 
 import torch
 from fairseq import checkpoint_utils
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from fairseq.tasks import TASK_DATACLASS_REGISTRY
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from lev_plugins.arrays import STAND_INS
 from lev_plugins.errors import UserError, explain, require
@@ -184,6 +185,11 @@ def refuse_programs() -> None:
         # fairseq makes a table of any text
         tables = not any(isinstance(config_of(state, name), (str, type(None))) for name in ("model", "task"))
         require(tables, f"{path} is damaged: it has no settings of a model and a task; use an older checkpoint")
+        task, known = config_of(state, "task"), TASK_DATACLASS_REGISTRY.get(config_of(state, "task", "_name"))
+        if known is not None and isinstance(task, DictConfig):
+            with open_dict(task):  # settings of other versions, which not every version of fairseq drops
+                for name in task.keys() - known.__dataclass_fields__.keys():
+                    del task[name]
         return state
 
     checkpoint_utils.load_checkpoint_to_cpu = read_without_programs

@@ -9,7 +9,7 @@ check_environment()
 from lev_plugins import checkpoints, criterions  # noqa: E402,F401
 from lev_plugins.data import tokenise  # noqa: E402,F401
 from lev_plugins.errors import explain_at_exit  # noqa: E402
-from lev_plugins.fairseq_fixes import gpus, resuming, shutdown  # noqa: E402
+from lev_plugins.fairseq_fixes import copies, gpus, resuming, shutdown  # noqa: E402
 from lev_plugins.memory import keep_freed  # noqa: E402
 from lev_plugins.models import enct5, gated, levt, pbd, post_edit  # noqa: E402,F401
 from lev_plugins.models.backbones import gated_pretrained  # noqa: E402,F401
@@ -17,6 +17,7 @@ from lev_plugins.scoring import fairseq_scorers  # noqa: E402,F401
 from lev_plugins.tasks import text_correction, text_editing, text_labelling  # noqa: E402,F401
 
 keep_freed()
+copies.forget_copies()
 resuming.install()
 gpus.heed_gpus(__package__)
 atexit.register(shutdown.stop_reading_ahead)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from fairseq import checkpoint_utils, tasks
 from fairseq.dataclass.configs import FairseqConfig
-from fairseq.dataclass.utils import overwrite_args_by_name
+from fairseq.dataclass.utils import omegaconf_no_object_check, overwrite_args_by_name
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
 from fairseq.utils import split_paths
@@ -194,7 +194,8 @@ def check_flags(config: ModelConfig, folder: Path) -> None:
     )
     known = {"model_flags": flags_of(config.architecture), "task_flags": TASK_FLAGS[config.task]}
     for entry, names in known.items():
-        unknown = sorted(set(getattr(config, entry)) - set(names) - RETIRED)
+        flags = getattr(config, entry).items()  # one that is off may be of another version of fairseq
+        unknown = sorted(name for name, value in flags if value not in (None, False) and name not in {*names, *RETIRED})
         require(not unknown, f"{path}: {entry} has an unknown entry {''.join(unknown[:1])[:60]!r}: {OTHER_VERSION}")
     backbone = config.model_flags.get("backbone")
     require(backbone in (None, BACKBONE), f"{path}: backbone must be {BACKBONE!r}, but is {backbone!r}")
@@ -220,8 +221,8 @@ def configuration(config: ModelConfig, folder: Path, overrides: dict[str, Any]) 
         flags["backbone"] = str(backbone)
     known = {each.name for each in fields(TASK_DATACLASS_REGISTRY[config.task])}
     changed = {name: value for name, value in overrides.items() if name in known}
-    cfg = OmegaConf.create(OmegaConf.structured(FairseqConfig()), flags={"allow_objects": True})
-    with open_dict(cfg):
+    cfg = OmegaConf.structured(FairseqConfig())
+    with omegaconf_no_object_check(), open_dict(cfg):  # for a Namespace
         cfg.task = {"_name": config.task, **config.task_flags, **changed, "data": str(folder)}
         cfg.model = Namespace(**flags) if legacy else flags
         cfg.optimizer = {"_name": "adam"}

@@ -29,4 +29,5 @@ def fill_in(args: Any, defaults: Mapping[str, Any]) -> None:
     Namespace(layers=4, embed_dim=64)
     """
     for key, value in defaults.items():
-        setattr(args, key, getattr(args, key, value))
+        if key not in args:
+            setattr(args, key, value)

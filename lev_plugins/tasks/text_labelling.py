@@ -71,6 +71,8 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
     def folder(self) -> Path:
         return Path(utils.split_paths(self.cfg.data)[0])
 
+    target_dictionary = None
+
     @property
     def source_dictionary(self) -> Dictionary:
         return self.dictionary

@@ -1,6 +1,7 @@
 """The edit operations against slow references in plain Python."""
 
 import math
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from tests.helpers import BOS, EOS, FIRST_WORD, PAD, rows_to_tensor, slow_alignment, tensor_to_rows, thorough
 
 HOLE = 99
+needs_libnat = pytest.mark.skipif(find_spec("fairseq.libnat") is None, reason="this fairseq has no fairseq.libnat")
 
 
 def sentences(words: int, longest: int = 9) -> st.SearchStrategy[list[int]]:
@@ -43,6 +45,7 @@ def test_alignment_is_that_of_the_slow_reference(
         assert other == expected[1] + [False] * (len(other) - len(goal))
 
 
+@needs_libnat
 @thorough
 @given(batches())
 def test_alignment_gives_the_deletion_labels_of_libnat(pairs: list[tuple[list[int], list[int]]]) -> None:
@@ -52,6 +55,7 @@ def test_alignment_gives_the_deletion_labels_of_libnat(pairs: list[tuple[list[in
         assert (~row[: len(draft)]).long().tolist() == theirs.tolist()
 
 
+@needs_libnat
 @thorough
 @given(batches())
 def test_alignment_gives_the_insertion_labels_of_libnat(pairs: list[tuple[list[int], list[int]]]) -> None:
@@ -68,6 +72,7 @@ def test_alignment_gives_the_insertion_labels_of_libnat(pairs: list[tuple[list[i
     assert not ours.counts[:, width:].any() and not counts[:, width:].any()
 
 
+@needs_libnat
 def test_alignment_agrees_with_libnat_on_long_rows() -> None:
     random = torch.Generator().manual_seed(5)
     for words in (2, 5, 50):

@@ -1,22 +1,35 @@
 """What fairseq 0.12.2 and its own pins (omegaconf 2.0, NumPy 1) require, as far as newer libraries show it."""
 
-from dataclasses import fields
+import re
+from argparse import Namespace
+from dataclasses import fields, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from fairseq import checkpoint_utils
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
 from fairseq.models import ARCH_CONFIG_REGISTRY, MODEL_DATACLASS_REGISTRY
+from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, FairseqTask
 from omegaconf import OmegaConf, open_dict
 
+from lev_plugins import model_folder
 from lev_plugins.data.drafts.dataset import RollIn
+from lev_plugins.errors import UserError
+from lev_plugins.fairseq_fixes.copies import COPIES
+from lev_plugins.inference import load_model
 from lev_plugins.models.levt import PRESETS
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.tasks.text_editing import TextEditingTask
 from lev_plugins.tasks.text_labelling import TextLabellingTask
+from tests.commands import ROOT
+from tests.helpers import FIRST_WORD, collated, toy_pairs, toy_task
 
+GOLDEN = ROOT / "tests" / "golden" / "folders" / "0.2"
 CONFIGS = {
     dataclass
     for registry in (MODEL_DATACLASS_REGISTRY, TASK_DATACLASS_REGISTRY, CRITERION_DATACLASS_REGISTRY)
@@ -46,6 +59,42 @@ def test_a_checkpoint_of_version_0_2_knows_its_optimizer(arch: str) -> None:
     with open_dict(cfg):
         ARCH_CONFIG_REGISTRY[arch](cfg.model)
     assert cfg.model.optimizer_name == "scaled_adam"
+
+
+def test_a_folder_may_have_flags_of_another_fairseq_that_are_off() -> None:
+    """``merge_src_tgt_embed`` of fairseq-fixed is unknown to 0.12.2, and every folder of a gated_trans has it."""
+    folder = GOLDEN / "levt-spelling" / "model"
+    config = model_folder.read(folder)
+    off, on = (replace(config, model_flags={**config.model_flags, "of_another_fairseq": value}) for value in (False, 2))
+    assert load_model.read_folder(folder, {}, off).models
+    with pytest.raises(UserError, match="model_flags has an unknown entry 'of_another_fairseq': export it again with"):
+        load_model.read_folder(folder, {}, on)
+
+
+def test_a_setting_of_another_version_is_dropped(tmp_path: Path) -> None:
+    state = {"model": {}, "cfg": {"task": {"_name": "text_editing", "of_another_version": 1, "max_ratio": 3.0}}}
+    state |= {"optimizer_history": [{"criterion_name": "DualPolicyCriterion", "num_updates": 1, "best_loss": 1.0}]}
+    state |= {"extra_state": {"train_iterator": {"epoch": 1}}, "args": None}
+    torch.save(state, tmp_path / "checkpoint.pt")
+    task = checkpoint_utils.load_checkpoint_to_cpu(str(tmp_path / "checkpoint.pt"))["cfg"]["task"]
+    assert dict(task) == {"_name": "text_editing", "max_ratio": 3.0}
+
+
+def test_weights_that_0_12_2_stores_twice_are_dropped() -> None:
+    """Its transformer has each weight of an encoder layer twice, and a tensor beside its positions."""
+    task = toy_task()
+    options = Namespace(encoder_layers=1, decoder_layers=1, encoder_embed_dim=8, encoder_attention_heads=2)
+    base_architecture(options)
+    model = TransformerModel.build_model(options, task)
+    weights = model.state_dict()
+    assert not any(re.search(r"layers\.0\.in_proj_weight|_float_tensor", name) for name in weights)
+    old = {**weights, "encoder.embed_positions._float_tensor": torch.zeros(1)}
+    old |= {f"encoder.layers.0.{name}": torch.zeros(8) for name in COPIES}
+    assert model.load_state_dict(old).unexpected_keys == []
+    batch = collated(toy_pairs(*[[[FIRST_WORD] * n for n in (1, 3)]] * 2))["net_input"]
+    with torch.no_grad():
+        evaluated = model.eval()(**batch)[0]
+    assert evaluated.isfinite().all()
 
 
 class OldInteger(int):
