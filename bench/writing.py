@@ -30,7 +30,7 @@ from lev_plugins.text.pretrained import DICTIONARY, SYMBOLS
 
 FORMAT = 1  # of the JSON
 PAD = labelling.PAD
-FLAGS = {"gates": "", "optimizer_name": "adam", "max_source_positions": 1024, "max_target_positions": 1024}
+FLAGS = {"gates": "", "max_source_positions": 1024, "max_target_positions": 1024}
 
 
 @dataclass(frozen=True)

@@ -171,9 +171,8 @@ def build(folder: Path, arch: str = "", dictionary: Dictionary | None = None, **
 
     kind = json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"]
     name = arch or {"bart": "gated_bart", "bert": "gated_bert"}.get(kind, "gated_t5")
-    defaults = {"gates": "", "optimizer_name": "adam"}
-    limits = {"max_source_positions": 1024, "max_target_positions": 1024}
-    config = MODEL_DATACLASS_REGISTRY[name](**{"backbone": str(folder), **defaults, **limits, **options})
+    defaults = {"gates": "", "max_source_positions": 1024, "max_target_positions": 1024}
+    config = MODEL_DATACLASS_REGISTRY[name](**{"backbone": str(folder), **defaults, **options})
     dictionary = dictionary or Dictionary.load(str(folder / "dict.txt"))
     task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary)
     torch.manual_seed(1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
-from omegaconf import II, OmegaConf, open_dict
+from omegaconf import OmegaConf, open_dict
 
 from lev_plugins import ranges
 from lev_plugins.errors import require
@@ -34,7 +34,6 @@ class EncT5Config(FairseqDataclass):
         "learning rate of the pre-trained encoder, as a multiple of --lr, which applies to the decoder; requires "
         "--optimizer scaled_adam",
     )
-    optimizer_name: Optional[str] = II("optimizer._name")
     # sizes; usual: where neither --backbone nor the user sets it, that of T5 1.1 "small"
     encoder: Optional[str] = flag(None, "t5 or bert, which requires --backbone", usual="t5")
     embed_dim: Optional[int] = flag(None, "width (without --backbone: 512)", usual=512)

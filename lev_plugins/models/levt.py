@@ -17,7 +17,6 @@ import torch
 import torch.nn.functional as F
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model
-from omegaconf import II
 from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords, EditingStates
@@ -73,7 +72,6 @@ class LevTConfig(EncoderDecoderConfig):
         "learning rate of the backbone, as a multiple of --lr, which applies to the others; requires --optimizer "
         "scaled_adam",
     )
-    optimizer_name: Optional[str] = II("optimizer._name")
     apply_bert_init: bool = flag(False, "normal(0, 0.02) initialisation, as BERT's")
 
 
@@ -316,13 +314,13 @@ def mix_rows(first_where: Tensor, first: Tensor, second: Tensor, pad: float) -> 
 
 def check_config(cfg: LevTConfig) -> None:
     check_sizes(cfg)
-    check_learning_rate(cfg)
     require(cfg.spelling or cfg.backbone is None, "--backbone reads words: add --spelling")
     for name, needless in (
         ("--freeze-backbone", cfg.freeze_backbone),
         ("--backbone-lr-factor", cfg.backbone_lr_factor != 1),
     ):
         require(cfg.backbone is not None or not needless, f"{name} requires --backbone")
+    check_learning_rate(cfg)
     for head in ("deletion", "placeholder"):
         depth = getattr(cfg, f"{head}_layers")
         require(

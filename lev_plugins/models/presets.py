@@ -13,10 +13,10 @@ def register_presets(model: str, presets: Mapping[str, Mapping[str, Any]]) -> No
 
     The other defaults are for checkpoints of older versions, which knew fewer flags.
     """
-    values = {each.name: each.default for each in fields(MODEL_DATACLASS_REGISTRY[model]) if each.name != "_name"}
-    defaults = {name: value for name, value in values.items() if value is not MISSING}
+    others = {each.name: each.default for each in fields(MODEL_DATACLASS_REGISTRY[model]) if each.name != "_name"}
+    plain = {name: value for name, value in others.items() if value is not MISSING and not str(value).startswith("${")}
     for name, changes in presets.items():
-        register_model_architecture(model, name)(partial(fill_in, defaults={**defaults, **changes}))
+        register_model_architecture(model, name)(partial(fill_in, defaults={**plain, **changes}))
 
 
 def fill_in(args: Any, defaults: Mapping[str, Any]) -> None:

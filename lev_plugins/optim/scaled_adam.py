@@ -1,8 +1,8 @@
 """``--optimizer scaled_adam``: fairseq's adam, with a fraction of the learning rate for marked weights.
 
-The mark is that of fairseq's own ``composite`` optimizer: ``parameter.optim_overrides["optimizer"]["lr_scale"]``.
-``composite`` must be set up in hydra's files, with one optimizer and one scheduler per group; here every flag of adam
-and every scheduler work unchanged.
+The marks are those of fairseq's ``composite`` optimizer: ``parameter.optim_overrides`` and ``parameter.param_group``,
+which is the only one that every version of fairseq copies in mixed precision. ``composite`` must be set up in hydra's
+files, with one optimizer and one scheduler per group; here every flag of adam and every scheduler work unchanged.
 """
 
 from collections.abc import Iterable
@@ -16,22 +16,35 @@ from lev_plugins.errors import require
 from lev_plugins.ranges import bounded
 
 
+class ParameterGroup(str):
+    """The name of a group of weights, with the factor of their learning rate."""
+
+    lr_scale: float
+
+
 def check_learning_rate(cfg: Any) -> None:
-    """Of a configuration with ``backbone_lr_factor``."""
+    """Refuses a ``backbone_lr_factor`` that no optimizer heeds.
+
+    A field that refers to the optimizer would not do: omegaconf 2.0 looks it up in the field's own dataclass, and some
+    optimizers of fairseq have no configuration to refer to.
+    """
     frozen = "; to freeze all pre-trained weights of a gated model, use --freeze-backbone"
     bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0, advice=frozen)
     if cfg.backbone_lr_factor != 1:
+        optimizer = getattr(cfg._get_root().optimizer, "_name", None)
         require(
-            cfg.optimizer_name in ("scaled_adam", "composite"),
-            f"--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is {cfg.optimizer_name}",
+            optimizer in ("scaled_adam", "composite"),
+            f"--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is {optimizer}",
         )
 
 
 def scale_learning_rate(parameters: Iterable[nn.Parameter], factor: float) -> None:
     """Mark these parameters to learn with ``factor`` times the learning rate."""
+    group = ParameterGroup("backbone")
+    group.lr_scale = factor
     if factor != 1:
         for parameter in parameters:
-            parameter.param_group = "backbone"  # type: ignore[attr-defined]
+            parameter.param_group = group  # type: ignore[attr-defined]
             parameter.optim_overrides = {"optimizer": {"lr_scale": factor}}  # type: ignore[attr-defined]
 
 
@@ -40,8 +53,8 @@ class ScaledAdam(FairseqAdam):
     def __init__(self, cfg: FairseqAdamConfig, params: Iterable[Any]):
         by_factor: dict[float, list[Any]] = {}
         for parameter in params:
-            overrides = getattr(parameter, "optim_overrides", {})
-            by_factor.setdefault(overrides.get("optimizer", {}).get("lr_scale", 1.0), []).append(parameter)
+            factor = getattr(getattr(parameter, "param_group", None), "lr_scale", 1.0)
+            by_factor.setdefault(factor, []).append(parameter)
         self.factors = list(by_factor)
         require(
             any(factor != 1 for factor in self.factors),

@@ -85,12 +85,15 @@ def test_trained_through_a_link_and_decoded_without(toy: Path, tmp_path: Path) -
 
 
 def test_hydra(toy: Path, tmp_path: Path) -> None:
-    """fairseq imports ``common.user_dir`` after hydra has read the command line: so names go in by ``+x._name=``."""
+    """fairseq imports ``common.user_dir`` after hydra has read the command line: so names go in by ``+x={_name:...}``.
+
+    hydra 1.0 takes no ``+x._name=`` where x is null.
+    """
     result = succeed(
         *("fairseq-hydra-train", f"common.user_dir={PACKAGE}", "common.cpu=true", f"hydra.run.dir={tmp_path}"),
-        *("+task._name=text_editing", f"+task.data={toy}", "+model._name=levt"),
+        *("+task={_name:text_editing}", f"+task.data={toy}", "+model={_name:levt}"),
         *(f"+model.{side}_{size}" for side in ("encoder", "decoder") for size in ("layers=1", "embed_dim=32")),
-        *("~criterion", "+criterion._name=dual_policy", "optimizer=adam", "optimization.lr=[0.001]"),
+        *("~criterion", "+criterion={_name:dual_policy}", "optimizer=adam", "optimization.lr=[0.001]"),
         *("optimization.max_update=2", "dataset.max_tokens=500", "dataset.disable_validation=true"),
         f"checkpoint.save_dir={tmp_path}",
         cwd=tmp_path,

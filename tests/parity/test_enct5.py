@@ -155,7 +155,6 @@ def test_what_a_bert_refuses(bert: Bert) -> None:
     for options, reason in (
         ({"decoder_init": "backbone"}, "--decoder-init backbone needs the decoder of a T5"),
         ({"positions": 32}, r"--positions is 32 .*, but --backbone .* has 64"),
-        ({"backbone_lr_factor": 0.1, "optimizer_name": "adam"}, "--backbone-lr-factor requires --optimizer scaled_"),
     ):
         config = EncT5Config(_name="enct5", backbone=str(bert.folder), **options)
         with pytest.raises(ValueError, match=reason):

@@ -161,10 +161,10 @@ def test_refused(folders: dict[str, Path], kind: str, options: dict[str, Any], r
 def test_a_checkpoint_of_an_older_version_is_built(folders: dict[str, Path]) -> None:
     """Its configuration lacks what has been added since, and fairseq forbids to ask for that."""
     task = task_of(folders["classification"])
-    stored = OmegaConf.to_container(OmegaConf.structured(EncT5Config(_name="enct5", optimizer_name="adam", **TINY)))
-    for name in ("encoder", "positions", "backbone_lr_factor", "optimizer_name"):
+    stored = OmegaConf.to_container(OmegaConf.structured(EncT5Config(_name="enct5", **TINY)))
+    for name in ("encoder", "positions", "backbone_lr_factor"):
         del stored[name]
-    stored["optimizer"] = "adam"  # under its old name
+    stored["optimizer"] = "adam"  # a field of version 0.2
     config = OmegaConf.create(stored)
     OmegaConf.set_struct(config, True)
     model = task.build_model(config, from_checkpoint=True)

@@ -94,7 +94,7 @@ def test_one_table_for_two_dictionaries_or_widths_is_refused() -> None:
 def built(task: TextEditingTask, arch: str, from_checkpoint: bool = False) -> Any:
     if arch == "transformer":
         return task.build_model(Namespace(arch=arch, **toy_sizes()), from_checkpoint)
-    config = toy_config(optimizer_name="adam") if arch == "levt" else EncoderDecoderConfig(**toy_sizes())
+    config = toy_config() if arch == "levt" else EncoderDecoderConfig(**toy_sizes())
     config._name = arch
     return task.build_model(OmegaConf.structured(config), from_checkpoint)
 

@@ -1,14 +1,21 @@
 """A part of the learning rate for weights that ask for it."""
 
+from argparse import Namespace
+from typing import Any
+
 import pytest
 import torch
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq.dataclass.utils import merge_with_parent, omegaconf_no_object_check
+from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
 from fairseq.optim.fp16_optimizer import FP16Optimizer
-from omegaconf import OmegaConf
+from omegaconf import OmegaConf, open_dict
 from torch import nn
 
+from lev_plugins import registration  # noqa: F401  registers the models
 from lev_plugins.errors import UserError
-from lev_plugins.optim.scaled_adam import ScaledAdam, scale_learning_rate
+from lev_plugins.optim.scaled_adam import ScaledAdam, check_learning_rate, scale_learning_rate
 
 
 def weights(factor: float = 0.1) -> list[nn.Parameter]:
@@ -52,6 +59,26 @@ def test_all_weights_may_ask_for_the_same() -> None:
 def test_without_a_factor_it_is_refused() -> None:
     with pytest.raises(UserError, match="needs weights with their own learning rate, but there are none: use"):
         ScaledAdam(config(), weights(factor=1))
+
+
+@pytest.mark.parametrize("arch", ["levt", "levt_tiny", "gated_t5", "enct5"])
+def test_an_optimizer_that_ignores_the_factor_is_refused(arch: str) -> None:
+    """Whether fairseq's commands or hydra name it, and also if it has no configuration, as fairseq's sgd."""
+
+    def check(optimizer: Any, factor: float = 0.1) -> None:
+        model = OmegaConf.create({"_name": arch, "backbone_lr_factor": factor})
+        root = OmegaConf.structured(FairseqConfig())
+        with omegaconf_no_object_check(), open_dict(root):
+            root.model, root.optimizer = model, optimizer
+        dataclass = MODEL_DATACLASS_REGISTRY.get(arch)
+        check_learning_rate(root.model if dataclass is None else merge_with_parent(dataclass(), root.model))
+
+    check({"_name": "scaled_adam"})
+    check({"_name": "composite"})
+    check(Namespace(_name="sgd"), factor=1)
+    for optimizer, name in (({"_name": "adam"}, "adam"), (Namespace(_name="sgd"), "sgd"), (None, "None")):
+        with pytest.raises(UserError, match=f"requires --optimizer scaled_adam, but --optimizer is {name}"):
+            check(optimizer)
 
 
 def mixed(bf16: bool) -> OmegaConf:

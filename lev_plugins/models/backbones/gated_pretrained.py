@@ -38,7 +38,6 @@ class PretrainedConfig(GateConfig):
     dropout: Optional[float] = flag(None, "all dropout rates of the backbone (default: as in pre-training)")
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
-    optimizer_name: Optional[str] = II("optimizer._name")
 
 
 class GatedPretrained(GatedModel):
