@@ -4,6 +4,7 @@ import gc
 import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,9 @@ def licensed_data(variable: str, folder: str) -> Path:
 def part_of_fairseq(module: str) -> Any:
     """A module that not every fairseq has: 0.12.2 of the package index lacks R-Drop and the C++ parts of its LevT."""
     return pytest.importorskip(module, reason=f"this fairseq has no {module}", exc_type=ModuleNotFoundError)
+
+
+needs_libnat = pytest.mark.skipif(find_spec("fairseq.libnat") is None, reason="this fairseq has no fairseq.libnat")
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> Path:

@@ -24,6 +24,7 @@ from tests.helpers import (
     BOS,
     EOS,
     PAD,
+    needs_libnat,
     random_rows,
     rows_to_tensor,
     toy_criterion,
@@ -207,6 +208,7 @@ def our_loss() -> Any:
     return toy_criterion(label_smoothing=0.1, placeholder_label_smoothing=0.01, loss_average="heads")
 
 
+@needs_libnat
 def test_the_three_losses_are_the_same(pair: Pair) -> None:
     theirs, ours = pair
     their_batch, our_batch = training_batches()
@@ -221,6 +223,7 @@ def test_the_three_losses_are_the_same(pair: Pair) -> None:
     assert token_nll == pytest.approx(float(their_log["nll_loss"]), abs=1e-4)
 
 
+@needs_libnat
 def test_the_gradients_are_the_same(pair: Pair) -> None:
     theirs, ours = pair
     their_batch, our_batch = training_batches()

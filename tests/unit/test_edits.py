@@ -1,7 +1,6 @@
 """The edit operations against slow references in plain Python."""
 
 import math
-from importlib.util import find_spec
 
 import pytest
 import torch
@@ -13,10 +12,19 @@ from lev_plugins.edits import actions
 from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply_tokens, deletable
 from lev_plugins.edits.beside import beside
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
-from tests.helpers import BOS, EOS, FIRST_WORD, PAD, rows_to_tensor, slow_alignment, tensor_to_rows, thorough
+from tests.helpers import (
+    BOS,
+    EOS,
+    FIRST_WORD,
+    PAD,
+    needs_libnat,
+    rows_to_tensor,
+    slow_alignment,
+    tensor_to_rows,
+    thorough,
+)
 
 HOLE = 99
-needs_libnat = pytest.mark.skipif(find_spec("fairseq.libnat") is None, reason="this fairseq has no fairseq.libnat")
 
 
 def sentences(words: int, longest: int = 9) -> st.SearchStrategy[list[int]]:
