@@ -15,7 +15,7 @@ from lev_plugins.scoring import m2, resampling
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.scoring.metrics import GOLD, MAYBE_SOURCES, METRICS, REFERENCES, SOURCES
 from lev_plugins.text.lines import check_counts, nonempty_lines
-from lev_plugins.traces.log import parse_line
+from lev_plugins.traces.log import lines_by_sentence, parse_line
 
 RESAMPLES = 1000  # for --against without --bootstrap
 
@@ -63,13 +63,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_generated(path: Path) -> list[str]:
-    """The first ``D-`` line of each sentence; fairseq-generate prints sentences by length, with their numbers."""
+    """Returns the best hypothesis of each sentence, in the order of the data.
+
+    fairseq-generate prints sentences by length, with their numbers, and the hypotheses of each one after the other, the
+    best one first.
+    """
     hypotheses: dict[int, str] = {}
-    for line in nonempty_lines(path):
-        logged = parse_line(line.encode())
-        if logged is not None and logged.kind == "D":
-            _, _, text = logged.text.decode().partition("\t")  # after its score
-            hypotheses.setdefault(logged.number, text)
+    logged = filter(None, (parse_line(line.encode()) for line in nonempty_lines(path)))
+    for sentence in lines_by_sentence(logged):
+        if detokenised := [line.text.decode() for line in sentence if line.kind == "D"]:
+            _, _, text = detokenised[0].partition("\t")  # after its score
+            require(
+                hypotheses.setdefault(sentence[0].number, text) == text,
+                f"--generated: {path} has two different outputs D-{sentence[0].number}: give the output of one system, "
+                "in which each sentence occurs once",
+            )
     require(
         bool(hypotheses), f"--generated: {path} has no D- lines: give the output of fairseq-generate without --quiet"
     )

@@ -243,6 +243,13 @@ def test_what_fairseq_generate_printed(score: Run, refusal: Refusal, folder: Pat
     bar = "\r  5%|5         | 1/20 [00:01<00:19,  1.0it/s]"
     (folder / "log").write_text(log.replace("D-1\t-0.1", f"{bar}D-1\t-0.1"), encoding="utf-8")
     assert score("ter", "log", "reference", "--generated") == score("ter", "system", "reference")
+    two_runs = {"again": log + log, "other": log + rest.format(1, "other"), "reversed": rest.format(1, "other") + log}
+    for name, text in two_runs.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    assert score("ter", "again", "reference", "--generated") == score("ter", "system", "reference")
+    for name in ("other", "reversed"):
+        said = refusal("score", "ter", name, "reference", "--generated")
+        assert f"--generated: {name} has two different outputs D-1: give the output of one system" in said
     (folder / "log").write_text(log.replace("D-1", "X-1"), encoding="utf-8")
     said = refusal("score", "ter", "log", "reference", "--generated")
     assert "log is incomplete: it has 2 sentences, but no D-1" in said
