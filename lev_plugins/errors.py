@@ -15,6 +15,7 @@ NO_ROOM = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "the disk, or your share of it, is full: free some space"),
     errno.EFBIG: "a file would be larger than the shell allows (ulimit -f): raise its limit",
 }
+WITH_DETAILS = (RuntimeError, ArithmeticError)  # of torch: which weights, which values
 
 
 FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
@@ -33,7 +34,11 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         "and never more than the model's positions; lower --min-len, or raise the other two"
     ),
     r"Model file not found: (.*)": r"--path: there is no checkpoint \1",
-    r"Dataset not found: (\S+) \((.*)\)": r"\2 has no part called \1 (--gen-subset, --train-subset, --valid-subset)",
+    r"Dataset not found: (\S+) \((.*)\)": (
+        r"\2 has no part called \1 (--gen-subset, --train-subset, --valid-subset) in these languages (--source-lang, "
+        "--target-lang) and this format (--dataset-impl)"
+    ),
+    "Index file doesn't match expected format": "--dataset-impl must be the format of the data: leave it out",
     r"Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|size mismatch for ": (
         "the checkpoint does not fit this model: use the --arch, model flags and data folder of its training, and "
         "remove model settings from --model-overrides"
@@ -46,6 +51,9 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         r"the checkpoint was trained with \2, but this command asks for \3: use --criterion, --optimizer and --fp16 as "
         "before, or restart the count of updates and the learning rate with --reset-optimizer"
     ),
+    "--replace-unk requires": "--replace-unk reads only data of fairseq-preprocess --dataset-impl raw: leave it out",
+    "--sampling requires": "--sampling prints --beam samples: leave it out, or set --nbest to the same number",
+    "'eval_lm_dataloader'": "fairseq-eval-lm is for language models: for the loss of this one, use fairseq-validate",
     "Torch not compiled with CUDA enabled": "--fp16 needs a GPU: leave it out, or train on a CPU with --cpu-bf16",
     "no attribute 'xla_device'|No module named 'torch_xla'": (
         "--bf16 needs a GPU and an --arch of lev-plugins (for one of fairseq, it needs a TPU): leave it out, or use "
@@ -128,9 +136,9 @@ def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
 def explain_at_exit() -> None:
     """End a failed fairseq command with one line that says what to do.
 
-    Ctrl-C, a ``UserError`` and a missing package print only that line; other errors keep their traceback above it. The
-    exception is ``fairseq-hydra-train``: hydra itself reports a failure with a short traceback that ends with the
-    message.
+    A traceback comes before that line if an error of torch has details, or if another error hides the one that we can
+    explain. The exception is ``fairseq-hydra-train``: hydra itself reports a failure with a short traceback that ends
+    with the message.
     """
     if "fairseq_cli" not in sys.modules:  # all commands live there, whatever starts them
         return
@@ -144,7 +152,8 @@ def explain_at_exit() -> None:
             sys.stderr.write(f"{STOPPED}{CONTINUED if 'fairseq_cli.train' in sys.modules else ''}\n")
             return
         cause, hint = explained(error)
-        if not isinstance(cause, (UserError, ModuleNotFoundError)):
+        hidden = cause is not error and not isinstance(cause, (UserError, ModuleNotFoundError))
+        if hidden or isinstance(cause, WITH_DETAILS):
             previous(kind, error, trace)
         if hint is not None:
             sys.stderr.write(f"lev-plugins: error: {hint}\n")

@@ -20,8 +20,10 @@ SPECIAL = 4  # words of fairseq's dictionaries that stand for no word
 MOST = 1_000_000  # for a width or a number of heads, positions or classes
 
 SIZE: list[dict[str, float]] = [{"least": 1}, {"most": MOST}]  # one at a time: the other says nothing to the user
+SHARDS = ": fairseq ignores it; decode in shards with --distributed-world-size N --distributed-rank SHARD \
+--distributed-no-spawn"
 SHARE: list[dict[str, float]] = [{"least": 0, "most": 1}]
-BOUNDS: dict[str, list[dict[str, float]]] = {  # names of numbers in configurations of models, tasks and decoding
+BOUNDS: dict[str, list[dict[str, Any]]] = {  # names of numbers in configurations of models, tasks and decoding
     r"(encoder_|decoder_)?layers": [{"least": 1}, {"most": MOST_LAYERS}],
     r"\w*embed_dim|\w*attention_heads|head_dim|\w*positions|farthest_distance": SIZE,
     "max_insertions|spelling_buckets|pack_length": SIZE,
@@ -32,6 +34,8 @@ BOUNDS: dict[str, list[dict[str, float]]] = {  # names of numbers in configurati
     "soft_protection": [{"least": 0, "most": MOST_LOG_ODDS}],
     "keep_bias|iter_decode_eos_penalty": [{"least": -MOST_LOG_ODDS, "most": MOST_LOG_ODDS}],
     "iter_decode_max_iter": [{"least": 0, "most": MOST_ITERATIONS}],
+    "num_shards": [{"most": 1, "advice": SHARDS}],
+    "shard_id": [{"most": 0, "advice": SHARDS}],
     "beam": [{"least": 1, "most": MOST_BEAM}],
     "nbest|iter_decode_with_beam": [{"least": 1}],
     "max_len_a|max_len_b|min_len|prefix_size": [{"least": 0}],
@@ -54,9 +58,10 @@ def check(cfg: Any) -> None:
     for name in cfg.keys() if isinstance(cfg, Mapping) else vars(cfg):
         for pattern, bounds in BOUNDS.items():
             if re.fullmatch(pattern, name) and (value := getattr(cfg, name)) is not None:
-                a_text_of_layers = name.endswith("layers") and isinstance(value, str)  # of a convolution
-                for limits in [] if a_text_of_layers else bounds:
-                    bounded(flag_name(name), value, **limits)  # type: ignore[arg-type]
+                # layers of a convolution, or a flag of another group, where fairseq has not filled it in
+                is_text = isinstance(value, str) and (name.endswith("layers") or value.startswith("${"))
+                for limits in [] if is_text else bounds:
+                    bounded(flag_name(name), value, **limits)
     for side in ("", "encoder_", "decoder_"):
         width, heads = f"{side}embed_dim", f"{side}attention_heads"
         dim, number = (getattr(cfg, name, None) for name in (width, heads))

@@ -47,7 +47,8 @@ QUIET = ["--no-progress-bar", "--log-format", "simple"]
 
 # Of the five seconds before a command does anything, four go into imports. A fork of this process has them behind it,
 # and nothing that the command does stays behind; threads of a GPU's driver would not survive it.
-FAIRSEQ = {f"fairseq-{name}": name for name in ("train", "generate", "interactive", "preprocess", "validate")}
+FAIRSEQ_COMMANDS = ("train", "generate", "interactive", "preprocess", "validate", "eval_lm")
+FAIRSEQ = {f"fairseq-{name.replace('_', '-')}": name for name in FAIRSEQ_COMMANDS}
 IN_FORKS = {"lev-plugins", *FAIRSEQ} if sys.platform == "linux" and not torch.cuda.is_available() else set()
 FORK = multiprocessing.get_context("fork")
 

@@ -13,9 +13,13 @@ LOGGED_BY_FAIRSEQ = ("bsz", "wpb", "num_updates")  # whatever the criterion
 
 
 @dataclass
-class BestCheckpointConfig(FairseqDataclass):
+class FairseqFlags(FairseqDataclass):
+    """Flags of other groups than the task's, which a task sees only here."""
+
     best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
+    num_shards: int = II("dataset.num_shards")
+    shard_id: int = II("dataset.shard_id")
 
 
 class BestCheckpointTask:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Optional
 
 from fairseq import utils
@@ -17,8 +18,9 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 
 from lev_plugins import ranges
-from lev_plugins.errors import UserError, require
-from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointConfig, BestCheckpointTask
+from lev_plugins.data.binarise import data_folder, load_dictionary
+from lev_plugins.errors import require
+from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointTask, FairseqFlags
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.generators.canvas import lists_of
 from lev_plugins.ranges import flag, flag_name
@@ -37,7 +39,7 @@ IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_la
 
 
 @dataclass
-class ScoredConfig(BestCheckpointConfig, PrecisionConfig, TranslationConfig):
+class ScoredConfig(FairseqFlags, PrecisionConfig, TranslationConfig):
     eval_metrics: Optional[str] = flag(
         None,
         "validation scores in addition to BLEU, in per cent, also for --best-checkpoint-metric: any of chrf, ter, "
@@ -71,6 +73,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
 
     cfg: ScoredConfig
     name: str
+    dictionary: type[Dictionary] = Dictionary
     unsupported = ["left_pad_target", "num_batch_buckets"]  # flags of fairseq; the second is for TPUs
 
     def __init__(self, cfg: ScoredConfig, src_dict: Any, tgt_dict: Any):
@@ -96,10 +99,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
 
     @classmethod
     def check_config(cls, cfg: Any) -> None:
-        if not cfg.data:
-            raise UserError(f"--task {cls.name} requires the folder that fairseq-preprocess made")
-        folder = utils.split_paths(cfg.data)[0]
-        require(os.path.isdir(folder), f"there is no folder {folder}")
+        data_folder(cfg.data, cls.name, "fairseq-preprocess or lev-plugins prepare")
         ranges.check(cfg)
         for name in cls.unsupported:
             require(not getattr(cfg, name), f"{flag_name(name)} is not supported by --task {cls.name}: leave it out")
@@ -116,6 +116,10 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         require(
             not unknown, f"--eval-bleu-args must name flags of fairseq-generate, but names {', '.join(sorted(unknown))}"
         )
+
+    @classmethod
+    def load_dictionary(cls, filename: str) -> Dictionary:
+        return load_dictionary(Path(filename), cls.dictionary)
 
     def folder(self, split: str, epoch: int) -> str:
         """Where the binarised split is; of several folders, training reads another in each epoch."""
@@ -149,7 +153,10 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
     def inference_step(
         self, generator: Any, models: list[Any], sample: dict[str, Any], *rest: Any, **options: Any
     ) -> Any:
-        if isinstance(getattr(generator, "search", None), DiverseBeamSearch):
+        search = getattr(generator, "search", None)
+        missing = getattr(search, "supports_constraints", False) and options.get("constraints") is None
+        require(not missing, "--constraints takes them from typed lines: use fairseq-interactive, or leave it out")
+        if isinstance(search, DiverseBeamSearch):
             # it takes the numbers of the sentences for their places in the batch, which it counts itself without them
             sample = {name: value for name, value in sample.items() if name != "id"}
         return super().inference_step(generator, models, sample, *rest, **options)

@@ -36,7 +36,7 @@ CRITERIONS = {"LevT": ["dual_policy"], "PostEditTransformer": ["label_smoothed_c
 # fairseq's flags that have no effect on refinement
 LEFT_TO_RIGHT = (
     *("replace_unk", "print_alignment", "sampling", "match_source_len", "diverse_beam_groups"),
-    *("score_reference", "no_repeat_ngram_size", "retain_dropout", "retain_dropout_modules"),
+    *("score_reference", "no_repeat_ngram_size", "retain_dropout", "retain_dropout_modules", "constraints"),
 )
 
 
@@ -75,6 +75,7 @@ class TextEditingTask(ScoredTask):
 
     cfg: TextEditingConfig
     name = "text_editing"
+    dictionary = EditingDictionary
     unsupported = [*ScoredTask.unsupported, "load_alignments"]
     system = "LevT"  # the class of the current model, one of CRITERIONS
     word_index: WordIndex | None = None  # of the current model; None: it does not spell
@@ -86,10 +87,6 @@ class TextEditingTask(ScoredTask):
         check_noise(cfg)
         if cfg.upsample_primary != NOT_GIVEN:
             ranges.at_least(cfg, 1, "upsample_primary")
-
-    @classmethod
-    def load_dictionary(cls, filename: str) -> EditingDictionary:
-        return EditingDictionary.load(filename)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         require(from_checkpoint or not self.cfg.cuda_graphs, "--cuda-graphs is for decoding: in training, leave it out")

@@ -11,13 +11,13 @@ from fairseq.tasks import register_task
 from omegaconf import II
 
 from lev_plugins import ranges
-from lev_plugins.data.binarise import load_dictionary
+from lev_plugins.data.binarise import data_folder, load_dictionary
 from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset
 from lev_plugins.data.labels.examples import Question
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError, require
-from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointConfig, BestCheckpointTask
+from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointTask, FairseqFlags
 from lev_plugins.fairseq_fixes.gathering import gather_anything
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.models.enct5 import EncT5
@@ -29,7 +29,7 @@ from lev_plugins.text.candidates import WordIndex
 
 
 @dataclass
-class TextLabellingConfig(BestCheckpointConfig, PrecisionConfig):
+class TextLabellingConfig(FairseqFlags, PrecisionConfig):
     data: Optional[str] = flag(None, "folder made by lev-plugins prepare-labels")
     label_kind: Optional[ChoiceEnum(KINDS)] = flag(None, "kind of label (default: that of the folder)")  # type: ignore[valid-type]
     pack: bool = flag(False, "several examples per row, which do not see each other, instead of padding")
@@ -55,9 +55,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
     def setup_task(cls, cfg: TextLabellingConfig, **kwargs: Any) -> "TextLabellingTask":
         ranges.check(cfg)
         gather_anything()  # the answers of a validation
-        require(bool(cfg.data), "--task text_labelling requires the folder that lev-plugins prepare-labels made")
-        folder = Path(utils.split_paths(cfg.data)[0])
-        require(folder.is_dir(), f"there is no folder {folder}")
+        folder = data_folder(cfg.data, "text_labelling", "lev-plugins prepare-labels")
         info = Info.load(folder)
         kind = getattr(cfg.label_kind, "value", cfg.label_kind)
         require(

@@ -52,8 +52,8 @@ def test_what_does_not_belong_together(toy: Path, tmp_path: Path, flags: list[st
 
 def test_a_source_longer_than_the_position_table(toy: Path) -> None:
     typed = "w1 w2\n" + "w1 " * 2000 + "\n"
-    failed = run(*interactive(toy, LEVT), stdin=typed)
-    assert failed.code != 0 and "invalid" in failed.err and "max_positions" in failed.err
+    said = refused(*interactive(toy, LEVT), stdin=typed)
+    assert "is too long: it has (2002, 0) tokens" in said and "the model accepts (1024, 1024)" in said
     skipped = succeed(*interactive(toy, LEVT, "--skip-invalid-size-inputs-valid-test"), stdin=typed)
     assert list(hypotheses(skipped.out)) == [0]
 
@@ -109,8 +109,53 @@ def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -
         (["--left-pad-target"], "--left-pad-target is not supported"),
         (["--num-batch-buckets", 2], "--num-batch-buckets is not supported"),
         (["--draft-lang", "mt"], "--draft-lang mt: there is no file"),
+        (["--constraints"], "--constraints is for left-to-right search and has no effect on a levt"),
+        (["--replace-unk"], "--replace-unk reads only data of fairseq-preprocess --dataset-impl raw: leave it out"),
+        (["--sampling"], "--sampling prints --beam samples: leave it out, or set --nbest to the same number"),
+        (["--sampling", "--nbest", 5], "--sampling is for left-to-right search and has no effect on a levt"),
+        (
+            ["--num-shards", 2],
+            "--num-shards must be at most 1, but is 2: fairseq ignores it; decode in shards with --distributed-wo",
+        ),
+        (
+            ["--shard-id", 1],
+            "--shard-id must be at most 0, but is 1: fairseq ignores it; decode in shards with --distributed-wo",
+        ),
+        (
+            ["--dataset-impl", "raw"],
+            "in these languages (--source-lang, --target-lang) and this format (--dataset-impl)",
+        ),
+        (["--dataset-impl", "cached"], "--dataset-impl must be the format of the data: leave it out"),
+        (
+            ["-s", "src", "-t", "src"],
+            "in these languages (--source-lang, --target-lang) and this format (--dataset-impl)",
+        ),
     ],
     ids=lambda value: str(value[0]) if isinstance(value, list) else "",
 )
 def test_generation_options_that_cannot_work(toy: Path, flags: list[object], says: str) -> None:
-    assert says in refused(*generate(toy, LEVT, *flags))
+    refusal = run(*generate(toy, LEVT, *flags))
+    assert says in refusal.verdict and refusal.code == 1
+    assert "Traceback" not in refusal.both and hypotheses(refusal.out) == {}
+
+
+def test_data_that_are_damaged(data: Path) -> None:
+    ids = next(data.glob("test.*.src.bin"))
+    ids.write_bytes(b"")
+    refusal = run(*generate(data, LEVT))
+    assert refusal.verdict.endswith(
+        f"{ids} is empty, which no text becomes: make the folder again with fairseq-preprocess or lev-plugins prepare"
+    )
+    assert "Traceback" not in refusal.both
+    ids.unlink()
+    with (data / "dict.src.txt").open("a", encoding="utf-8") as file:
+        file.write("a b c\n")
+    refusal = run(*generate(data, LEVT))
+    assert f"{data / 'dict.src.txt'} is not a fairseq dictionary: Incorrect dictionary format" in refusal.verdict
+    assert "Traceback" not in refusal.both
+
+
+def test_fairseq_commands_that_do_not_fit_our_tasks(toy: Path) -> None:
+    refusal = run("fairseq-eval-lm", toy, *TASK, "--path", LEVT)
+    assert refusal.verdict.endswith("is for language models: for the loss of this one, use fairseq-validate")
+    assert "Traceback" not in refusal.both and refusal.code == 1

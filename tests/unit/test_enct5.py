@@ -208,6 +208,8 @@ def test_another_task_is_refused(folders: dict[str, Path]) -> None:
 def test_another_kind_or_folder_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"--label-kind is tagging, but .* was made for regression"):
         task_of(folders["regression"], label_kind="tagging")
+    with pytest.raises(ValueError, match="--shard-id must be at most 0, but is 1: fairseq ignores it"):
+        task_of(folders["regression"], shard_id=1)
     with pytest.raises(ValueError, match="there is no folder"):
         task_of(tmp_path / "none")
     with pytest.raises(ValueError, match="give a folder from lev-plugins prepare-labels"):

@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from errno import ENOSPC
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -49,7 +50,10 @@ def test_errors_of_fairseq_and_torch(tmp_path: Path) -> None:
     found = said(lambda: load_model_ensemble_and_task(["none.pt"]))
     assert found == "--path: there is no checkpoint none.pt"
     found = said(lambda: no_part(tmp_path))
-    assert found == f"{tmp_path} has no part called foo (--gen-subset, --train-subset, --valid-subset)"
+    assert found == (
+        f"{tmp_path} has no part called foo (--gen-subset, --train-subset, --valid-subset) in these languages "
+        "(--source-lang, --target-lang) and this format (--dataset-impl)"
+    )
     found = said(other_weights)
     assert found is not None and found.startswith("the checkpoint does not fit this model")
 
@@ -90,6 +94,12 @@ def test_failures_of_fairseq_commands_alone_end_with_our_line(
     explain_at_exit()
     assert reported(UserError("wrong")) == "lev-plugins: error: wrong\n"
     assert reported(KeyError("x")) == "a traceback\n"
+    full = OSError(ENOSPC, "no room")
+    assert reported(full).startswith("lev-plugins: error: the disk is full")
+    other = KeyError("x")
+    other.__context__ = full
+    assert reported(other).startswith("a traceback\nlev-plugins: error: the disk is full")
+    assert reported(FloatingPointError("gradients are Nan/Inf")).startswith("a traceback\nlev-plugins: error: the loss")
     monkeypatch.delitem(sys.modules, "fairseq_cli.train", raising=False)
     assert reported(KeyboardInterrupt()) == f"{STOPPED}\n"
     monkeypatch.setitem(sys.modules, "fairseq_cli.train", ModuleType("fairseq_cli.train"))

@@ -28,7 +28,7 @@ from lev_plugins.scoring import wrr
 from lev_plugins.tasks.pairs import ScoredTask
 from lev_plugins.tasks.text_correction import CRITERIONS, TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.tasks.text_editing import TextEditingTask
-from tests.commands import succeed
+from tests.commands import hypotheses, refused, succeed
 from tests.helpers import EOS, UNK, collated, part_of_fairseq, random_rows, toy_dictionary, toy_pairs
 from tests.systems import SYSTEMS
 from tests.unit.test_editor import GOLDEN, NOISY
@@ -235,10 +235,11 @@ def test_r_drop_leaves_the_batch_to_the_decoding() -> None:
 
 
 REFUSED = {
-    "--task text_correction requires the folder that fairseq-preprocess made": {"data": None},
+    "--task text_correction requires the folder that fairseq-preprocess or lev-plugins prepare made": {"data": None},
     "there is no folder /nowhere": {"data": "/nowhere"},
     " has no binarised texts, .* pass --source-lang and --target": {},
     """--eval-bleu-args must be a JSON object, such as {"beam": 5}, but is beam=5""": {"eval_bleu_args": "beam=5"},
+    "--num-shards must be at most 1, but is 2: fairseq ignores it": {"num_shards": 2},
     "--eval-bleu-args must name flags of fairseq-generate, but names beem": {"eval_bleu_args": '{"beem": 5}'},
     """--eval-bleu-detok-args must be a JSON object, such as .*, but is 5""": {"eval_bleu_detok_args": "5"},
 }
@@ -317,6 +318,15 @@ def test_a_long_text_keeps_its_end() -> None:
     assert found[0]["tokens"].tolist() == text
     short = task.build_generator([model], Namespace(beam=1, max_len_b=20))
     assert (short.max_len_a, short.max_len_b) == (0, 20)
+
+
+def test_constraints_are_for_typed_lines() -> None:
+    words = ["--task", "text_correction", "-s", "noisy", "-t", "clean", "--cpu", "--constraints"]
+    words = [NOISY, *words, "--path", GOLDEN / "pbd" / "checkpoint.pt"]
+    said = refused("fairseq-generate", *words, "--gen-subset", "test")
+    assert "--constraints takes them from typed lines: use fairseq-interactive, or leave it out" in said
+    typed = succeed("fairseq-interactive", *words, stdin="a b\tc c c\n").out
+    assert "c c c" in hypotheses(typed)[0][1]
 
 
 def test_diverse_groups_of_a_beam_whatever_the_numbers_of_the_sentences() -> None:
