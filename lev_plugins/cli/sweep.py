@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("data", metavar="DATA", type=found, help=what)
     add_held_out_arguments(add, "--pairs", "for a model folder: text and its correction")
     add("--path", metavar="FILE", help="checkpoint of --task text_correction, or an ensemble: A.pt:B.pt")
-    add("--split", default="valid", help="split to decode; not the test set (default: valid)")
+    add("--split", default="valid", help="split to decode (default: valid); settings chosen on a test set flatter it")
     several = "thresholds to compare, of a model folder those of --min-confidence; more cost no extra decoding"
     add("--min-edit-confidence", metavar="P,...", default=THRESHOLDS, help=several)
     several = "biases to compare, one decoding each (default: 0); write --keep-bias=-1,0 if the first is negative"

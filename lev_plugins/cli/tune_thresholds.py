@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("output", metavar="OUT", type=Path, help="file to write: JSON, one number per label")
     common = "one threshold for all labels, with the best micro-F1: on few texts, the best for each label is chance"
     add("--common", action="store_true", help=common)
-    add("--split", default="valid", help="split to tune on (default: valid); not the test set")
+    add("--split", default="valid", help="split to tune on (default: valid); a test set is refused")
 
 
 def run(args: argparse.Namespace) -> int:

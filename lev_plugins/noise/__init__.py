@@ -7,7 +7,7 @@ else, white space and case included, stays as it was, and no cluster is broken. 
 - ``word_rate`` alone is the share of all words to change, each by one slip;
 - with ``word_rate`` and ``char_rate``, a changed word of n characters has max(1, n * char_rate) slips on average: the
   integer part of n * char_rate, and one more with the probability of the fraction;
-- ``char_rate`` alone is the number of slips per character in words;
+- ``char_rate`` alone is the number of slips per character that is not white space;
 - without either, ``ocr`` and ``confusions`` make every confusion at the rate of the table.
 
 The number of changed words of a line follows the binomial distribution, as if each word were drawn independently. A

@@ -55,7 +55,7 @@ class NoiseOptions:
     char_rate: Optional[float] = noise_flag(
         "P",
         "with --word-rate: slips per character of a changed word, at least one per word (default: one per word); "
-        "alone: slips per character of the text",
+        "alone: slips per character of the text that is not white space",
         None,
     )
     varied: bool = noise_flag("", "each line has a rate of its own, from 0 to twice the given one", False)
