@@ -98,6 +98,13 @@ def test_drafts_are_edited(run: Run, levt: list[object]) -> None:
     assert status == 2 and f"--drafts {levt[-1]} has more lines than standard input, which has 1" in error
 
 
+def test_escaped_brackets_are_those_of_the_text(run: Run, levt: list[object]) -> None:
+    """With a mark in the draft, and without one."""
+    write_lines(Path(str(levt[-1])), ["v1 \\⟦Zürich\\⟧ v2", "v1 \\⟦Zürich\\⟧ ⟦!v2⟧", "v1 ⟦Zürich⟧ v2"])
+    out = run(*levt, "--keep-bias", 30, stdin=b"w1 w2\n" * 3)[1]
+    assert out.decode() == "v1 ⟦Zürich⟧ v2\n" * 3
+
+
 @pytest.mark.parametrize(
     ("draft", "message"),
     [
