@@ -3,78 +3,55 @@
 import re
 import shutil
 import sys
+from argparse import Namespace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data.encoders import BPE_REGISTRY
-from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.models import (
+    ARCH_CONFIG_REGISTRY,
+    ARCH_MODEL_NAME_REGISTRY,
+    ARCH_MODEL_REGISTRY,
+    MODEL_DATACLASS_REGISTRY,
+)
 from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.scoring import SCORER_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 
 import lev_plugins
 from lev_plugins.cli.main import COMMANDS
+from lev_plugins.models.enct5_config import fill_sizes
 from lev_plugins.noise import KINDS
 from lev_plugins.noise.layouts import known_layouts
 from tests import pretrained
-from tests.commands import ROOT, run, succeed
+from tests.claims import CLAIMS
+from tests.commands import ROOT, succeed
+from tests.pages import FIRST, Page, commands, read
 
-
-def read(page: str) -> str:
-    return (ROOT / page).read_text(encoding="utf-8")
-
-
-def commands(page: str) -> list[str]:
-    """The bash and Python blocks of a page as commands of bash, without those that show a pattern (``...``)."""
-    blocks = re.findall(r"^```(bash|python)\n(.*?)^```", read(page), re.MULTILINE | re.DOTALL)
-    return [
-        text if language == "bash" else f"python - <<'END'\n{text}END\n"
-        for language, text in blocks
-        if " ..." not in text
-    ]
-
-
-FIRST = "docs/quick-start.md"  # the other pages go on from what it made
 PAGES = ["user_dir.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))]
 PAGES = [page for page in PAGES if commands(page)]
 
 
-def follow(page: str, checkout: Path) -> None:
-    """Type what the page prints."""
-    for block in commands(page):
-        if "byt5" in block and find_spec("transformers") is None:
-            continue
-        if "gates.py" in block and find_spec("matplotlib") is None:
-            continue
-        first = page == FIRST  # shows that the programs start as well
-        result = run("bash", "-euo", "pipefail", "-c", block, cwd=checkout, programs=first, timeout=400)
-        assert result.code == 0, f"{page}\n{block}\n{result.both[-3000:]}"
-
-
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the pages call the root of a checkout, after the first page."""
+def started(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """The first page, in what the pages call the root of a checkout."""
     checkout = tmp_path_factory.mktemp("checkout")
     for name in ("lev_plugins", "examples", "scripts"):
         shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
     if find_spec("transformers") is not None:
         pretrained.byt5(checkout / "byt5-small")  # a tiny one, where the page has one from huggingface.co
-    if FIRST in PAGES:
-        follow(FIRST, checkout)
-    return checkout
+    return Page(FIRST, checkout).follow()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
-def test_commands_run_as_printed(page: str, started: Path, tmp_path: Path) -> None:
-    checkout = started
-    if page != FIRST:
-        checkout = shutil.copytree(started, tmp_path / "checkout")
-        follow(page, checkout)
-    if page == "docs/editing.md":
-        assert "100 of 100 sentences" in (checkout / "toy" / "trace.html").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_do_what_the_page_says(name: str, started: Page, tmp_path: Path) -> None:
+    page = started
+    if name != FIRST:
+        page = Page(name, shutil.copytree(started.checkout, tmp_path / "checkout")).follow()
+    CLAIMS[name](page)
 
 
 def test_commands_of_the_readme_are_run_too() -> None:
@@ -157,6 +134,26 @@ def test_every_registered_name_is_on_the_page() -> None:
     assert "noise" in COMMANDS and [name for name in COMMANDS if not re.search(rf"`(lev-plugins )?{name}`", page)] == []
     noise = read("docs/noise.md")
     assert [name for name in (*KINDS, *known_layouts()) if f"`{name}`" not in noise] == []
+
+
+def test_architectures_have_the_sizes_on_the_page() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (\d+ wide.*?) \|", read("user_dir.md"), re.MULTILINE)
+    assert len(rows) > 8
+    for name, size in rows:
+        flags = Namespace()
+        ARCH_CONFIG_REGISTRY[name](flags)
+        defaults = MODEL_DATACLASS_REGISTRY.get(ARCH_MODEL_NAME_REGISTRY[name], Namespace)()
+        config = Namespace(**{**vars(defaults), **vars(flags)})
+        if name.startswith("enct5"):
+            fill_sizes(config)
+        model = vars(config)
+        side = "encoder_" if "encoder_embed_dim" in model else ""
+        last = "decoder_layers" if "decoder_layers" in model else "layers"
+        sizes = {r"(\d+) wide": f"{side}embed_dim", r"(\d+) heads": f"{side}attention_heads"}
+        sizes |= {r"feed-forward (\d+)": f"{side}ffn_embed_dim"}
+        sizes |= {r"(\d+) \+ \d+ blocks": f"{side}layers", r"\+ (\d+) blocks": last}
+        for pattern, field in sizes.items():
+            assert [str(model[field])] == (re.findall(pattern, size) or [str(model[field])]), (name, field)
 
 
 def test_every_make_target_of_the_readme_exists() -> None:

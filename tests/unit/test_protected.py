@@ -24,10 +24,25 @@ from lev_plugins.text.tokenise import Tokeniser
 from tests import teachers
 from tests.commands import ROOT
 from tests.helpers import thorough
+from tests.pages import read
 
 ODD = ROOT / "tests" / "odd" / "sentences.txt"
 LATIN = ["▁the", "hat", "▁v1", "▁5", "abcdefghijklmnopqrstuvwxyz"]
 LEVT = ROOT / "tests" / "golden" / "0.1" / "levt" / "data"
+
+
+def examples_of_the_page() -> list[str]:
+    """What stands in backquotes in the table of docs/correction.md."""
+    table = read("docs/correction.md").split("| kind | examples |\n|---|---|\n")[1].split("\n\n")[0]
+    cells = [line.split(" | ", 1)[1].partition("; but not ")[0] for line in table.splitlines()]
+    return re.findall(r"[`*]([^`*]+)[`*]", re.sub(r"`` .*? ``|`\*\*`|`\]\(`", "", " ".join(cells)))
+
+
+@pytest.mark.parametrize("example", examples_of_the_page())
+def test_what_the_page_says_is_left_alone(example: str) -> None:
+    text = f"Here are {example} hats"
+    left_alone = protected(text, {"here", "are", "hats"}.__contains__, letters_of(LATIN))
+    assert "".join(text[span.start : span.end] for span in left_alone).replace(" ", "") == example.replace(" ", "")
 
 
 def each_word(text: str, new: str) -> list[Edit]:
