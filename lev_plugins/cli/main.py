@@ -64,7 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def flush() -> None:
-    """What is left of standard output: when Python exits, an error would not be explained."""
+    """Writes what is left of standard output: when Python exits, an error would not be explained."""
+    if sys.stdout.closed:  # by a language server that has ended
+        return
     try:
         sys.stdout.flush()
     except OSError:

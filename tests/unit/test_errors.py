@@ -95,10 +95,10 @@ def test_failures_of_fairseq_commands_alone_end_with_our_line(
     assert reported(UserError("wrong")) == "lev-plugins: error: wrong\n"
     assert reported(KeyError("x")) == "a traceback\n"
     full = OSError(ENOSPC, "no room")
-    assert reported(full).startswith("lev-plugins: error: the disk is full")
+    assert reported(full).startswith("lev-plugins: error: the disk, or your share of it, is full")
     other = KeyError("x")
     other.__context__ = full
-    assert reported(other).startswith("a traceback\nlev-plugins: error: the disk is full")
+    assert reported(other).startswith("a traceback\nlev-plugins: error: the disk, or your share of it, is full")
     assert reported(FloatingPointError("gradients are Nan/Inf")).startswith("a traceback\nlev-plugins: error: the loss")
     monkeypatch.delitem(sys.modules, "fairseq_cli.train", raising=False)
     assert reported(KeyboardInterrupt()) == f"{STOPPED}\n"

@@ -1,6 +1,7 @@
 """The model: what each option builds, that each trains, and what is refused."""
 
 import dataclasses
+from argparse import Namespace
 from types import SimpleNamespace
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_bert_initialisation_is_narrow_and_leaves_padding_zero() -> None:
 def test_a_preset_changes_what_it_says_and_keeps_what_was_asked(name: str, changes: dict[str, int]) -> None:
     of_pbd = name in pbd.PRESETS
     asked = {"layers" if of_pbd else "encoder_layers": 7}
-    preset = SimpleNamespace(**asked)
+    preset = Namespace(**asked)
     ARCH_CONFIG_REGISTRY[name](preset)
     plain = {field.name: field.default for field in dataclasses.fields(pbd.PBDConfig if of_pbd else LevTConfig)}
     assert vars(preset).items() <= {**plain, **changes, **asked}.items()
@@ -168,6 +169,6 @@ def test_mixed_rows_are_padded_to_the_wider() -> None:
 
 
 def test_a_preset_has_the_flags_that_older_checkpoints_lack() -> None:
-    args = SimpleNamespace(deletion_layers=0)
+    args = Namespace(deletion_layers=0)
     ARCH_CONFIG_REGISTRY["levt_tiny"](args)
     assert (args.backbone, args.backbone_lr_factor, args.spelling, args.deletion_layers) == (None, 1, False, 0)

@@ -72,7 +72,13 @@ def test_a_folder_may_have_flags_of_another_fairseq_that_are_off() -> None:
 
 
 def test_a_setting_of_another_version_is_dropped(tmp_path: Path) -> None:
-    state = {"model": {}, "cfg": {"task": {"_name": "text_editing", "of_another_version": 1, "max_ratio": 3.0}}}
+    state = {
+        "model": {},
+        "cfg": {
+            "model": {"_name": "levt"},
+            "task": {"_name": "text_editing", "of_another_version": 1, "max_ratio": 3.0},
+        },
+    }
     state |= {"optimizer_history": [{"criterion_name": "DualPolicyCriterion", "num_updates": 1, "best_loss": 1.0}]}
     state |= {"extra_state": {"train_iterator": {"epoch": 1}}, "args": None}
     torch.save(state, tmp_path / "checkpoint.pt")

@@ -382,7 +382,12 @@ MAXIMIZE = {"maximize_best_checkpoint_metric": True}
         ("text_correction", ALL, {"loss": {}}, None),
         ("text_correction", {"eval_metrics": "ter"}, {"ter": {}}, None),
         ("text_correction", {"eval_metrics": "ter"}, {"ter": MAXIMIZE}, "lower is better, so remove"),
-        ("text_correction", ALL, {"werr": MAXIMIZE}, r"werr is not in the log: choose one of loss, .* \(bleu, ter, "),
+        (
+            "text_correction",
+            ALL,
+            {"werr": MAXIMIZE},
+            r"werr is not in the log: choose one of loss, .* \(bleu, chrf, ter, ",
+        ),
         ("text_editing", {}, {"wrr": MAXIMIZE}, "wrr is not computed: add --eval-metrics"),
         ("text_correction", ALL, {"nll_loss": {}}, "nll_loss is not in the log: choose one of loss, ppl, bsz, "),
         ("text_correction", ALL, {"accuracy": MAXIMIZE}, "accuracy is not in the log"),

@@ -476,7 +476,7 @@ def test_a_page_is_complete_or_not_there(
     assert before.endswith(b"</html>\n") and [path.name for path in out.parent.iterdir()] == ["trace.html"]
     full = OSError(28, "No space left on device")
     monkeypatch.setattr(page, "trace_lines", lambda *_: (_ for _ in ()).throw(full))
-    assert "the disk is full" in refusal("trace", log, "--html", out)
+    assert "the disk, or your share of it, is full" in refusal("trace", log, "--html", out)
     assert out.read_bytes() == before and [path.name for path in out.parent.iterdir()] == ["trace.html"]
 
 
