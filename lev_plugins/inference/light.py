@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from lev_plugins import model_folder
 from lev_plugins.data.labels.examples import Example, Question, collate
 from lev_plugins.data.labels.folder import WORDS, Info
@@ -120,7 +118,7 @@ class LightScorer(Scorer):
         asked_together = not flags["no_label_interaction"] and flags.get("pool", "no") == "no"
         self.interaction = self.question.a_latent_each and asked_together and len(every) > 1
         (scores,) = self.scores([Example("", [words.size - 1, EOS], [], [1])])  # with the last of the words
-        fits = np.shape(scores)[-1:] == (() if self.labels is None else (len(self.labels),))
+        fits = scores.shape[-1:] == (() if self.labels is None else (len(self.labels),))
         require(fits, f"{self.label.path} does not give a score to each label: {model_folder.AGAIN}")
 
     def batch(self, examples: list[Example], asked: tuple[int, ...]) -> list[Any]:

@@ -51,16 +51,16 @@ class Session:
         self.inputs = {given.name: given.shape for given in self.session.get_inputs()}  # a size or its name
         self.outputs = [said.name for said in self.session.get_outputs()]
 
-    def fault(self, action: str, error: Exception) -> UserError:
+    def fault(self, action: str, error: Exception, advice: str = "") -> UserError:
         reason = " ".join(str(error).split())[-200:]
-        return UserError(f"{self.path} cannot be {action} ({reason}): {model_folder.AGAIN}")
+        return UserError(f"{self.path} cannot be {action} ({reason}): {advice}{model_folder.AGAIN}")
 
     def __call__(self, **given: NDArray[Any]) -> list[NDArray[Any]]:
         inputs = {name: value for name, value in given.items() if name in self.inputs}
         try:
             outputs = self.session.run(None, inputs, self.options)
         except Exception as error:
-            raise self.fault("computed", error) from error
+            raise self.fault("computed", error, "if memory is short, shorten the texts; otherwise, ") from error
         finite = not any(output.dtype.kind == "f" and np.isnan(output).any() for output in outputs)
         require(finite, f"{self.path} computes NaN: {model_folder.AGAIN}")
         return outputs
