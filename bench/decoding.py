@@ -27,14 +27,11 @@ def measure(
     batch: int,
     repetitions: int,
     device: torch.device,
-    cuda_graphs: bool = False,
 ) -> dict[str, Any]:
     """One line of the table: ``rows`` decoded in batches of ``batch``."""
     samples = batches(rows, batch, weights.source, device)
-    their_work, our_work = their_decoder(theirs, device), our_decoder(ours, device, cuda_graphs)
+    their_work, our_work = their_decoder(theirs, device), our_decoder(ours, device)
     jobs = [(partial(their_work, sample), partial(our_work, sample)) for sample in samples]
-    for sample in samples if cuda_graphs else ():  # captures the graphs of all lengths
-        our_work(sample)
     pairs, results = alternate(Clock(device), jobs, repetitions, f"decoding, batch {batch}")
     words, steps = compare(results)
     decoded = len(rows) * repetitions
@@ -54,12 +51,10 @@ def measure(
     }
 
 
-def memory(
-    weights: Weights, rows: list[Tensor], batch: int, device: torch.device, cuda_graphs: bool = False
-) -> dict[str, Any]:
+def memory(weights: Weights, rows: list[Tensor], batch: int, device: torch.device) -> dict[str, Any]:
     """Of decoding the last batch, that with the longest sentences."""
     *_, longest = batches(rows, batch, weights.source, device)
-    ours = partial(our_decoder, device=device, cuda_graphs=cuda_graphs)
+    ours = partial(our_decoder, device=device)
     sides = {"ours": (systems.ours, ours), "fairseq": (systems.theirs, partial(their_decoder, device=device))}
     return {
         f"{side}_peak_bytes": peak_memory(device, partial(build, weights), partial(prepared, decoder, longest))
@@ -79,10 +74,10 @@ def their_decoder(system: System, device: torch.device) -> Callable[[dict[str, A
     return lambda sample: generator.generate([model], copied(sample))
 
 
-def our_decoder(system: System, device: torch.device, cuda_graphs: bool = False) -> Callable[[dict[str, Any]], Any]:
+def our_decoder(system: System, device: torch.device) -> Callable[[dict[str, Any]], Any]:
     model = systems.for_decoding(system.model, device)
     pack_weights(model)  # as the task does
-    generator = systems.our_generator(model, system.task.target_dictionary, cuda_graphs)
+    generator = systems.our_generator(model, system.task.target_dictionary)
     return lambda sample: generator.generate([model], copied(sample))
 
 

@@ -28,7 +28,7 @@ from bench.peer import PEER, Decoder
 from bench.systems import Weights
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import require
-from lev_plugins.generators.refinement import RefinementGenerator
+from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.layers.int8 import in_8_bits
 from lev_plugins.ranges import at_least
 

@@ -70,7 +70,6 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
     made.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu: one core (default: cpu)")
-    made.add_argument("--cuda-graphs", action="store_true", help="with --device cuda: decode with this flag")
     sizes = made.add_mutually_exclusive_group()
     sizes.add_argument("--narrow", action="store_true", help="the model that is trained, 128 wide, not grown to 512")
     sizes.add_argument("--quick", action="store_true", help="a tiny model and few measurements, to check that it runs")
@@ -94,14 +93,11 @@ def main(arguments: list[str] | None = None) -> None:
     )
     narrow_checkpoint = args.narrow and args.checkpoint is not None
     require(not narrow_checkpoint, "--narrow is for a model that is trained here: leave out --checkpoint")
-    require(
-        args.device == "cuda" or not args.cuda_graphs, "--cuda-graphs needs --device cuda: leave it out, or add that"
-    )
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     device = device_of(args.device)
     plan = QUICK if args.quick else NARROW if args.narrow else BASE
     work = real_work(args.checkpoint, args.data, plan) if args.checkpoint else synthetic_work(plan, args.weights)
-    measured = measure(work, plan, device, args.cuda_graphs)
+    measured = measure(work, plan, device)
     report.deliver(measured, args.out, report.table(measured))
 
 
@@ -131,18 +127,17 @@ def real_work(checkpoint: Path, data: Path, plan: Plan) -> Work:
     return Work(loaded, sources, weights.one_batch(train, plan.train_tokens), "--checkpoint")
 
 
-def measure(work: Work, plan: Plan, device: torch.device, cuda_graphs: bool) -> dict[str, Any]:
+def measure(work: Work, plan: Plan, device: torch.device) -> dict[str, Any]:
     peer, own = theirs(work.weights), ours(work.weights)
     found = report.about(device) | {
         "format": FORMAT,
         "clock": CLOCKS[device.type],
         "plan": asdict(plan),
-        "cuda_graphs": cuda_graphs,
         "model": describe(work, own),
     }
     found["decoding"] = [
-        decoding.measure(work.weights, peer, own, work.sources[:count], batch, repetitions, device, cuda_graphs)
-        | decoding.memory(work.weights, work.sources[:count], batch, device, cuda_graphs)
+        decoding.measure(work.weights, peer, own, work.sources[:count], batch, repetitions, device)
+        | decoding.memory(work.weights, work.sources[:count], batch, device)
         for batch, count, repetitions in plan.decoded
     ]
     left_to_right = autoregressive(work.weights)

@@ -26,8 +26,8 @@ from bench.graphs import BITS, Light
 from bench.peer import PEER
 from bench.systems import Size, Weights
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.runtime import refinement
-from lev_plugins.runtime.refinement import Sentence
+from lev_plugins.generators.refinement import Array, Choices, Sentence
+from lev_plugins.runtime.refinement import GraphPolicies
 
 FORMAT = 1  # of the JSON
 CPU = torch.device("cpu")
@@ -40,8 +40,8 @@ SIZES = [Size(width, 2 * width, heads=4, layers=4, words=6008) for width in (128
 QUICK = [Size(dim=16, ffn_dim=32, heads=2, layers=1, words=60)]
 
 
-class Told(refinement.Pass):
-    """The passes of a batch of one sentence, whose target is its source."""
+class Told(GraphPolicies):
+    """The policies for a batch of one sentence, whose target is its source."""
 
     iterations = 2  # after which nothing changes
 
@@ -49,12 +49,10 @@ class Told(refinement.Pass):
         super().__init__(*given)
         self.left = self.iterations - 2  # iterations that write a wrong word
 
-    def decide(self, sentences: Any) -> list[Any]:
+    def decide(self, sentences: list[Sentence]) -> tuple[Array, Array]:
         super().decide(sentences)
-        return [self.said(sentence) for sentence in sentences]
-
-    def said(self, sentence: Sentence) -> Any:
-        wanted, rows = self.sources[sentence.number], sentence.rows
+        (sentence,) = sentences
+        wanted, rows = self.sources[sentence.number], sentence.tokens
         if len(rows) == len(wanted):
             places = [*range(len(rows))]
         else:  # what is left of the text, in its order
@@ -62,21 +60,22 @@ class Told(refinement.Pass):
             for row in rows:
                 places.append(wanted.index(row, following))
                 following = places[-1] + 1
-        keep = [0.0 if wanted[place] == row else -9.0 for place, row in zip(places, rows, strict=True)]
+        deleted = np.array([[-9.0 if wanted[place] == row else 9.0 for place, row in zip(places, rows, strict=True)]])
         missing = np.diff(places) - 1
-        nothing, some = np.where(missing, -9.0, 0.0).tolist(), np.where(missing, 0.0, -9.0).tolist()
-        return [(one, -9.0 - one) for one in keep], nothing, some, some, np.maximum(missing, 1).tolist()
+        inserted = np.where(missing, 9.0, -9.0)
+        return deleted, np.stack([np.maximum(missing, 1), inserted, -np.logaddexp(0.0, inserted)])[:, None]
 
-    def fill(self, sentences: Any) -> None:
-        super().fill(sentences)
-        for sentence in sentences:
-            wanted = self.sources[sentence.number]
-            words = [word._replace(row=row) for word, row in zip(sentence.words, wanted, strict=True)]
-            if self.left:
-                # another one each time: what comes back to the same text is finished
-                words[self.left] = words[self.left]._replace(row=words[self.left + 1].row)
-                self.left -= 1
-            sentence.words = words
+    def token(self, sentences: list[Sentence]) -> Choices:
+        choices, (sentence,) = super().token(sentences), sentences
+        placeholder, text = self.graphs.placeholder, [*self.sources[sentence.number]]
+        if self.left:
+            # another one each time: what comes back to the same text is finished
+            text[self.left] = text[self.left + 1]
+            self.left -= 1
+        pairs = list(zip(sentence.words, text, strict=True))
+        words = [word if word.token == placeholder else word._replace(token=token) for word, token in pairs]
+        sentence.write(words)
+        return choices._replace(tokens=[token for word, token in pairs if word.token == placeholder])
 
 
 def measure(size: Size, sentences: int, rounds: int) -> list[dict[str, Any]]:
@@ -159,7 +158,7 @@ def main(arguments: list[str] | None = None) -> None:
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    refinement.Pass = Told  # type: ignore[misc]
+    Light.policies = Told
     found = report.about(CPU) | {"format": FORMAT, "clock": CLOCKS["cpu"]}
     found["versions"] |= {PEER: report.installed(PEER), "onnxruntime": report.installed("onnxruntime")}
     sizes = QUICK if args.quick else [size for size in SIZES if size.dim in (args.widths or (128, 256, 512))]

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from lev_plugins.cli.import_levt import convert
 from lev_plugins.criterions.dual_policy import DualPolicyConfig, DualPolicyCriterion
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.generators.refinement import RefinementGenerator
+from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.models.levt import LevT, LevTConfig
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 
@@ -130,9 +130,9 @@ def their_generator(dictionary: Dictionary) -> IterativeRefinementGenerator:
     return IterativeRefinementGenerator(dictionary)
 
 
-def our_generator(model: nn.Module, dictionary: Dictionary, cuda_graphs: bool = False) -> RefinementGenerator:
+def our_generator(model: nn.Module, dictionary: Dictionary) -> RefinementGenerator:
     """As the task builds it where nothing is trained."""
-    return RefinementGenerator([model], dictionary, RefinementOptions(trained_later=False, cuda_graphs=cuda_graphs))
+    return RefinementGenerator([model], dictionary, RefinementOptions(trained_later=False))
 
 
 def left_to_right(model: nn.Module, dictionary: Dictionary, beam: int) -> SequenceGenerator:

@@ -27,7 +27,7 @@ from bench.main import BASE, NARROW, QUICK, Plan
 from bench.peer import PEER, Decoder, Sample
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import require
-from lev_plugins.generators.refinement import RefinementGenerator
+from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.inference.load_model import read_models
 from lev_plugins.layers.int8 import in_8_bits
 from lev_plugins.models.levt import PRESETS

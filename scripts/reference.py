@@ -73,7 +73,7 @@ def own_fields(config: type) -> Iterator[Field[Any]]:
     base = inherited(config)
     theirs = {field.name for field in fields(base)} if base else set()
     for field in fields(config):
-        if field.name not in theirs and field.metadata.get("help"):
+        if field.name not in theirs and field.metadata.get("help", argparse.SUPPRESS) != argparse.SUPPRESS:
             yield field
 
 

@@ -167,6 +167,15 @@ def left_padded(rows: list[list[int]]) -> Tensor:
     return torch.tensor([[PAD] * (width - len(row)) + row for row in rows])
 
 
+def with_placeholders(tokens: Tensor, counts: Tensor, placeholder: int) -> Tensor:
+    """Rows with as many placeholders in each slot as ``counts`` says."""
+    rows = []
+    for row, numbers in zip(tensor_to_rows(tokens), counts.tolist(), strict=True):
+        slots = zip(row[1:], numbers, strict=False)
+        rows.append([row[0], *(each for token, n in slots for each in [*[placeholder] * n, token])])
+    return rows_to_tensor(rows)
+
+
 def random_rows(
     count: int, seed: int, words: int = 20, shortest: int = 0, longest: int = 10, distinct: bool = False
 ) -> list[list[int]]:

@@ -16,7 +16,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,9 +30,11 @@ from torch import Tensor
 
 from examples.shared import finish, read_parallel, recognised_words
 from lev_plugins.errors import require
-from lev_plugins.generators.refinement import RefinementGenerator
+from lev_plugins.generators.generator import RefinementGenerator
+from lev_plugins.generators.policies import EnsemblePolicies
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.scoring.labelling import possible_cuts
+from lev_plugins.text.candidates import PAD
 
 Lines = list[list[str]]
 PRIOR = 5.0  # occurrences that a word begins with, as bad as words are on average
@@ -111,10 +113,9 @@ def f1(hit: int, false_alarm: int, miss: int) -> float:
 @torch.no_grad()
 def first_odds(generator: RefinementGenerator, net_input: dict[str, Any]) -> Tensor:
     """(B, T): the deletion policy's log-odds that each token of the draft goes, in the first iteration."""
-    ensemble, draft = generator.ensemble, generator.symbols.readable(net_input["draft"])
-    memory = ensemble.encode(net_input["src_tokens"], net_input.get("words"))
-    scores = ensemble.deletion(ensemble.states("deletion", draft, memory))
-    return scores[:, :, 1] - scores[:, :, 0]
+    policies = EnsemblePolicies(generator.ensemble, net_input["src_tokens"], net_input.get("words"))
+    drafts = [[token for token in row if token != PAD] for row in net_input["draft"].tolist()]
+    return torch.from_numpy(policies.deletion(generator.refiner.start(repeat(0), drafts)))
 
 
 def deletion_odds(decoder: CheckpointDecoder, split: str, max_tokens: int = 4000) -> list[list[float] | None]:

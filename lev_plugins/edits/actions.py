@@ -1,10 +1,8 @@
-"""The three actions of an editor (delete tokens, open holes, fill the holes), and what tokens are.
+"""Deletions on padded token tensors, and properties of tokens, for training.
 
-They may be words that the dictionary lacks, words that occur in a target, words that a hole takes the place of, and
-words of the draft, whose position in it, from 1, moves with them through deletions and insertions.
+Decoding edits one sentence at a time (``generators.refinement``).
 """
 
-import math
 from collections.abc import Iterable
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -45,50 +43,6 @@ def apply_deletions(
     return kept, *(value.masked_fill(gone, fill).gather(1, order) for value, fill in zip(along, fills, strict=False))
 
 
-def apply_placeholders(
-    tokens: Tensor, counts: Tensor, placeholder: int, pad: int, *along: Tensor, width: int | None = None
-) -> tuple[Tensor, ...]:
-    """Open ``counts[b, i]`` holes between token i and token i + 1.
-
-    ``width`` is the width of the result; by default that of the longest row, which costs a GPU one round trip.
-    Values that belong to the tokens move ``along``, as in ``apply_deletions``.
-
-    >>> y = torch.tensor([[0, 11, 2, 1], [0, 21, 22, 2]])
-    >>> p = torch.tensor([[2, 0, 0], [0, 0, 1]])
-    >>> apply_placeholders(y, p, placeholder=9, pad=1)[0]
-    tensor([[ 0,  9,  9, 11,  2],
-            [ 0, 21, 22,  9,  2]])
-    """
-    real = tokens.ne(pad)  # (B, N)
-    counts = counts.masked_fill(~real[:, 1:], 0)  # (B, N - 1)
-    shift = counts.cumsum(1)
-    lengths = real.sum(1) + shift[:, -1]  # (B,)
-    if width is None:
-        width = int(lengths.max())
-    place = torch.arange(tokens.size(1), device=tokens.device).repeat(tokens.size(0), 1)  # (B, N)
-    place[:, 1:] += shift
-    place = place.masked_fill(~real, width).clamp(max=width)  # padding goes to a spare column, cut off below
-    inside = torch.arange(width + 1, device=tokens.device) < lengths[:, None]
-    out = tokens.new_full((tokens.size(0), width + 1), pad).masked_fill(inside, placeholder)
-    out = out.scatter(1, place, tokens)[:, :width]
-    blank = (tokens.size(0), width + 1)
-    return out, *(value.new_zeros(blank).scatter(1, place, value)[:, :width] for value in along)
-
-
-def at_least(least: int, counts: Tensor, scores: Tensor, tokens: Tensor, pad: int) -> Tensor:
-    """(B, N - 1): more of them, up to ``least`` words, in the slot with the lowest score for no insertion.
-
-    ``scores`` are (B, N - 1, K + 1), ``tokens`` (B, N).
-    """
-    if not least:
-        return counts
-    slots = tokens[:, 1:].ne(pad)
-    counts = counts.masked_fill(~slots, 0)
-    lack = (least + 1 - slots.sum(1) - counts.sum(1)).clamp(min=0)  # (B,); 1: </s>
-    slot = scores[:, :, 0].masked_fill(~slots, math.inf).argmin(1, keepdim=True)
-    return counts.scatter_add(1, slot, lack[:, None])
-
-
 def require_room(draft: Tensor, pad: int, room: int, side: str) -> None:
     """For a ``draft`` (B, N) among the positions of a ``side``; what is too much may be padding."""
     if draft.size(1) > room:
@@ -98,30 +52,6 @@ def require_room(draft: Tensor, pad: int, room: int, side: str) -> None:
             f"a draft has {longest} tokens, including boundaries, but the model has positions for {room}: shorten it, "
             f"or train with a larger --max-{side}-positions",
         )
-
-
-def within_room(positions: int, counts: Tensor, lengths: Tensor, tokens: Tensor, pad: int) -> Tensor:
-    """(B, N - 1): no more than the decoder has positions for, filling slots from left to right.
-
-    >>> y, p = torch.tensor([[0, 11, 12, 2]]), torch.tensor([[1, 2, 3]])
-    >>> within_room(6, p, torch.tensor([4]), y, pad=1)
-    tensor([[1, 1, 0]])
-    """
-    counts = counts.masked_fill(tokens[:, 1:].eq(pad), 0)
-    before = counts.cumsum(1) - counts
-    room = (positions - lengths)[:, None] - before
-    return torch.minimum(counts, room.clamp(min=0))
-
-
-def apply_tokens(tokens: Tensor, holes: Tensor, words: Tensor) -> Tensor:
-    """Fill the n ``holes`` of (B, N), row by row, with ``words`` (n,).
-
-    >>> y = torch.tensor([[0, 9, 2], [0, 9, 2]])
-    >>> apply_tokens(y, y.eq(9), torch.tensor([5, 6]))
-    tensor([[0, 5, 2],
-            [0, 6, 2]])
-    """
-    return tokens.masked_scatter(holes, words)
 
 
 class Removed(NamedTuple):
@@ -214,27 +144,3 @@ def among(tokens: Tensor, target: Tensor) -> Tensor:
             [ True,  True]])
     """
     return tokens[:, :, None].eq(target[:, None, :]).any(2)
-
-
-def origin_of(draft: Tensor, bos: int, eos: int, pad: int) -> Tensor:
-    """(B, N) -> (B, N); an empty draft has nothing to keep.
-
-    >>> origin_of(torch.tensor([[0, 11, 12, 2], [0, 2, 1, 1]]), bos=0, eos=2, pad=1)
-    tensor([[1, 2, 3, 4],
-            [0, 0, 0, 0]])
-    """
-    words = deletable(draft, bos, eos, pad)
-    places = torch.arange(1, draft.size(1) + 1, device=draft.device).expand_as(draft)
-    return places * (draft.ne(pad) & words.any(1, keepdim=True))
-
-
-def unopened(origin: Tensor) -> Tensor:
-    """(B, N) -> (B, N - 1) True = the slot between two tokens that were neighbours in the draft.
-
-    Where a word of the draft was deleted, inserting its replacement is not a further change.
-
-    >>> unopened(torch.tensor([[1, 2, 4, 0, 5]])).int()
-    tensor([[1, 0, 0, 0]], dtype=torch.int32)
-    """
-    left, right = origin[:, :-1], origin[:, 1:]
-    return left.ne(0) & right.eq(left + 1)

@@ -30,5 +30,4 @@ class RefinementOptions:
     keep_bias: float = 0.0  # log-odds by which any change to the draft must win
     oracle: str = "none"  # actions taken from the reference, one of ORACLES
     retain_history: bool = False
-    cuda_graphs: bool = False  # a single sentence on a GPU: capture an iteration as a CUDA graph, and replay it
     trained_later: bool = True  # False: this process only decodes, so torch may keep less record of what it computes

@@ -2,7 +2,6 @@
 
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,16 +18,15 @@ from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.data.tokenise import MODEL
 from lev_plugins.data.words import BatchWords
 from lev_plugins.errors import require
-from lev_plugins.generators.canvas import lists_of
 from lev_plugins.generators.keeping import scored
+from lev_plugins.generators.refinement import ALTERNATIVES, Sentence
 from lev_plugins.inference.load_model import Loaded, read_models
 from lev_plugins.inference.segments import RefinedSegments, WrittenSegments, batches
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.models.levt import LevT
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_correction import TextCorrectionTask
-from lev_plugins.text.candidates import Rows
-from lev_plugins.text.edited import WordEdits
+from lev_plugins.text.candidates import Rows, padded
 from lev_plugins.text.tokenise import Tokeniser
 
 
@@ -95,24 +93,15 @@ class Refinement(RefinedSegments):
     def __init__(self, decoder: CheckpointDecoder, max_tokens: int):
         super().__init__(*sizes(decoder), max_tokens, decoder.task.word_index is not None)
         self.decoder = decoder
-        decoder.generator.options = replace(decoder.generator.options, retain_history=True)  # with it, the record
 
-    @torch.no_grad()
-    def refine(self, sources: Rows, drafts: Rows, asked: Rows, unknown: list[str]) -> list[tuple[list[int], WordEdits]]:
-        task, words = self.decoder.task, self.words
-        source, draft, requests = ([torch.tensor(row) for row in rows] for rows in (sources, drafts, asked))
-        net_input = {
-            "src_tokens": collate_tokens(source, words.pad(), left_pad=task.cfg.left_pad_source),
-            "draft": collate_tokens(draft, words.pad()),
-            "requests": collate_tokens(requests, 0),
-        }
+    def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
+        task, device = self.decoder.task, self.decoder.device
+        src_tokens, words = torch.from_numpy(padded(sources)), None
         if task.word_index is not None:
-            batch = BatchWords.of(unknown, task.word_index)
-            net_input["words"] = batch.in_sources(net_input["src_tokens"], unknown, task.word_index)
-        sample = {"net_input": utils.move_to_cuda(net_input, self.decoder.device)}
-        found = self.decoder.generator.generate(self.decoder.models, sample)
-        tokens = lists_of(best["tokens"] for best, *_ in found)
-        return [(row, best["edits"]) for row, (best, *_) in zip(tokens, found, strict=True)]
+            words = BatchWords.of(unknown, task.word_index).in_sources(src_tokens, unknown, task.word_index)
+            words = utils.move_to_cuda(words, device)  # despite its name, to any device
+        lengths = map(len, sources)
+        return self.decoder.generator.refine(src_tokens.to(device), lengths, drafts, marks, words, ALTERNATIVES)
 
 
 class Seq2Seq(WrittenSegments):

@@ -20,7 +20,7 @@ from lev_plugins.data.labels.folder import LABELS, WORDS
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
-from lev_plugins.generators.ensemble import Ensemble, Symbols
+from lev_plugins.generators.policies import Ensemble
 from lev_plugins.inference import card, load_model
 from lev_plugins.inference.decoder import bpe_of
 from lev_plugins.inference.editor import form_of
@@ -118,8 +118,8 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
 def write_graphs(loaded: Loaded, folder: Path) -> None:
     from lev_plugins.inference import graphs
 
-    words, model = loaded.task.target_dictionary, loaded.models[0].eval()
-    graphs.write(model, Symbols.of(words, Ensemble([model])).never if isinstance(model, LevT) else (), folder)
+    model = loaded.models[0].eval()
+    graphs.write(model, Ensemble([model]).never_written if isinstance(model, LevT) else (), folder)
 
 
 def architecture_of(loaded: Loaded) -> str:

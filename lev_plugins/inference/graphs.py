@@ -33,7 +33,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from lev_plugins.criterions.labelling import answers
 from lev_plugins.edits.actions import Removed
-from lev_plugins.generators.refinement import OFFERED
+from lev_plugins.generators.refinement import ALTERNATIVES
 from lev_plugins.layers.respelling import Nearest
 from lev_plugins.layers.spelling import LOUD, Table, WordVectors
 from lev_plugins.layers.transformer import KeysValues, padding_of
@@ -137,7 +137,7 @@ class Fill(Graph):
         self.register_buffer("never", of_words.index_fill(0, torch.tensor(never), True))
 
     def forward(self, words: Tensor, memory: Tensor, real: Tensor, holes: Tensor, *spelling: Tensor) -> Any:
-        """holes (n,): places in (B * T) -> the best words (n, OFFERED), the best one first, and their log-probabilities
+        """holes (n,): places in (B * T) -> the ALTERNATIVES best words, the best one first, and their log-probabilities
 
         With --spelling: rare, replaced (B, T), whether (B, T), near, alike and slips (n, K), and shape (n,) of the word
         that is replaced, SHAPES: none.
@@ -150,7 +150,8 @@ class Fill(Graph):
         scores = decoder.token_logits(states, holes, source.words, spelling[1] if spelling else None, nearest)
         # ONNX Runtime's own logarithm of a sum of exponentials loses the many small ones of a large dictionary
         # -inf in place of the scores: added to them, it would leave the NaN of damaged weights
-        chosen, words = scores.log_softmax(-1).masked_fill(self.never, -torch.inf).topk(min(OFFERED, len(self.never)))
+        scores = scores.log_softmax(-1).masked_fill(self.never, -torch.inf)
+        chosen, words = scores.topk(min(ALTERNATIVES, len(self.never)))
         return words, chosen
 
 

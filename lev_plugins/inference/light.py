@@ -14,17 +14,17 @@ from lev_plugins.data.labels.folder import WORDS, Info
 from lev_plugins.edits.options import OF_FAIRSEQ, OF_TASK, RefinementOptions
 from lev_plugins.edits.requests import KEEP
 from lev_plugins.errors import UserError, require
+from lev_plugins.generators.refinement import Refiner, Sentence
 from lev_plugins.inference.scorer import Scorer
 from lev_plugins.inference.segments import RefinedSegments, WrittenSegments
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.ranges import check as check_ranges
 from lev_plugins.runtime.folder import LABEL, StoredIndex, Vocabulary
-from lev_plugins.runtime.refinement import Refiner, Symbols
+from lev_plugins.runtime.refinement import GraphPolicies, Graphs
 from lev_plugins.runtime.search import Writer
 from lev_plugins.runtime.session import Session
 from lev_plugins.runtime.words import MeantBatch, SpeltBatch
 from lev_plugins.text.candidates import BOS, EOS, PAD, UNK, Rows, numbered
-from lev_plugins.text.edited import WordEdits
 
 Made = TypeVar("Made")
 TOGETHER = 256  # tokens of a batch: on one core, more only need more padding
@@ -59,19 +59,19 @@ class LightRefinement(RefinedSegments):
         spells = bool(model.get("spelling"))  # older checkpoints lack the flag
         super().__init__(*dictionaries_of(folder, config), min(max_tokens, TOGETHER), spells)
         placeholder = self.words.size if model["placeholder"] == "plh" else UNK
-        symbols = Symbols(self.words.size, model["max_target_positions"], placeholder)
         every: dict[str, Any] = {**config.task_flags, **flags}
         options = RefinementOptions(**{FLAGS[name]: value for name, value in every.items() if name in FLAGS})
+        self.graphs = Graphs(folder, bits, self.words.size, placeholder)
         self.spelt = StoredIndex(self.words, folder, config) if spells else None
-        self.refiner = Refiner(folder, bits, symbols, replace(options, max_iter=0))
+        self.refiner = Refiner(replace(options, max_iter=0), placeholder, model["max_target_positions"])
         last = self.words.size - 1
-        draft, asked = [BOS, last, placeholder, EOS], [0, KEEP, KEEP, 0]
-        self.refine([[BOS, self.source.size - 1, EOS]], [draft], [asked], [])  # each graph, with the last of the words
-        self.refiner.options = options
+        draft, marks = [BOS, last, placeholder, EOS], [0, KEEP, KEEP, 0]
+        self.refine([[BOS, self.source.size - 1, EOS]], [draft], [marks], [])  # each graph, with the last of the words
+        self.refiner = Refiner(options, placeholder, model["max_target_positions"])
 
-    def refine(self, sources: Rows, drafts: Rows, asked: Rows, unknown: list[str]) -> list[tuple[list[int], WordEdits]]:
-        batch = None if self.spelt is None else MeantBatch(self.spelt, unknown)
-        return self.refiner.refine(sources, drafts, asked, batch)
+    def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
+        policies = GraphPolicies(self.graphs, sources, None if self.spelt is None else MeantBatch(self.spelt, unknown))
+        return self.refiner.refine(policies, map(len, sources), drafts, marks)
 
 
 class LightWriting(WrittenSegments):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
+from lev_plugins.generators.refinement import Sentence
 from lev_plugins.text.calibration import evidence, log_odds
 from lev_plugins.text.candidates import BOS, EOS, UNK, Rows, ids_of, numbered
 from lev_plugins.text.edited import UNKNOWN, Edit, Rewrite, Segment, WordEdits, by_word, rewrites
@@ -114,11 +115,11 @@ class RefinedSegments(SegmentDecoder):
         read = (each.pieces if each.source is None else each.source for each in segments)
         sources = [row(pieces, self.source, self.spells) for pieces in read]
         drafts = [row(each.pieces, self.words, True) for each in segments]
-        asked = [[*(each.requests or [0] * (len(each.pieces) + 1)), 0] for each in segments]
-        return self.refine(sources, drafts, asked, list(unknown))
+        marks = [[*(each.requests or [0] * (len(each.pieces) + 1)), 0] for each in segments]
+        return [sentence.edits() for sentence in self.refine(sources, drafts, marks, list(unknown))]
 
-    def refine(self, sources: Rows, drafts: Rows, asked: Rows, unknown: list[str]) -> list[tuple[list[int], WordEdits]]:
-        """Rows with boundaries, what marks ask for, and the words whose rows come after the placeholder."""
+    def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
+        """Refines drafts, with boundaries; ``unknown`` are the words whose numbers come after the placeholder."""
         raise NotImplementedError
 
     def edits(self, segment: Segment, tokens: list[int], edits: WordEdits) -> list[Edit]:

@@ -3,6 +3,7 @@
 Shapes: n words that are replaced, K candidates of each (``text.candidates``); see also ``lev_plugins.layers.spelling``.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords
+from lev_plugins.edits.actions import index_of
 from lev_plugins.layers.linear import SharedLinear
 from lev_plugins.layers.spelling import SHORT, Sample, WordVectors
 from lev_plugins.layers.weight_cache import Keeping
@@ -83,7 +85,6 @@ class KnownCandidates(nn.Module):
     near: Tensor  # (V + 1, K)
     alike: Tensor
     slips: Tensor
-    filled: Tensor  # (V + 1,)
 
     def __init__(self, index: WordIndex):
         super().__init__()
@@ -93,18 +94,18 @@ class KnownCandidates(nn.Module):
         types = {"near": torch.int32, "alike": torch.int32, "slips": torch.uint8}
         for name, dtype in types.items():
             self.register_buffer(name, torch.zeros(size, dtype=dtype), persistent=False)
-        self.register_buffer("filled", torch.zeros(size[0], dtype=torch.bool), persistent=False)
+        self.filled: set[int] = set()  # words whose rows are there
 
-    def find(self, words: Tensor) -> None:
-        """Words that have not been asked for yet."""
-        new = words[~self.filled[words]]
-        if len(new):
-            new, spelt = new.unique(), self.index.words
-            near, alike, slips = self.index.nearest([spelt[i] if i < len(spelt) else "" for i in new.tolist()])
+    def find(self, words: Iterable[int]) -> None:
+        """Fills the rows of words that were not looked for before."""
+        new = sorted(set(words) - self.filled)
+        if new:
+            spelt = self.index.words
+            near, alike, slips = self.index.nearest([spelt[i] if i < len(spelt) else "" for i in new])
             tables = (self.near, near), (self.alike, alike.view(np.int32)), (self.slips, slips)
             for table, rows in tables:
-                table[new] = torch.from_numpy(rows).to(table)
-            self.filled[new] = True
+                table.index_copy_(0, index_of(new, table.device), torch.from_numpy(rows).to(table, non_blocking=True))
+            self.filled.update(new)
 
     def forward(self, words: Tensor) -> Nearest:
         """Of words that have been found."""
@@ -145,11 +146,8 @@ class Respelling(nn.Module):
     def weight(self, name: str) -> Tensor:
         return FAST * self.get_parameter(name)
 
-    def lacks(self, words: Tensor) -> Tensor:
-        return ~self.known.filled[words.clamp(max=self.vocabulary)]
-
-    def find(self, words: Tensor) -> None:
-        self.known.find(words.clamp(max=self.vocabulary))
+    def find(self, words: Iterable[int]) -> None:
+        self.known.find(min(word, self.vocabulary) for word in words)
 
     def found(self, replaced: Tensor, words: BatchWords | None) -> Nearest:
         """The candidates of words (n,), after ``find``; those of unknown ``words`` came with the batch."""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lev_plugins.runtime.folder import GROWING, ROWS
-from lev_plugins.runtime.session import Session, padded
-from lev_plugins.text.candidates import EOS, PAD, Rows, best
+from lev_plugins.runtime.session import Session
+from lev_plugins.text.candidates import EOS, PAD, Rows, best, padded
 
 Array = NDArray[Any]
 LONGER = 200  # words that an output may have more than its source, as in ``tasks.text_correction``

@@ -14,7 +14,6 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.memory import keep_freed
 from lev_plugins.runtime.folder import GRAPHS, WEIGHTS, path_of
 from lev_plugins.runtime.graph_file import check_graph
-from lev_plugins.text.candidates import PAD, Rows
 
 
 @functools.cache
@@ -64,14 +63,3 @@ class Session:
         finite = not any(output.dtype.kind == "f" and np.isnan(output).any() for output in outputs)
         require(finite, f"{self.path} computes NaN: {model_folder.AGAIN}")
         return outputs
-
-
-def padded(rows: Rows, fill: int = PAD) -> NDArray[Any]:
-    """
-    >>> padded([[5, 6], [7]]).tolist()
-    [[5, 6], [7, 1]]
-    """
-    table = np.full((len(rows), max(map(len, rows))), fill, dtype=np.int64)
-    for line, row in zip(table, rows, strict=True):
-        line[: len(row)] = row
-    return table

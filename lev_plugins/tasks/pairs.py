@@ -5,24 +5,26 @@ import json
 import logging
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
 from pathlib import Path
 from typing import Any, Optional
 
+import torch
 from fairseq import utils
 from fairseq.data import Dictionary, data_utils
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.search import DiverseBeamSearch
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
+from torch import Tensor
 
 from lev_plugins import ranges
 from lev_plugins.data.binarise import data_folder, load_dictionary
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointTask, FairseqFlags
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
-from lev_plugins.generators.canvas import lists_of
 from lev_plugins.ranges import flag, flag_name
 from lev_plugins.scoring.validation import VALIDATION_SCORES, ValidationScores, parse_names
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
@@ -55,6 +57,17 @@ def whole_pair(folder: str) -> tuple[str, str] | None:
         if match:
             return match[1], match[2]
     return None
+
+
+def lists_of(rows: Iterable[Tensor]) -> list[list[int]]:
+    """Copies rows of any lengths to the host, together.
+
+    >>> lists_of([torch.tensor([5, 6]), torch.tensor([7])])
+    [[5, 6], [7]]
+    """
+    rows = list(rows)
+    values = iter(torch.cat(rows).tolist() if rows else [])
+    return [list(islice(values, len(row))) for row in rows]
 
 
 def fingerprint(dictionary: Dictionary) -> list[Any]:

@@ -1,5 +1,6 @@
 """``--task text_editing``: source, optional draft -> target, by iterative refinement or from left to right."""
 
+from argparse import SUPPRESS
 from dataclasses import dataclass, fields
 from typing import Any, Optional
 
@@ -21,7 +22,7 @@ from lev_plugins.data.tokenise import row_of
 from lev_plugins.data.words import EditingDictionary, SpeltRow
 from lev_plugins.edits.options import OF_FAIRSEQ, OF_TASK, ORACLES, RefinementOptions
 from lev_plugins.errors import require
-from lev_plugins.generators.refinement import RefinementGenerator
+from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.models.requirements import require_one_dictionary
 from lev_plugins.ranges import flag
@@ -61,11 +62,7 @@ class TextEditingConfig(ScoredConfig, NoiseConfig):
     oracle: ChoiceEnum(ORACLES) = flag(  # type: ignore[valid-type]
         "none", "decoding: actions to take from the reference (Figure 5 of the LevT paper)"
     )
-    cuda_graphs: bool = flag(
-        False,
-        "decoding on a GPU with --batch-size 1: capture each iteration as a CUDA graph and replay it (not yet "
-        "benchmarked)",
-    )
+    cuda_graphs: bool = flag(False, SUPPRESS)  # removed, and refused below
     seed: int = II("common.seed")
 
 
@@ -84,12 +81,13 @@ class TextEditingTask(ScoredTask):
     @classmethod
     def check_config(cls, cfg: TextEditingConfig) -> None:
         super().check_config(cfg)
+        removed = "--cuda-graphs has been removed: leave it out, and use a large --max-tokens on a GPU"
+        require(not cfg.cuda_graphs, removed)
         check_noise(cfg)
         if cfg.upsample_primary != NOT_GIVEN:
             ranges.at_least(cfg, 1, "upsample_primary")
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        require(from_checkpoint or not self.cfg.cuda_graphs, "--cuda-graphs is for decoding: in training, leave it out")
         model = super().build_model(cfg, from_checkpoint)
         kind = type(model).__name__
         arch = getattr(cfg, "_name", None) or getattr(cfg, "arch", kind)
@@ -206,10 +204,6 @@ class TextEditingTask(ScoredTask):
         )
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
         self.with_its_precision(models)
-        require(
-            self.building or not self.cfg.cuda_graphs or next(editors[0].parameters()).is_cuda,
-            "--cuda-graphs requires a GPU: leave it out",
-        )
         options = RefinementOptions(
             **{name: option(args, flag) for flag, name in OF_FAIRSEQ.items()},
             **{name: getattr(self.cfg, flag) for flag, name in OF_TASK.items()},
@@ -218,7 +212,6 @@ class TextEditingTask(ScoredTask):
             candidates=option(args, "iter_decode_with_beam"),
             temperature=option(args, "temperature"),
             oracle=str(self.cfg.oracle),
-            cuda_graphs=self.cfg.cuda_graphs,
             retain_history=option(args, "retain_iter_history"),
         )
         return RefinementGenerator(editors, self.target_dictionary, options, reranker)

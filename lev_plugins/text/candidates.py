@@ -65,6 +65,17 @@ def numbered(ids: Iterable[int], unknown: Iterable[str], numbers: dict[str, int]
     return [first + numbers.setdefault(next(spelt), len(numbers)) if i == UNK else i for i in ids]
 
 
+def padded(rows: Rows, fill: int = PAD) -> NDArray[Any]:
+    """
+    >>> padded([[5, 6], [7]]).tolist()
+    [[5, 6], [7, 1]]
+    """
+    table = np.full((len(rows), max(map(len, rows))), fill, dtype=np.int64)
+    for line, row in zip(table, rows, strict=True):
+        line[: len(row)] = row
+    return table
+
+
 def grams(word: str) -> list[str]:
     """The n-grams of a word between its boundaries, and what survives the usual slips.
 

@@ -29,7 +29,7 @@ from bench.eight_bits import QUICK, Plain, Stack
 from bench.systems import Size, ours
 from lev_plugins import checkpoints
 from lev_plugins.errors import UserError
-from lev_plugins.runtime.refinement import Pass
+from lev_plugins.runtime.refinement import GraphPolicies
 from tests.unit.test_editor import GOLDEN, NOISES, NOISY, SOURCES
 from tests.unit.test_editor import LEVT as DATA
 
@@ -208,7 +208,7 @@ def test_every_translator_is_measured(peer: StandIn, measured: Any) -> None:
 def test_passes_of_graphs_that_are_told_what_to_say(
     peer: StandIn, measured: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lev_plugins.runtime.refinement.Pass", Pass)  # put back afterwards
+    monkeypatch.setattr(passes.Light, "policies", GraphPolicies)  # put back afterwards
     found, shown = measured(passes, "--quick")
     lines = [line for line in found["passes"] if line["system"] != passes.THEIRS]
     assert len(found["passes"]) == 12 and len(shown) == 14 and peer.converted == [("int8", "int8")]

@@ -139,7 +139,7 @@ def replacements(model: LevT) -> Tensor:
     assert part is not None and table is not None
     tokens, words = read(model, TEXT)
     replaced, vectors = tokens.flatten(), table.vectors(words)
-    part.find(replaced)
+    part.find(replaced.tolist())
     states = torch.randn(len(replaced), table.embedding_dim, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         return part(states, replaced, vectors, table.directions(vectors), part.found(replaced, words))

@@ -18,7 +18,7 @@ from lev_plugins.data.drafts.dataset import RollIn
 from lev_plugins.edits.expert import align
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
-from lev_plugins.generators.refinement import RefinementGenerator
+from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.models.levt import SHARING, LevT, LevTConfig
 from tests.helpers import (
     BOS,

@@ -10,7 +10,6 @@ import torch
 from fairseq.data import indexed_dataset
 
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, as_spelt
-from lev_plugins.edits.actions import apply_placeholders
 from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 from tests.helpers import (
@@ -26,6 +25,7 @@ from tests.helpers import (
     toy_dataset,
     toy_dictionary,
     toy_task,
+    with_placeholders,
 )
 from tests.unit.test_editor import NOISY
 
@@ -148,8 +148,7 @@ def test_the_labels_of_a_batch_fit_together(drafts: bool) -> None:
     holes = torch.zeros_like(target).flatten().index_fill(0, net_input["states"].hole_index, 1).view_as(target).bool()
     assert target.shape == kept.shape and counts.shape == (COUNT, target.size(1) - 1)
     assert counts.sum(1).tolist() == holes.sum(1).tolist()
-    (opened,) = apply_placeholders(kept, counts, 99, PAD, width=target.size(1))
-    assert opened.equal(target.masked_fill(holes, 99))
+    assert with_placeholders(kept, counts, 99).equal(target.masked_fill(holes, 99))
     assert not holes[target.eq(PAD) | target.eq(BOS) | target.eq(EOS)].any()
 
 

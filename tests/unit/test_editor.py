@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from lev_plugins import checkpoints
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
-from lev_plugins.generators.ensemble import Ensemble
 from lev_plugins.inference.editor import Editor
 from lev_plugins.models.gated import GatedTrans
 from lev_plugins.models.levt import LevT
@@ -31,6 +30,7 @@ from tests import teachers
 from tests.commands import ROOT
 from tests.helpers import Malicious
 from tests.pretrained import sentencepieces
+from tests.slow_refinement import probabilities
 
 GOLDEN = ROOT / "tests" / "golden" / "0.1"
 LEVT, NOISY = GOLDEN / "levt" / "data", GOLDEN / "noisy" / "data"
@@ -140,22 +140,20 @@ def test_the_model_cannot_be_sure_of_an_edit_without_which_a_text_is_too_long_fo
 
 @torch.no_grad()
 def test_confidence_of_a_levt_is_that_of_its_policies(lively: Editor) -> None:
-    ensemble = Ensemble(lively.model.decoder.models)
+    models = lively.model.decoder.models
     source, target = lively.model.decoder.task.source_dictionary, lively.model.decoder.task.target_dictionary
     hole = lively.model.decoder.models[0].placeholder
     deletions = insertions = 0
     for text, draft, edited in zip(SOURCES, DRAFTS, lively.edit(SOURCES, DRAFTS), strict=True):
-        row = source.encode_line(f"<s> {text}", add_if_not_exist=False).long()
-        memory = ensemble.encode(row[None])
+        row = source.encode_line(f"<s> {text}", add_if_not_exist=False).tolist()
         canvas = target.encode_line(f"<s> {draft}", add_if_not_exist=False).long()
-        going = ensemble.deletion(ensemble.states("deletion", canvas[None], memory))[0].exp()
+        going = probabilities(models, "deletion", canvas.tolist(), row)
         left = canvas[~(going[:, 1] > going[:, 0]) | canvas.eq(target.bos()) | canvas.eq(target.eos())]
-        opened = ensemble.placeholder_scores(left[None], memory, None, [0])[0].exp()
+        opened = probabilities(models, "placeholder", left.tolist(), row)
         opened[:, 0] *= math.exp(-GAMMA)
         counts = opened.argmax(1)
         filled = torch.cat([torch.tensor([word, *[hole] * n]) for word, n in zip(left, [*counts, 0], strict=True)])
-        holes = filled.eq(hole).nonzero()[:, 0]
-        chosen = ensemble.tokens(filled[None], memory, torch.tensor([0]), holes).exp() if len(holes) else None
+        chosen = probabilities(models, "token", filled.tolist(), row) if hole in filled else None
         for edit in edited.edits:
             words = range(1 + len(draft[: edit.start].split()), 1 + len(draft[: edit.end].split()))
             if edit.replacement == "":  # words that are deleted, and nothing comes in their place

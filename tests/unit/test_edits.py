@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.edits import actions
-from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply_tokens, deletable
+from lev_plugins.edits.actions import apply_deletions, deletable
 from lev_plugins.edits.beside import beside
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from tests.helpers import (
@@ -22,6 +22,7 @@ from tests.helpers import (
     slow_alignment,
     tensor_to_rows,
     thorough,
+    with_placeholders,
 )
 
 HOLE = 99
@@ -100,20 +101,12 @@ def test_applying_the_labels_gives_the_target(pairs: list[tuple[list[int], list[
     (left,) = apply_deletions(tokens, ~kept, PAD)
     labels = insertion_labels(target, missing, PAD)
     assert tensor_to_rows(left) == tensor_to_rows(labels.tokens)
-    (opened,) = apply_placeholders(labels.tokens, labels.counts, HOLE, PAD, width=target.size(1))
-    assert apply_tokens(opened, opened.eq(HOLE), target[opened.eq(HOLE)]).tolist() == target.tolist()
+    assert with_placeholders(labels.tokens, labels.counts, HOLE).equal(target.masked_fill(missing, HOLE))
 
 
 def masks_for(tokens: torch.Tensor) -> st.SearchStrategy[list[list[bool]]]:
     batch, width = tokens.shape
     row = st.lists(st.booleans(), min_size=width, max_size=width)
-    return st.lists(row, min_size=batch, max_size=batch)
-
-
-def counts_for(tokens: torch.Tensor) -> st.SearchStrategy[list[list[int]]]:
-    """Of the slots between them."""
-    batch, width = tokens.shape
-    row = st.lists(st.integers(0, 3), min_size=width - 1, max_size=width - 1)
     return st.lists(row, min_size=batch, max_size=batch)
 
 
@@ -134,53 +127,6 @@ def test_deletions_are_those_of_a_list(rows: list[list[int]], data: st.DataObjec
         assert tensor_to_rows(left)[i] == [row[j] for j in stay]
         expected = [float(scores[i, j]) for j in stay]
         assert moved[i].tolist() == expected + [0.0] * (tokens.size(1) - len(stay))
-
-
-@thorough
-@given(rows_of(), st.data())
-def test_placeholders_are_those_of_a_list(rows: list[list[int]], data: st.DataObject) -> None:
-    tokens = rows_to_tensor(rows)
-    counts = data.draw(counts_for(tokens))
-    scores = torch.arange(1.0, tokens.numel() + 1).view_as(tokens)
-    opened, moved = apply_placeholders(tokens, torch.tensor(counts), HOLE, PAD, scores)
-    assert moved is not None
-    expected, expected_scores = [], []
-    for i, row in enumerate(rows):
-        wider, score = [row[0]], [float(scores[i, 0])]
-        for j, token in enumerate(row[1:]):
-            wider += [HOLE] * counts[i][j] + [token]
-            score += [0.0] * counts[i][j] + [float(scores[i, j + 1])]
-        expected.append(wider)
-        expected_scores.append(score)
-    assert opened.tolist() == rows_to_tensor(expected).tolist()
-    for found, score in zip(moved.tolist(), expected_scores, strict=True):
-        assert found == score + [0.0] * (len(found) - len(score))
-
-
-@thorough
-@given(rows_of(), st.data())
-def test_holes_are_as_many_as_are_wanted_and_have_room(rows: list[list[int]], data: st.DataObject) -> None:
-    tokens = rows_to_tensor(rows)
-    wanted = data.draw(counts_for(tokens))
-    positions, least = data.draw(st.integers(0, 14)), data.draw(st.integers(0, 9))
-    scores = torch.rand(*tokens[:, 1:].shape, 4, generator=torch.Generator().manual_seed(1))
-    counts, lengths = torch.tensor(wanted), tokens.ne(PAD).sum(1)
-    given = [row[: length - 1] for row, length in zip(wanted, lengths.tolist(), strict=True)]
-
-    found = actions.within_room(positions, counts, lengths, tokens, PAD).tolist()
-    for row, words, had in zip(given, rows, found, strict=True):
-        room, fit = max(positions - len(words), 0), []
-        for count in row:
-            fit.append(min(count, room))
-            room -= fit[-1]
-        assert had == fit + [0] * (len(had) - len(fit))
-
-    found = actions.at_least(least, counts, scores, tokens, PAD).tolist()
-    for row, words, had, of_row in zip(given, rows, found, scores.tolist(), strict=True):
-        more = [*row]
-        likeliest = min(range(len(row)), key=lambda slot, of_row=of_row: of_row[slot][0])
-        more[likeliest] += max(least + 2 - len(words) - sum(row), 0)
-        assert had[: len(row)] == more and (least == 0 or not any(had[len(row) :]))
 
 
 @thorough
@@ -210,9 +156,7 @@ def test_labels_of_a_deletion_mask_give_the_target_back(rows: list[list[int]], d
     target = rows_to_tensor(rows)
     missing = torch.tensor(data.draw(masks_for(target))) & deletable(target, BOS, EOS, PAD)
     kept, counts = insertion_labels(target, missing, PAD)
-    (opened,) = apply_placeholders(kept, counts, HOLE, PAD, width=target.size(1))
-    assert opened.eq(HOLE).equal(missing)
-    assert apply_tokens(opened, missing, target[missing]).equal(target)
+    assert with_placeholders(kept, counts, HOLE).equal(target.masked_fill(missing, HOLE))
 
 
 @thorough
@@ -290,8 +234,7 @@ def tensors(given_rows: list[Row]) -> tuple[torch.Tensor, torch.Tensor, torch.Te
     for i, (row, holes) in enumerate(given_rows):
         slots = len(gaps(row))
         counts[i, :slots] = torch.tensor(holes[:slots])
-    (opened,) = apply_placeholders(kept, counts, HOLE, PAD)
-    return tokens, deleted, opened
+    return tokens, deleted, with_placeholders(kept, counts, HOLE)
 
 
 @thorough

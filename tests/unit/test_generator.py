@@ -1,5 +1,6 @@
 """Refinement against a literal transcription of Algorithm 2: one sentence at a time, nothing remembered."""
 
+import math
 from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +13,10 @@ from fairseq_cli.generate import get_symbols_to_strip_from_output
 from lev_plugins.edits.expert import align
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
-from lev_plugins.generators.refinement import RefinementGenerator
+from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT
+from lev_plugins.tasks.text_editing import TextEditingTask
 from tests.helpers import (
     BOS,
     EOS,
@@ -184,7 +186,7 @@ def test_of_equal_candidates_the_first_comes_first(monkeypatch: pytest.MonkeyPat
     scores = {"a": 1, "b": 3, "c": 3, "d": 2, "e": 2, "f": 5}
     found = [{"name": name, "score": torch.tensor(score)} for name, score in scores.items()]
     candidates = generator([toy_model()], candidates=3)
-    monkeypatch.setattr(candidates, "_refine", lambda net_input, target: found)
+    monkeypatch.setattr(candidates, "hypotheses", lambda sentences: found)
     groups = candidates.generate([], {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:2])}})
     assert ["".join(each["name"] for each in group) for group in groups] == ["bca", "fde"]
 
@@ -259,10 +261,11 @@ def test_fairseq_generate_leaves_out_the_end_of_a_sentence() -> None:
 def test_padding_fills_no_hole() -> None:
     """fairseq's LevT, whose placeholder is <unk>, may write the other special symbols."""
     for placeholder, never in (("unk", (PAD,)), ("plh", (PAD, BOS, EOS))):
-        generator = RefinementGenerator([toy_model(placeholder=placeholder)], toy_dictionary(), RefinementOptions())
-        assert generator.symbols.never == never
-        scores = generator.symbols.forbid(torch.zeros(2, len(toy_dictionary())))
-        assert scores.isneginf().nonzero()[:, 1].unique().tolist() == sorted(never)
+        plain, vocabulary = generator([lively_model(placeholder=placeholder)], min_length=3), len(toy_dictionary())
+        (sentence,) = plain.refine(rows_to_tensor(SOURCES[:1]), [9], [[BOS, EOS]], alternatives=vocabulary)
+        for word in sentence.words[1:-1]:
+            assert len(word.alternatives) == vocabulary
+            assert sorted(token for token, score in word.alternatives if score == -math.inf) == sorted(never)
 
 
 def test_a_prefix_is_refused() -> None:
@@ -280,6 +283,11 @@ def test_the_task_hands_fairseq_flags_to_the_generator() -> None:
     given = {"max_iter": 4, "gamma": 1.5, "adaptive": False, "candidates": 3}
     given |= {"retain_history": True, "temperature": 0.7}
     assert built.options == RefinementOptions(trained_later=False, min_length=2, **own, **given)
+
+
+def test_a_removed_flag_is_refused() -> None:
+    with pytest.raises(UserError, match="--cuda-graphs has been removed: leave it out, and use a large --max-tokens"):
+        TextEditingTask.check_config(toy_task(cuda_graphs=True).cfg)
 
 
 @pytest.mark.parametrize("flag", ["replace_unk", "print_alignment", "sampling", "match_source_len", "retain_dropout"])

@@ -1,8 +1,6 @@
 """What a GPU would do: on tensors that say they are on one (``tests/simulated_gpu.py``)."""
 
-import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,14 +10,12 @@ from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.logging import metrics
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.utils import move_to_cuda
-from torch import Tensor
 from torch.utils._pytree import tree_flatten
 
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import KEEP
 from lev_plugins.errors import explain
-from lev_plugins.generators import fixed
-from lev_plugins.generators.refinement import RefinementGenerator
+from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.layers import spelling
 from lev_plugins.models.levt import LevT
 from tests.helpers import (
@@ -239,7 +235,7 @@ def test_the_first_gradients_of_words_that_are_spelt_fit_into_16_bits(seed: int)
     assert max(largest.values()) <= 4 * max(largest_gradients(plain, spelled.collated(dataset, range(4))).values())
 
 
-# ---- flags and graphs ------------------------------------------------------------------------------------------------
+# ---- flags -----------------------------------------------------------------------------------------------------------
 
 
 def tpu(*flags: str) -> bool:
@@ -258,52 +254,3 @@ def test_bf16_is_not_for_a_tpu_if_there_is_a_gpu(flag: str, monkeypatch: pytest.
 @pytest.mark.parametrize("message", ["'NoneType' object has no attribute 'xla_device'", "No module named 'torch_xla'"])
 def test_bf16_that_cannot_work_is_explained(message: str) -> None:
     assert "--bf16 needs a GPU and an --arch of lev-plugins" in str(explain(Exception(message)))
-
-
-class Gpus:
-    """Of torch.cuda, what a recording needs: which GPU is current when, and nothing else."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch):
-        self.current, self.seen = 0, []
-        for name in ("device", "stream", "graph", "Stream", "CUDAGraph", "current_stream"):
-            monkeypatch.setattr(torch.cuda, name, getattr(self, name))
-
-    @contextlib.contextmanager
-    def device(self, device: torch.device) -> Iterator[None]:
-        before, self.current = self.current, device.index
-        yield
-        self.current = before
-
-    def note(self, *given: Any, **named: Any) -> Any:
-        self.seen.append(self.current)
-        return contextlib.nullcontext()
-
-    graph = stream = note
-
-    def Stream(self) -> Any:
-        self.note()
-        return self
-
-    current_stream = CUDAGraph = Stream
-
-    def wait_stream(self, other: Any) -> None:
-        self.note()
-
-    replay = note
-
-
-def test_a_graph_is_recorded_and_replayed_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    gpus = Gpus(monkeypatch)
-
-    class Far(Tensor):
-        device = torch.device("cuda", 1)  # type: ignore[assignment]
-
-    noted: list[int] = []
-
-    def function(x: Tensor) -> Tensor:
-        noted.append(gpus.current)
-        return x
-
-    example: Callable[..., Any] = fixed.recorded(function, torch.ones(1).as_subclass(Far))
-    example(torch.zeros(1))
-    assert set(gpus.seen) == {1} and set(noted) == {1} and gpus.current == 0

@@ -9,7 +9,7 @@ import torch
 from examples.post_editing.quality import first_odds
 from lev_plugins.edits import requests
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.generators.refinement import RefinementGenerator
+from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.text.edited import WordEdits
 from tests.helpers import BOS, EOS, PAD, lively_model, random_rows, rows_to_tensor, toy_dictionary
 from tests.slow_refinement import refine
@@ -36,7 +36,7 @@ def test_every_word_is_kept_or_accounted_for(options: dict[str, Any]) -> None:
         words = range(1, len(draft) - 1)
         assert all(edits.died[place] > 0 for place in words if place not in kept)
         assert max([*edits.died, *edits.born]) <= hypothesis["steps"] + 1
-        assert len(edits.died) == len(edits.deleted) == max(map(len, DRAFTS)) and not any(edits.died[len(draft) :])
+        assert len(edits.died) == len(edits.deleted) == len(draft)
         born |= set(edits.born)
     assert len(born) > 1  # some insertions
 

@@ -4,6 +4,7 @@ import random
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -13,8 +14,9 @@ from lev_plugins.data.drafts import marks
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.errors import UserError
-from lev_plugins.generators.ensemble import Ensemble
-from lev_plugins.generators.refinement import RefinementGenerator
+from lev_plugins.generators.generator import RefinementGenerator
+from lev_plugins.generators.policies import EnsemblePolicies
+from lev_plugins.generators.refinement import Insertions
 from tests.helpers import BOS, EOS, UNK, lively_model, random_rows, rows_to_tensor, thorough, toy_dictionary
 from tests.slow_refinement import assert_refined, refine
 
@@ -208,8 +210,9 @@ def test_hard_spans_come_through_whole() -> None:
 @pytest.mark.parametrize("gamma", [0.05, -8.0])
 def test_words_that_a_text_lacks_never_go_into_a_hard_span(gamma: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The policy would rather insert there than anywhere else."""
-    none = torch.tensor([[0.6, 0.1, 0.55]])  # probabilities in the three slots
-    monkeypatch.setattr(Ensemble, "placeholder_scores", lambda *given: torch.stack([none, 1 - none], -1).log())
+    none = np.array([[0.6, 0.1, 0.55]])  # probabilities in the three slots
+    said = Insertions(np.ones_like(none), np.log(1 - none) - np.log(none), np.log(none))
+    monkeypatch.setattr(EnsemblePolicies, "placeholder", lambda *_: said)
     model, draft, keep = lively_model(seed=5), [BOS, 10, 11, EOS], KEEP + SPAN
     options = {"min_length": 4, "gamma": gamma, "retain_history": True, "max_iter": 0}
     (best,) = refine([model], SOURCES[:1], [draft], [[0, keep, keep, 0]], **options)

@@ -18,10 +18,11 @@ from lev_plugins.data.labels.text import KINDS
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.errors import UserError
-from lev_plugins.generators import ensemble
+from lev_plugins.generators.policies import Ensemble
+from lev_plugins.generators.refinement import Refiner
 from lev_plugins.inference import graphs
 from lev_plugins.inference.light import LightRefinement, LightScorer, LightWriting
-from lev_plugins.runtime.refinement import Refiner, Symbols
+from lev_plugins.runtime.refinement import GraphPolicies, Graphs
 from lev_plugins.text.edited import Edit
 from tests import teachers
 from tests.helpers import lively_model, random_rows, toy_dictionary
@@ -132,8 +133,8 @@ def test_labels_are_those_of_the_checkpoint(name: str, tmp_path: Path) -> None:
 def test_refinement_is_that_of_the_slow_reference(name: str, tmp_path: Path) -> None:
     model = lively_model(**VARIANTS[name])
     dictionary = toy_dictionary()
-    graphs.write(model, ensemble.Symbols.of(dictionary, ensemble.Ensemble([model])).never, tmp_path)
-    symbols = Symbols(len(dictionary), model.max_positions()[1], model.placeholder)
+    graphs.write(model, Ensemble([model]).never_written, tmp_path)
+    exported = Graphs(tmp_path, 32, len(dictionary), model.placeholder)
     sources, drafts = random_rows(16, seed=5, shortest=1), random_rows(16, seed=6)
     draw = random.Random(1)
     kinds = [0, 0, 0, KEEP + SPAN, PREFER + 2 * SPAN, DELETE, INSERT]
@@ -141,12 +142,12 @@ def test_refinement_is_that_of_the_slow_reference(name: str, tmp_path: Path) -> 
     for marks in ([[0] * len(draft) for draft in drafts], asked):
         for given in ({}, {"gamma": 2.0, "min_length": 4}, {"keep_bias": 1.0, "max_iter": 2}):
             options = RefinementOptions(**given)
-            found = Refiner(tmp_path, 32, symbols, options).refine(sources, drafts, marks)
-            for source, draft, mark, (tokens, edits) in zip(sources, drafts, marks, found, strict=True):
+            refiner = Refiner(options, model.placeholder, model.max_positions()[1])
+            found = refiner.refine(GraphPolicies(exported, sources), map(len, sources), drafts, marks)
+            for source, draft, mark, sentence in zip(sources, drafts, marks, found, strict=True):
                 expected = slow_refine([model], source, draft, options, mark)
-                assert tokens == expected.tokens[1:]
-                scores = zip(edits.origin, edits.chosen, expected.scores[1:], strict=True)
-                assert all(chosen == pytest.approx(score, abs=1e-4) for place, chosen, score in scores if place < 0)
+                assert sentence.tokens == expected.tokens
+                assert refiner.scores(sentence) == pytest.approx(expected.scores, abs=1e-4)
 
 
 def damage_weights(folder: Path) -> None:

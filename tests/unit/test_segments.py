@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-
 from lev_plugins.generators.ensemble import Ensemble, Symbols
+
 from lev_plugins.inference.graphs import Fill
 from lev_plugins.inference.segments import RefinedSegments, WrittenSegments
 from lev_plugins.runtime.folder import Vocabulary

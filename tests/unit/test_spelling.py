@@ -20,7 +20,7 @@ from lev_plugins.data.noisy import NoisyWords, noise_and_codec
 from lev_plugins.data.words import BatchWords, EditingDictionary
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
-from lev_plugins.generators.refinement import RefinementGenerator
+from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.layers import spelling as spelling_layers
 from lev_plugins.layers.respelling import Respelling
 from lev_plugins.layers.spelling import LEVELS, LOUD, MeantWords, WordVectors
@@ -57,7 +57,7 @@ def scores(table: MeantWords, states: Tensor, replaced: Tensor, words: WordVecto
     with torch.random.fork_rng():  # draws go on as they are
         torch.manual_seed(1)
         respelling = Respelling(table.index, table.shapes, PAD, table.embedding_dim, reads).to(table.grams.dtype)
-    respelling.find(replaced)
+    respelling.find(replaced.tolist())
     return respelling(states, replaced, words, table.directions(words), respelling.found(replaced, words.words))
 
 

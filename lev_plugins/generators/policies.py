@@ -1,0 +1,272 @@
+"""The policies of one or several LevTs in torch, and those of an oracle, for ``generators.refinement``.
+
+A Transformer pass is left out where its result is known: the placeholder policy reuses the states of the deletion
+policy for sentences that lost no token, if both policies read the same blocks.
+
+Shapes: B sentences, T length of the longest, K maximum number of placeholders, n placeholders, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lev_plugins.data.words import BatchWords
+from lev_plugins.edits.actions import Removed
+from lev_plugins.edits.beside import beside
+from lev_plugins.edits.expert import align, missing_counts
+from lev_plugins.edits.requests import KEEP, in_one_span
+from lev_plugins.errors import require
+from lev_plugins.generators.refinement import (
+    Array,
+    Choices,
+    Insertions,
+    Policies,
+    Sentence,
+    removed_tokens,
+    replaced_tokens,
+)
+from lev_plugins.models.levt import LevT, one_each
+from lev_plugins.ranges import flag_name
+from lev_plugins.text.candidates import BOS, EOS, PAD, UNK, padded
+
+
+def mean_log_probs(logits: list[Tensor]) -> Tensor:
+    """Returns the logarithm of the models' mean probability.
+
+    >>> one, other = torch.tensor([0.5, 0.5]).log(), torch.tensor([0.1, 0.9]).log()
+    >>> mean_log_probs([one, other]).exp()
+    tensor([0.3000, 0.7000])
+    """
+    log_probs = [F.log_softmax(each.float(), -1) for each in logits]
+    if len(log_probs) == 1:
+        return log_probs[0]
+    return torch.logsumexp(torch.stack(log_probs), 0) - math.log(len(log_probs))
+
+
+def argmax(scores: Tensor) -> Tensor:
+    """Returns the best class (...) of scores (..., classes). On a CPU, torch takes five times as long as NumPy."""
+    return scores.argmax(-1) if scores.is_cuda else torch.from_numpy(scores.numpy().argmax(-1))
+
+
+class Ensemble:
+    """Several models as one, whose probabilities are the means of theirs."""
+
+    def __init__(self, models: list[LevT]):
+        first = models[0]
+        for model in models[1:]:
+            for name in ("placeholder", "max_insertions", "spelling_buckets", "backbone"):
+                mine, theirs = getattr(first, name), getattr(model, name)
+                require(
+                    mine == theirs,
+                    f"models of an ensemble must have the same {flag_name(name)}, but they have {mine} and {theirs}",
+                )
+        self.models, self.placeholder, self.vocabulary = models, first.placeholder, first.decoder.vocabulary
+        self.spells = first.spelling is not None
+        self.max_target_positions = min(model.max_positions()[1] for model in models)
+        # whether the placeholder policy can reuse the states of the deletion policy
+        self.shares = all(m.decoder.sharing["deletion"] == m.decoder.sharing["placeholder"] for m in models)
+
+    @property
+    def never_written(self) -> tuple[int, ...]:
+        """The symbols that no placeholder becomes."""
+        never: tuple[int, ...] = (PAD,)  # padding within a sentence would cut it
+        if self.placeholder != UNK:  # fairseq's LevT, with <unk> as its placeholder, may write these
+            never += (BOS, EOS)
+        if self.spells:  # unknown words are kept or replaced
+            never += (UNK,)
+        return never
+
+    def known(self, tokens: Array) -> Array:
+        """Replaces the unknown words of a batch, which come after the placeholder, with <unk> if no model spells."""
+        return tokens if self.spells else np.where(tokens > self.vocabulary, UNK, tokens)
+
+
+@dataclass
+class Sampling:
+    """How the candidates of a source are made: the first is greedy, the others are drawn at random."""
+
+    candidates: int = 1
+    temperature: float = 1.0
+    random: torch.Generator | None = None  # on the device of the models
+
+
+class EnsemblePolicies(Policies):
+    """The policies of an ensemble for one batch of sources, which are encoded once."""
+
+    def __init__(
+        self,
+        ensemble: Ensemble,
+        src_tokens: Tensor,
+        words: BatchWords | None = None,
+        alternatives: int = 0,
+        sampling: Sampling | None = None,
+    ):
+        """
+        Args:
+            ensemble: the models
+            src_tokens: the sources, padded on either side
+            words: with --spelling, the unknown words of the batch
+            alternatives: how many words to report for each placeholder, besides the one that is chosen
+            sampling: by default, there is one candidate for each source
+        """
+        self.models, self.ensemble, self.device = ensemble.models, ensemble, src_tokens.device
+        self.alternatives, self.sampling = alternatives, sampling or Sampling()
+        self.memories = [model.encode(src_tokens, words) for model in self.models]
+        self.sources = [] if self.memories[0].beside is None else src_tokens.tolist()
+        self.never = self.to_device(np.array(ensemble.never_written))
+        # the row of each sentence in the memories, and in the states of the deletion policy
+        self.size, copies = len(src_tokens), self.sampling.candidates
+        self.rows = {number: number // copies for number in range(copies * self.size)}
+        self.states: list[list[Tensor]] = []  # for each model
+
+    # ---- the three policies ------------------------------------------------------------------------------------------
+
+    def deletion(self, sentences: list[Sentence]) -> Array:
+        index = self.index_of(sentences)
+        if index is not None:  # some sentences are finished
+            self.memories = [memory.select(index) for memory in self.memories]
+            self.size, self.rows = len(sentences), {one.number: row for row, one in enumerate(sentences)}
+        self.states = self.states_of("deletion", sentences)
+        states = zip(self.models, self.states, strict=True)
+        scores = mean_log_probs([model.decoder.deletion_logits(each) for model, each in states])
+        return (scores[:, :, 1] - scores[:, :, 0]).cpu().numpy()
+
+    def placeholder(self, sentences: list[Sentence]) -> Insertions:
+        reuses = self.ensemble.shares and bool(self.states)
+        unchanged = [sentence for sentence in sentences if reuses and not sentence.removed]
+        changed = [sentence for sentence in sentences if not reuses or sentence.removed]
+        parts = [self.insertions(some, some is unchanged) for some in (unchanged, changed) if some]
+        slots = max(part.size(2) for part in parts)
+        host = torch.cat([F.pad(part, (0, slots - part.size(2))) for part in parts], 1).cpu().numpy()
+        self.states = []  # of tokens that are about to change
+        order = np.argsort([sentence.number for sentence in (*unchanged, *changed)])
+        return Insertions(*host[:, order])
+
+    def insertions(self, sentences: list[Sentence], reuse: bool) -> Tensor:
+        """(3, B, T - 1), the fields of ``Insertions``."""
+        removed = None
+        if self.ensemble.spells and not reuse:
+            removed = Removed(*map(self.to_device, removed_tokens(sentences)))
+        states = zip(self.models, self.states_of("placeholder", sentences, removed, reuse), strict=True)
+        scores = mean_log_probs([model.decoder.placeholder_logits(each) for model, each in states])
+        noisy = self.perturbed(scores, [sentence.sampled for sentence in sentences])
+        counts = 1 + argmax(noisy[:, :, 1:])
+        best = noisy.gather(2, counts[:, :, None])[:, :, 0]
+        return torch.stack([counts.float(), best - noisy[:, :, 0], scores[:, :, 0]])
+
+    def token(self, sentences: list[Sentence]) -> Choices:
+        placeholder, replaced = self.ensemble.placeholder, None
+        holes = np.flatnonzero(padded([sentence.tokens for sentence in sentences]) == placeholder)
+        index = self.to_device(holes)
+        if self.ensemble.spells:
+            words = replaced_tokens(sentences, placeholder)
+            replaced = self.to_device(words)
+            for model in self.models:
+                if model.decoder.respelling is not None:
+                    model.decoder.respelling.find(words.flat[holes].tolist())
+        states, logits = self.states_of("token", sentences, one_each(replaced, PAD)), []
+        for model, of_model, memory in zip(self.models, states, self.memories, strict=True):
+            nearest, respelling = None, model.decoder.respelling
+            if replaced is not None and respelling is not None and memory.words is not None:
+                nearest = respelling.found(replaced.flatten()[index], memory.words.words)
+            logits.append(model.decoder.token_logits(of_model, index, memory.words, replaced, nearest))
+        scores = mean_log_probs(logits).index_fill_(1, self.never, -math.inf)  # (n, V)
+        sampled = [one.sampled for one in sentences for token in one.tokens if token == placeholder]
+        best = argmax(self.perturbed(scores, sampled))[:, None]
+        columns = [best.float(), scores.gather(1, best)]
+        if self.alternatives:
+            log_probs, tokens = scores.topk(min(self.alternatives, scores.size(1)))
+            columns += [tokens.float(), log_probs]
+        choices = torch.cat(columns, 1).cpu().numpy()
+        offers = zip(*(part.tolist() for part in np.split(choices[:, 2:], 2, axis=1)), strict=True)
+        alternatives = [[(int(token), score) for token, score in zip(*pair, strict=True)] for pair in offers]
+        return Choices(choices[:, 0].astype(int).tolist(), choices[:, 1].tolist(), alternatives)
+
+    # ---- passes ------------------------------------------------------------------------------------------------------
+
+    def states_of(
+        self, head: str, sentences: list[Sentence], removed: Removed | None = None, reuse: bool = False
+    ) -> list[list[Tensor]]:
+        """Returns the states of each model's blocks up to the one that the policy ``head`` reads.
+
+        Args:
+            head: deletion, placeholder or token
+            sentences: what the models read
+            removed: with --spelling, what was deleted after each token, or is replaced by it
+            reuse: continue from the states of the deletion policy, which has read the same tokens
+        """
+        rows, index, alignment, states = padded([one.tokens for one in sentences]), self.index_of(sentences), None, []
+        tokens = self.to_device(self.ensemble.known(rows))
+        if self.sources:
+            sources = [self.sources[one.number // self.sampling.candidates] for one in sentences]
+            pairs = zip(rows.tolist(), sources, strict=True)
+            alignment = self.to_device(np.array([beside(*pair, PAD) for pair in pairs]))
+        for i, (model, memory) in enumerate(zip(self.models, self.memories, strict=True)):
+            known, depth = None, model.decoder.depths[head]
+            if reuse:
+                known = self.states[i][: depth + 1]
+                last = known[-1] if index is None else known[-1][index]
+                known[-1] = last[:, : tokens.size(1)]
+            if index is not None and (known is None or len(known) <= depth):
+                memory = memory.select(index)
+            memory = memory._replace(places=alignment)
+            states.append(model.decoder.states(head, tokens, memory, known, removed))
+        return states
+
+    def index_of(self, sentences: list[Sentence]) -> Tensor | None:
+        """Returns the rows of the sentences in the memories; None for all rows in their order."""
+        rows = [self.rows[sentence.number] for sentence in sentences]
+        return None if rows == [*range(self.size)] else self.to_device(np.array(rows))
+
+    def to_device(self, values: Array) -> Tensor:
+        return torch.from_numpy(values).to(self.device, non_blocking=True)
+
+    def perturbed(self, scores: Tensor, sampled: list[bool]) -> Tensor:
+        """Adds Gumbel noise to sampled rows of log-probabilities: then the best class is a random one."""
+        if not any(sampled):
+            return scores
+        noise = torch.empty_like(scores).exponential_(generator=self.sampling.random).clamp_(min=1e-38).log_()
+        rows = self.to_device(np.array(sampled)).view(-1, *[1] * (scores.dim() - 1))
+        return scores - self.sampling.temperature * noise * rows
+
+
+class Oracle(Policies):
+    """An editor that knows the reference: it makes all deletions and, with ``counts``, all insertions.
+
+    The other policies are those of a model (Figure 5 of the paper).
+    """
+
+    def __init__(self, policies: EnsemblePolicies, targets: Tensor, counts: bool):
+        """``targets`` are the references (B, R), with boundaries, in the memory of the host."""
+        self.policies, self.targets, self.counts = policies, targets, counts
+
+    def pairs(self, sentences: list[Sentence]) -> tuple[Tensor, Tensor]:
+        tokens = padded([sentence.tokens for sentence in sentences])
+        rows = [sentence.number // self.policies.sampling.candidates for sentence in sentences]
+        unknown = tokens > self.policies.ensemble.vocabulary
+        return torch.from_numpy(np.where(unknown, UNK, tokens)), self.targets[rows]
+
+    def deletion(self, sentences: list[Sentence]) -> Array:
+        return np.where(align(*self.pairs(sentences), PAD).kept.numpy(), -np.inf, np.inf)
+
+    def placeholder(self, sentences: list[Sentence]) -> Insertions:
+        if not self.counts:
+            return self.policies.placeholder(sentences)
+        counts = missing_counts(*self.pairs(sentences), PAD).numpy()
+        for row, sentence in zip(counts, sentences, strict=True):
+            for slot, (left, right) in enumerate(pairwise(word.marks for word in sentence.words)):
+                if left & right & KEEP and in_one_span(left, right):  # what is missing here comes after the span
+                    row[slot + 1] += row[slot]
+                    row[slot] = 0
+        certain = np.where(counts > 0, np.inf, -np.inf)
+        return Insertions(counts, certain, np.where(counts > 0, -np.inf, 0.0))
+
+    def token(self, sentences: list[Sentence]) -> Choices:
+        return self.policies.token(sentences)
