@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from lev_plugins.data.words import BatchWords
 from lev_plugins.edits.actions import require_room
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError, require
-from lev_plugins.generators.policies import Ensemble, EnsemblePolicies, Oracle, Sampling
+from lev_plugins.generators.policies import Ensemble, EnsemblePolicies, Oracle
 from lev_plugins.generators.refinement import ALTERNATIVES, Policies, Refiner, Sentence
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT
@@ -103,18 +103,17 @@ class RefinementGenerator:
                 model.eval()
         if self.random.device != src_tokens.device:
             self.random = torch.Generator(src_tokens.device).manual_seed(self.random.initial_seed())
-        sampling = Sampling(self.options.candidates, self.options.temperature, self.random)
         with torch.no_grad() if self.options.trained_later else torch.inference_mode():
-            of_models = EnsemblePolicies(self.ensemble, src_tokens, words, alternatives, sampling)
+            of_models = EnsemblePolicies(self.ensemble, src_tokens, words, alternatives, self.options, self.random)
             policies: Policies = of_models
             if target is not None:
                 with_start = F.pad(target.cpu(), (1, 0), value=BOS)
                 policies = Oracle(of_models, with_start, counts=self.options.oracle == "delete+placeholder")
             return self.refiner.refine(policies, source_lengths, drafts, marks)
 
-    def hypotheses(self, sentences: Sequence[Sentence]) -> Iterator[dict[str, Any]]:
+    def hypotheses(self, sentences: list[Sentence]) -> Iterator[dict[str, Any]]:
         """The sentences as fairseq's hypotheses, which begin after <s>."""
-        lengths, scores = [len(one.tokens) for one in sentences], [self.refiner.scores(one) for one in sentences]
+        lengths, scores = [len(one.tokens) for one in sentences], self.refiner.scores(sentences)
         # one tensor for all of them takes less time than one for each
         all_tokens = torch.tensor([token for one in sentences for token in one.tokens]).split(lengths)
         all_scores = torch.tensor([score for row in scores for score in row]).split(lengths)

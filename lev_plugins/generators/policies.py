@@ -9,7 +9,6 @@ Shapes: B sentences, T length of the longest, K maximum number of placeholders, 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -21,6 +20,7 @@ from lev_plugins.data.words import BatchWords
 from lev_plugins.edits.actions import Removed
 from lev_plugins.edits.beside import beside
 from lev_plugins.edits.expert import align, missing_counts
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import KEEP, in_one_span
 from lev_plugins.errors import require
 from lev_plugins.generators.refinement import (
@@ -88,15 +88,6 @@ class Ensemble:
         return tokens if self.spells else np.where(tokens > self.vocabulary, UNK, tokens)
 
 
-@dataclass
-class Sampling:
-    """How the candidates of a source are made: the first is greedy, the others are drawn at random."""
-
-    candidates: int = 1
-    temperature: float = 1.0
-    random: torch.Generator | None = None  # on the device of the models
-
-
 class EnsemblePolicies(Policies):
     """The policies of an ensemble for one batch of sources, which are encoded once."""
 
@@ -106,7 +97,8 @@ class EnsemblePolicies(Policies):
         src_tokens: Tensor,
         words: BatchWords | None = None,
         alternatives: int = 0,
-        sampling: Sampling | None = None,
+        options: RefinementOptions | None = None,
+        random: torch.Generator | None = None,
     ):
         """
         Args:
@@ -114,15 +106,16 @@ class EnsemblePolicies(Policies):
             src_tokens: the sources, padded on either side
             words: with --spelling, the unknown words of the batch
             alternatives: how many words to report for each placeholder, besides the one that is chosen
-            sampling: by default, there is one candidate for each source
+            options: how many candidates there are for each source, and their temperature
+            random: draws all candidates but the first; on the device of the sources
         """
         self.models, self.ensemble, self.device = ensemble.models, ensemble, src_tokens.device
-        self.alternatives, self.sampling = alternatives, sampling or Sampling()
+        self.alternatives, self.options, self.random = alternatives, options or RefinementOptions(), random
         self.memories = [model.encode(src_tokens, words) for model in self.models]
         self.sources = [] if self.memories[0].beside is None else src_tokens.tolist()
         self.never = self.to_device(np.array(ensemble.never_written))
         # the row of each sentence in the memories, and in the states of the deletion policy
-        self.size, copies = len(src_tokens), self.sampling.candidates
+        self.size, copies = len(src_tokens), self.options.candidates
         self.rows = {number: number // copies for number in range(copies * self.size)}
         self.states: list[list[Tensor]] = []  # for each model
 
@@ -205,7 +198,7 @@ class EnsemblePolicies(Policies):
         rows, index, alignment, states = padded([one.tokens for one in sentences]), self.index_of(sentences), None, []
         tokens = self.to_device(self.ensemble.known(rows))
         if self.sources:
-            sources = [self.sources[one.number // self.sampling.candidates] for one in sentences]
+            sources = [self.sources[one.number // self.options.candidates] for one in sentences]
             pairs = zip(rows.tolist(), sources, strict=True)
             alignment = self.to_device(np.array([beside(*pair, PAD) for pair in pairs]))
         for i, (model, memory) in enumerate(zip(self.models, self.memories, strict=True)):
@@ -232,9 +225,9 @@ class EnsemblePolicies(Policies):
         """Adds Gumbel noise to sampled rows of log-probabilities: then the best class is a random one."""
         if not any(sampled):
             return scores
-        noise = torch.empty_like(scores).exponential_(generator=self.sampling.random).clamp_(min=1e-38).log_()
+        noise = torch.empty_like(scores).exponential_(generator=self.random).clamp_(min=1e-38).log_()
         rows = self.to_device(np.array(sampled)).view(-1, *[1] * (scores.dim() - 1))
-        return scores - self.sampling.temperature * noise * rows
+        return scores - self.options.temperature * noise * rows
 
 
 class Oracle(Policies):
@@ -249,7 +242,7 @@ class Oracle(Policies):
 
     def pairs(self, sentences: list[Sentence]) -> tuple[Tensor, Tensor]:
         tokens = padded([sentence.tokens for sentence in sentences])
-        rows = [sentence.number // self.policies.sampling.candidates for sentence in sentences]
+        rows = [sentence.number // self.policies.options.candidates for sentence in sentences]
         unknown = tokens > self.policies.ensemble.vocabulary
         return torch.from_numpy(np.where(unknown, UNK, tokens)), self.targets[rows]
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, repeat
-from math import exp, expm1, inf, isinf, log, log1p
+from math import expm1, inf, isinf, log
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -174,17 +174,9 @@ class Refiner:
             words = [Word(token, 0.0, mark, origin) for token, mark, origin in of_tokens]
             limit = int(min(max(source_length * options.max_ratio, minimum), self.max_tokens))
             for candidate in range(options.candidates):
-                sentences.append(
-                    Sentence(
-                        len(sentences),
-                        words,
-                        limit,
-                        deleted_at=[0] * size,
-                        deletion_log_odds=[0.0] * size,
-                        marked=any(requests),
-                        sampled=candidate > 0,
-                    )
-                )
+                number, marked = len(sentences), any(requests)
+                one = Sentence(number, words, limit, [0] * size, [0.0] * size, marked, sampled=candidate > 0)
+                sentences.append(one)
         return sentences
 
     def record(self, sentences: list[Sentence]) -> None:
@@ -316,23 +308,21 @@ class Refiner:
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
-    def scores(self, sentence: Sentence) -> list[float]:
+    def scores(self, sentences: list[Sentence]) -> list[list[float]]:
         """Returns the log-probability of each token, as described at the top of this file."""
-        kept = {
-            word.origin: log_sigmoid(-log_odds)
-            for word, log_odds in self.deletions(sentence)
-            if word.origin >= 0 and not word.marks & KEEP and word.token not in (BOS, EOS)
-        }
-        return [word.score + kept.get(word.origin, 0.0) for word in sentence.words]
-
-
-def log_sigmoid(log_odds: float) -> float:
-    """Returns the logarithm of a probability, given its log-odds.
-
-    >>> log_sigmoid(0.0) == log(0.5), log_sigmoid(-inf), log_sigmoid(inf)
-    (True, -inf, 0.0)
-    """
-    return min(log_odds, 0.0) - log1p(exp(-abs(log_odds)))
+        decisions = [list(self.deletions(sentence)) for sentence in sentences]
+        log_odds = np.array([odds for decision in decisions for _, odds in decision])
+        log_probs = iter((-np.logaddexp(0.0, log_odds)).tolist())  # of keeping each word
+        scores = []
+        for sentence, decision in zip(sentences, decisions, strict=True):
+            pairs = [(word, next(log_probs)) for word, _ in decision]
+            kept = {
+                word.origin: log_prob
+                for word, log_prob in pairs
+                if word.origin >= 0 and not word.marks & KEEP and word.token not in (BOS, EOS)
+            }
+            scores.append([word.score + kept.get(word.origin, 0.0) for word in sentence.words])
+        return scores
 
 
 def any_above(threshold: float, values: Array, lengths: Array) -> Array:

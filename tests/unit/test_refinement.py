@@ -115,8 +115,7 @@ def test_a_word_that_was_put_back_by_a_mark_is_certain() -> None:
     (sentence,), _ = refined([[5]], [[7, 8]], [[0, keep, DELETE, 0]], max_iter=0, max_ratio=0.0, max_ratio_floor=2)
     assert sentence.tokens == [BOS, 7, EOS]
     assert sentence.deleted_at == [0, 0, 1, 0] and sentence.deletion_log_odds == [0.0, 0.0, inf, 0.0]
-    scores = Refiner(RefinementOptions(), HOLE, 50).scores(sentence)
-    assert scores == [0.0, 0.0, 0.0]
+    assert Refiner(RefinementOptions(), HOLE, 50).scores([sentence]) == [[0.0, 0.0, 0.0]]
 
 
 # ---- what was deleted, and what a placeholder replaces: as in training -----------------------------------------------

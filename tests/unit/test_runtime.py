@@ -147,7 +147,8 @@ def test_refinement_is_that_of_the_slow_reference(name: str, tmp_path: Path) -> 
             for source, draft, mark, sentence in zip(sources, drafts, marks, found, strict=True):
                 expected = slow_refine([model], source, draft, options, mark)
                 assert sentence.tokens == expected.tokens
-                assert refiner.scores(sentence) == pytest.approx(expected.scores, abs=1e-4)
+                scores = zip(sentence.words, expected.scores, strict=True)
+                assert all(word.score == pytest.approx(score, abs=1e-4) for word, score in scores if word.origin < 0)
 
 
 def damage_weights(folder: Path) -> None:
