@@ -156,14 +156,14 @@ class EnsemblePolicies(Policies):
 
     def token(self, sentences: list[Sentence]) -> Choices:
         placeholder, replaced = self.ensemble.placeholder, None
-        holes = np.flatnonzero(padded([sentence.tokens for sentence in sentences]) == placeholder)
-        index = self.to_device(holes)
+        positions = np.flatnonzero(padded([sentence.tokens for sentence in sentences]) == placeholder)
+        index = self.to_device(positions)
         if self.ensemble.spells:
             words = replaced_tokens(sentences, placeholder)
             replaced = self.to_device(words)
             for model in self.models:
                 if model.decoder.respelling is not None:
-                    model.decoder.respelling.find(words.flat[holes].tolist())
+                    model.decoder.respelling.find(words.flat[positions].tolist())
         states, logits = self.states_of("token", sentences, one_each(replaced, PAD)), []
         for model, of_model, memory in zip(self.models, states, self.memories, strict=True):
             nearest, respelling = None, model.decoder.respelling

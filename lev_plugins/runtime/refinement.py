@@ -69,12 +69,12 @@ class GraphPolicies(Policies):
 
     def token(self, sentences: list[Sentence]) -> Choices:
         placeholder, candidates = self.graphs.placeholder, dict[str, Array]()
-        holes = np.flatnonzero(padded([one.tokens for one in sentences]) == placeholder)
+        positions = np.flatnonzero(padded([one.tokens for one in sentences]) == placeholder)
         replaced = replaced_tokens(sentences, placeholder)
         if self.batch is not None:
-            candidates = self.batch.candidates_of(replaced.flat[holes], PAD)
+            candidates = self.batch.candidates_of(replaced.flat[positions], PAD)
         inputs = self.inputs(sentences, replaced, (replaced != PAD).astype(np.int64))
-        words, log_probs = self.graphs.fill(holes=holes, **inputs, **candidates)
+        words, log_probs = self.graphs.fill(holes=positions, **inputs, **candidates)
         # a stranger's graph may know more words than the dictionary
         words = np.where((words >= 0) & (words < self.graphs.vocabulary), words, UNK)
         offers = [list(zip(*pair, strict=True)) for pair in zip(words.tolist(), log_probs.tolist(), strict=True)]
