@@ -54,8 +54,8 @@ demo: setup  ## repair typos with a model trained here: 12 to 28 minutes on two 
 	$(RUN) MAKEFLAGS= '$(this_make)' --no-print-directory -f examples/demo/Makefile \
 	    $(filter-out PYTHON=% VENV=% JOBS=% TESTS=%,$(MAKEOVERRIDES))
 
-bench: setup  ## speed beside fairseq's own Levenshtein Transformer, as JSON
-	$(RUN) python bench/run.py
+bench: setup  ## decoding speed beside fairseq's own Levenshtein Transformer, as JSON
+	$(RUN) python bench/decode.py
 
 release: setup  ## the packages as they are published, in dist/; EDITOR=FOLDER: that model as a package, too, named en or NAME=
 	rm -rf dist

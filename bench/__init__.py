@@ -1,4 +1,4 @@
-"""Measurements against peers; ``python bench/run.py`` runs them all."""
+"""Benchmarks: each script prints a table and writes JSON; see README.md."""
 
 from lev_plugins.compatibility import check_environment
 

@@ -22,6 +22,7 @@ MOST = 1_000_000  # for a width or a number of heads, positions or classes
 SIZE: list[dict[str, float]] = [{"least": 1}, {"most": MOST}]  # one at a time: the other says nothing to the user
 SHARDS = ": fairseq ignores it; decode in shards with --distributed-world-size N --distributed-rank SHARD \
 --distributed-no-spawn"
+FROZEN = "; to freeze all pre-trained weights of a gated model, use --freeze-backbone"
 SHARE: list[dict[str, float]] = [{"least": 0, "most": 1}]
 BOUNDS: dict[str, list[dict[str, Any]]] = {  # names of numbers in configurations of models, tasks and decoding
     r"(encoder_|decoder_)?layers": [{"least": 1}, {"most": MOST_LAYERS}],
@@ -34,6 +35,7 @@ BOUNDS: dict[str, list[dict[str, Any]]] = {  # names of numbers in configuration
     "soft_protection": [{"least": 0, "most": MOST_LOG_ODDS}],
     "keep_bias|iter_decode_eos_penalty": [{"least": -MOST_LOG_ODDS, "most": MOST_LOG_ODDS}],
     "iter_decode_max_iter": [{"least": 0, "most": MOST_ITERATIONS}],
+    "backbone_lr_factor": [{"above": 0, "advice": FROZEN}],
     "num_shards": [{"most": 1, "advice": SHARDS}],
     "shard_id": [{"most": 0, "advice": SHARDS}],
     "beam": [{"least": 1, "most": MOST_BEAM}],

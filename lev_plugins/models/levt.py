@@ -314,13 +314,13 @@ def mix_rows(first_where: Tensor, first: Tensor, second: Tensor, pad: float) -> 
 
 def check_config(cfg: LevTConfig) -> None:
     check_sizes(cfg)
-    check_learning_rate(cfg)
     require(cfg.spelling or cfg.backbone is None, "--backbone reads words: add --spelling")
     for name, needless in (
         ("--freeze-backbone", cfg.freeze_backbone),
         ("--backbone-lr-factor", cfg.backbone_lr_factor != 1),
     ):
         require(cfg.backbone is not None or not needless, f"{name} requires --backbone")
+    check_learning_rate(cfg)
     for head in ("deletion", "placeholder"):
         depth = getattr(cfg, f"{head}_layers")
         require(

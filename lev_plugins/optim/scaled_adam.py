@@ -13,7 +13,6 @@ from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
 from torch import nn
 
 from lev_plugins.errors import require
-from lev_plugins.ranges import bounded
 
 
 class ParameterGroup(str):
@@ -28,8 +27,6 @@ def check_learning_rate(cfg: Any) -> None:
     A field that refers to the optimizer would not do: omegaconf 2.0 looks it up in the field's own dataclass, and some
     optimizers of fairseq have no configuration to refer to.
     """
-    frozen = "; to freeze all pre-trained weights of a gated model, use --freeze-backbone"
-    bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0, advice=frozen)
     if cfg.backbone_lr_factor != 1:
         optimizer = getattr(cfg._get_root().optimizer, "_name", None)
         require(

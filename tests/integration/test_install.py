@@ -1,5 +1,6 @@
 """The package as pip installs it: complete, reachable, and on good terms with a checkout of itself."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -8,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bench.fresh import edited, installed
 from tests.commands import ROOT, Result, run, succeed
 from tests.integration.test_user_dir import registered, user_dir
 from tests.systems import speller
@@ -75,13 +75,23 @@ def test_a_fresh_environment_edits(packages: list[Path], tmp_path: Path) -> None
     system, folder = speller(tmp_path), tmp_path / "out"
     succeed("lev-plugins", "export", system.checkpoint, folder, "--onnx", *system.flags)
     wheel = next(path for path in packages if path.suffix == ".whl")
-    try:
-        installed(wheel, tmp_path / "fresh")
-    except subprocess.CalledProcessError:
+    binaries = tmp_path / "fresh" / "bin"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "fresh"], check=True)
+    pip = [binaries / "python", "-m", "pip"]
+    if subprocess.run([*pip, "install", "--quiet", "--only-binary", ":all:", wheel], env=environment).returncode:
         pytest.skip("pip does not reach an index that has what lev-plugins needs")
-    found = edited(tmp_path / "fresh", folder, system.texts[0])
-    assert found["edited"] == system.load().edit(system.texts[:1])[0].text != system.texts[0]
-    assert not {"torch", "fairseq", "fairseq-fixed"} & {*found["packages"]}
+    output = subprocess.run(
+        [binaries / "lev-plugins", "edit", folder],
+        input=f"{system.texts[0]}\n",
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env=environment,
+    ).stdout
+    assert output.removesuffix("\n") == system.load().edit(system.texts[:1])[0].text != system.texts[0]
+    listing = subprocess.run([*pip, "list"], stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
+    assert not {"torch", "fairseq", "fairseq-fixed"} & {line.split()[0] for line in listing.splitlines()}
 
 
 def test_a_model_is_installed_and_has_a_name(tmp_path: Path) -> None:

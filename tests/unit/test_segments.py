@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from lev_plugins.generators.ensemble import Ensemble, Symbols
 
 from lev_plugins.inference.graphs import Fill
 from lev_plugins.inference.segments import RefinedSegments, WrittenSegments
@@ -41,14 +40,14 @@ class Replaces(RefinedSegments):
 
     number: int
 
-    def refine(self, sources: Rows, drafts: Rows, asked: Rows, unknown: list[str]) -> list[tuple[list[int], WordEdits]]:
+    def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Any]:
         (draft,) = drafts
         count = len(draft) - 2
         row = [self.number, *[4] * (count - 1)]
         offers = [[(row[0], -0.1), *((i, -0.2) for i in range(7))], *[[]] * count]
         zeros, ones = [0.0] * (count + 1), [1] * (count + 2)
         edits = WordEdits([-1] * count + [count + 1], ones[1:], zeros, zeros, ones, [0.0] * (count + 2), offers)
-        return [([*row, EOS], edits)]
+        return [SimpleNamespace(edits=lambda: ([*row, EOS], edits))]
 
 
 @pytest.mark.parametrize("number", SPECIAL)
@@ -76,7 +75,6 @@ def test_no_edit_of_a_corrector_writes_a_special_symbol(number: int, words: Voca
 def test_a_graph_of_a_model_that_computes_nothing_but_nan_fills_in_only_what_it_may(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As ``Symbols.forbid`` has it in torch."""
     model, size = lively_model(), len(toy_dictionary())
     nan = torch.full((3, size), math.nan)
     monkeypatch.setattr(model.decoder, "token_logits", lambda *_: nan)
@@ -86,5 +84,3 @@ def test_a_graph_of_a_model_that_computes_nothing_but_nan_fills_in_only_what_it_
     never = tuple(number for number in range(size) if number != allowed)
     best, _ = Fill(model, never)(place, None, None, torch.arange(3))
     assert best[:, 0].tolist() == [allowed] * 3
-    symbols = Symbols.of(toy_dictionary(), Ensemble([model]))._replace(never=never)
-    assert symbols.forbid(nan.clone()).argmax(-1).tolist() == [allowed] * 3

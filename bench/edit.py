@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""An editor's folder in torch, in graphs of 32 bits and of 8 bits: first edit, memory, speed, and whether edits agree.
+
+Each runs in a process of its own, on one core, and reports processor time, so that other programs do not matter.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import lev_plugins
+from bench import timing
+from lev_plugins.runtime.folder import GRAPHS, INDEX
+from lev_plugins.text.lines import read_lines
+
+ENGINES = ("torch", "graphs", "graphs, 8 bits")
+BATCH = 64  # lines
+SINGLE = 300  # lines that are also edited one by one
+TYPO = "I beleive it.\n"
+
+
+def without_graphs(folder: Path, parent: Path) -> Path:
+    """Returns a copy of the folder, which torch runs."""
+    plain = Path(shutil.copytree(folder, parent / "plain", ignore=shutil.ignore_patterns(GRAPHS, INDEX)))
+    config = json.loads((plain / "config.json").read_text("utf-8"))
+    files = {name: digest for name, digest in config["files"].items() if (plain / name).is_file()}
+    (plain / "config.json").write_text(json.dumps({**config, "files": files}), "utf-8")
+    return plain
+
+
+def first_edit(folder: Path, engine: str) -> dict[str, float]:
+    """Measures the command on one sentence with a typo."""
+    command = [sys.executable, "-m", "lev_plugins", "edit", str(folder), "--cpu"]
+    command += ["--cpu-int8"] if engine.endswith("8 bits") else []
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, input=TYPO, text=True, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"first_edit_seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}
+
+
+def measure(folder: Path, lines: list[str], engine: str) -> dict[str, Any]:
+    """Measures loaded editors in this process."""
+    editor = lev_plugins.load(folder, cpu_int8=engine.endswith("8 bits"))
+    editor.edit(lines[:BATCH])
+    clock = timing.Clock(torch.device("cpu"))
+    single = [clock.time(lambda line=line: editor.edit([line]))[0] for line in lines[:SINGLE]]
+    start, edits = time.process_time(), list[Any]()
+    for first in range(0, len(lines), BATCH):
+        texts = editor.edit(lines[first : first + BATCH])
+        edits += [[(edit.start, edit.end, edit.replacement) for edit in text.edits] for text in texts]
+    return {
+        "lines_per_second": len(lines) / (time.process_time() - start),
+        "p50_milliseconds": 1000 * float(np.median(single)),
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "edits": edits,
+    }
+
+
+def in_new_process(folder: Path, args: argparse.Namespace, engine: str) -> dict[str, Any]:
+    command = [sys.executable, __file__, str(folder), str(args.text), "--lines", str(args.lines), "--engine", engine]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    output = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True).stdout
+    return {**first_edit(folder, engine), **json.loads(output)}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    flags = timing.parser(__doc__, device=False)
+    flags.add_argument("folder", metavar="FOLDER", type=Path, help="an editor with graphs, from lev-plugins export")
+    flags.add_argument("text", metavar="TEXT", type=Path, help="lines to edit")
+    flags.add_argument("--lines", metavar="N", type=int, default=1000, help="use the first N lines (default: 1000)")
+    flags.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
+    args = flags.parse_args(arguments)
+    args.lines = 20 if args.quick else args.lines
+    if args.engine:
+        lines = [line for _, line in zip(range(args.lines), read_lines(args.text), strict=False)]
+        sys.stdout.write(json.dumps(measure(args.folder, lines, args.engine)))
+        return
+    with tempfile.TemporaryDirectory() as parent:
+        plain = without_graphs(args.folder, Path(parent))
+        results = {name: in_new_process(plain if name == "torch" else args.folder, args, name) for name in ENGINES}
+    expected, rows = results["torch"]["edits"], []
+    for name, line in results.items():
+        line["lines_edited_otherwise"] = sum(a != b for a, b in zip(expected, line.pop("edits"), strict=True))
+        rows.append([name, *(f"{line[key]:.1f}" for key in list(line)[:-1]), line["lines_edited_otherwise"]])
+    titles = ["engine", "first edit, s", "lines/s", "one line, ms", "memory, MiB", "lines edited otherwise"]
+    results = {"machine": timing.machine(torch.device("cpu")), "lines": args.lines, "editing": results}
+    timing.report(results, timing.table(titles, rows), args.out)
+
+
+if __name__ == "__main__":
+    timing.run(main)
