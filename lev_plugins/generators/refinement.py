@@ -194,9 +194,9 @@ class Refiner:
         if lengths.max() > 2:
             log_odds = policies.deletion(sentences)
             likely = any_above(min(0.0, self.options.keep_bias), log_odds[:, 1:], lengths - 2)
-            for sentence, some, row in zip(sentences, likely, log_odds, strict=True):
+            for sentence, is_likely, row in zip(sentences, likely, log_odds, strict=True):
                 sentence.decision = sentence.words, row
-                if some or sentence.marked:
+                if is_likely or sentence.marked:
                     self.delete_words(sentence, step)
         for sentence in sentences:
             sentence.repeats = not sentence.sampled and self.is_repetition(sentence.words, sentence.remaining)
@@ -246,9 +246,9 @@ class Refiner:
         insertions = policies.placeholder(growing)
         slots = np.array([len(sentence.words) - 1 for sentence in growing])
         likely = any_above(min(0.0, self.options.keep_bias) - self.options.gamma, insertions.log_odds, slots)
-        for i, (sentence, some) in enumerate(zip(growing, likely, strict=True)):
-            if some or slots[i] <= self.options.min_length or sentence.marked:
-                self.insert_placeholders(sentence, Insertions(*(part[i] for part in insertions)), step)
+        for i, sentence in enumerate(growing):
+            if likely[i] or slots[i] <= self.options.min_length or sentence.marked:
+                self.insert_placeholders(sentence, Insertions(*(rows[i] for rows in insertions)), step)
 
     def insertion_bonuses(self, sentence: Sentence) -> list[float]:
         if not (self.options.keep_bias or sentence.marked):
@@ -269,24 +269,24 @@ class Refiner:
         return bonus - self.options.keep_bias if neighbours_in_draft else bonus
 
     def insert_placeholders(self, sentence: Sentence, insertions: Insertions, step: int) -> None:
-        words, options = sentence.words, self.options
-        best, log_odds, log_prob_none = (part.tolist() for part in insertions)
-        bonus = self.insertion_bonuses(sentence)
-        counts = [int(n) if odds + more > 0 else 0 for n, odds, more in zip(best, log_odds, bonus, strict=False)]
+        words, options, bonuses = sentence.words, self.options, self.insertion_bonuses(sentence)
+        slots = range(len(bonuses))  # further columns are padding
+        best, log_odds, log_prob_none = (column.tolist() for column in insertions)
+        counts = [int(best[slot]) if log_odds[slot] + bonuses[slot] > 0 else 0 for slot in slots]
         if options.oracle != "delete+placeholder":  # the reference knows the length
             counts = [min(count, sentence.limit) for count in counts]
             missing = options.min_length + 2 - len(words) - sum(counts)
-            if missing > 0:
-                emptiness = [-more if isinf(more) else none for none, more in zip(log_prob_none, bonus, strict=False)]
-                counts[emptiness.index(min(emptiness))] += missing
+            if missing > 0:  # they go where it is least likely that nothing is missing
+                log_probs = [-bonuses[slot] if isinf(bonuses[slot]) else log_prob_none[slot] for slot in slots]
+                counts[log_probs.index(min(log_probs))] += missing
         if not any(counts):
             return
         longer, room = words[:1], self.max_tokens - len(words)
-        for word, count, none, more in zip(words[1:], counts, log_prob_none, bonus, strict=False):
+        for slot, (count, word) in enumerate(zip(counts, words[1:], strict=True)):
             if count and room:
                 count = min(count, room)
                 room -= count
-                odds = more if isinf(more) else log_odds_of_any(none) + more
+                odds = bonuses[slot] if isinf(bonuses[slot]) else log_odds_of_any(log_prob_none[slot]) + bonuses[slot]
                 longer += [Word(self.placeholder, inserted_at=step + 1, log_odds=odds)] * count
             longer.append(word)
         sentence.write(longer)
