@@ -58,7 +58,7 @@ def multilabel(gold: Any, scores: Any, at: int, thresholds: Any = POSITIVE) -> S
     >>> {name: round(score, 1) for name, score in multilabel(gold, scores, at=1).items()}
     {'micro_f1': 66.7, 'macro_f1': 55.6, 'rp_at_1': 100.0, 'ndcg_at_1': 100.0}
     """
-    assigned = scores >= np.asarray(thresholds, dtype=float)  # a float alone would be rounded to the scores' 32 bits
+    assigned = np.asarray(scores, dtype=float) >= thresholds  # which would be rounded to 32 bits
     wanted = gold > 0
     right, named = (assigned & wanted).sum(0), assigned.sum(0) + wanted.sum(0)  # (L,)
     results = {"micro_f1": f1(right.sum(), named.sum()), "macro_f1": f1(right, named).mean()}
