@@ -25,7 +25,7 @@ from typing import Any
 from lev_plugins import compatibility, model_folder
 from lev_plugins.data.drafts import marks
 from lev_plugins.edits.requests import KEEP, SPAN
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, require
 from lev_plugins.inference.light import editor_of, light
 from lev_plugins.json_schema import from_entries
 from lev_plugins.ranges import bounded
@@ -34,7 +34,6 @@ from lev_plugins.text.calibration import calibrated
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, listed, require_text
 from lev_plugins.text.form import Form
-from lev_plugins.text.lines import at_line
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import Letters, OwnWords, kinds_of, letters_of, protected, united, untouched
@@ -141,8 +140,10 @@ class Editor:
             require(len(given[name]) == count, f"there are {count:,} texts, but {len(given[name]):,} {name}")
         whole = []
         for number, row in enumerate(zip(*given.values(), strict=True), first_line):
-            with at_line("the input", number):
+            try:
                 whole.append(self.segments(*row))
+            except UserError as error:
+                raise UserError(f"the input, line {number}: {error}") from error
         self.form.check([edited.original for edited, _ in whole])
         waiting = [segment for _, segments in whole for _, segment in segments]
         with self.lock:

@@ -169,8 +169,9 @@ def listed(name: str, values: Iterable[Any]) -> list[Any]:
     Traceback (most recent call last):
     lev_plugins.errors.UserError: texts must be a list, but is 'He go home.': put a single text in brackets, [text]
     """
-    many = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
-    require(many, f"{name} must be a list, but is {visible(repr(values)):.60}: put a single text in brackets, [text]")
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
+        value = f"{visible(repr(values)):.60}"
+        raise UserError(f"{name} must be a list, but is {value}: put a single text in brackets, [text]")
     return list(values)
 
 

@@ -86,9 +86,9 @@ def test_what_the_model_would_write_ends_after_one_iteration(toy: Path, tmp_path
 
 @pytest.fixture()
 def data(toy: Path, tmp_path: Path) -> Path:
-    """Binarised drafts of training and test set, to spoil."""
+    """Binarised drafts of all sets, to spoil."""
     folder = Path(shutil.copytree(toy, tmp_path / "data"))
-    for split in ("train", "test"):
+    for split in ("train", "valid", "test"):  # fairseq 0.12.2 loads the second with --disable-validation, too
         preprocess(folder, split, toy.parent / split, toy / "dict.tgt.txt")
     return folder
 
