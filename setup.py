@@ -58,7 +58,8 @@ setup(
     entry_points={"console_scripts": ["lev-plugins = lev_plugins.cli.main:main"]},
     install_requires=[
         "numpy>=1.26",
-        "onnxruntime>=1.20",  # graphs of model folders
+        "onnxruntime>=1.21",  # graphs of model folders; 1.20 crashes on some
+        "protobuf>=4.21",  # reads graphs before they are run, and is the format of sentencepiece's models
         "scipy",
         "scikit-learn>=1.2",  # scores of labels, confidences that are shares of right edits
         "sacrebleu>=2.3",
@@ -75,7 +76,6 @@ setup(
         "train": [
             "torch>=2.6",  # torch.load reads weights only; the same floor as in lev_plugins/compatibility.py
             "omegaconf>=2.0.6",  # what fairseq 0.12.2 asks for; fairseq-fixed asks for a newer one
-            "protobuf",  # the format of sentencepiece's models
             "editdistance",  # fairseq's --scoring wer
             "onnx>=1.17",  # export --onnx
         ],
