@@ -38,7 +38,11 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         r"\2 has no part called \1 (--gen-subset, --train-subset, --valid-subset) in these languages (--source-lang, "
         "--target-lang) and this format (--dataset-impl)"
     ),
-    "Index file doesn't match expected format": "--dataset-impl must be the format of the data: leave it out",
+    "Index file doesn't match": "an .idx file is damaged, or not in the format of --dataset-impl: leave the flag out",
+    "shard_id must be between": "--distributed-rank counts from 0: it must be less than --distributed-world-size",
+    r"world size is (\d+) but have (\d+) available": (
+        r"--distributed-world-size is \1, but this machine has \2 GPUs: leave it out, or add --distributed-no-spawn"
+    ),
     r"Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|size mismatch for ": (
         "the checkpoint does not fit this model: use the --arch, model flags and data folder of its training, and "
         "remove model settings from --model-overrides"
@@ -60,7 +64,7 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         "--cpu-bf16 on a CPU, --fp16 or --amp on a GPU"
     ),
     r"GLOBAL (\S+)": r"it contains \1, which weights and settings do not need",
-    "malformed node or string": (
+    "malformed node or string|was never closed|invalid syntax|unterminated string": (
         """--model-overrides must be a dictionary in Python's notation, as in "{'dropout': 0.1}\""""
     ),
 }

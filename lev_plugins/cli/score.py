@@ -72,12 +72,9 @@ def read_generated(path: Path) -> list[str]:
     logged = filter(None, (parse_line(line.encode()) for line in nonempty_lines(path)))
     for sentence in lines_by_sentence(logged):
         if detokenised := [line.text.decode() for line in sentence if line.kind == "D"]:
-            _, _, text = detokenised[0].partition("\t")  # after its score
-            require(
-                hypotheses.setdefault(sentence[0].number, text) == text,
-                f"--generated: {path} has two different outputs D-{sentence[0].number}: give the output of one system, "
-                "in which each sentence occurs once",
-            )
+            number, text = sentence[0].number, detokenised[0].partition("\t")[2]  # after its score
+            several = f"--generated: {path} has two different outputs D-{number}: give the output of one system"
+            require(hypotheses.setdefault(number, text) == text, several)
     require(
         bool(hypotheses), f"--generated: {path} has no D- lines: give the output of fairseq-generate without --quiet"
     )

@@ -260,7 +260,6 @@ class TextEditingTask(ScoredTask):
         self, src_tokens: list[Tensor | tuple[SpeltRow, SpeltRow]], src_lengths: list[int], constraints: Any = None
     ) -> TypedLines:
         """Sources without <s>, each with or without a draft."""
-        require(constraints is None, "--constraints is for left-to-right search: give a levt a draft instead")
         rows = [(SpeltRow(row), self.tgt_dict.draft([])) if isinstance(row, Tensor) else row for row in src_tokens]
         self.typed = TypedLines(rows, self)
         return self.typed

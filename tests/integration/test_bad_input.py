@@ -125,7 +125,12 @@ def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -
             ["--dataset-impl", "raw"],
             "in these languages (--source-lang, --target-lang) and this format (--dataset-impl)",
         ),
-        (["--dataset-impl", "cached"], "--dataset-impl must be the format of the data: leave it out"),
+        (["--distributed-world-size", 2, "--distributed-rank", 2], "--distributed-rank counts from 0: it must be less"),
+        (["--model-overrides", "{'a"], "--model-overrides must be a dictionary in Python's notation"),
+        (
+            ["--dataset-impl", "cached"],
+            "an .idx file is damaged, or not in the format of --dataset-impl: leave the flag out",
+        ),
         (
             ["-s", "src", "-t", "src"],
             "in these languages (--source-lang, --target-lang) and this format (--dataset-impl)",
@@ -153,6 +158,11 @@ def test_data_that_are_damaged(data: Path) -> None:
     refusal = run(*generate(data, LEVT))
     assert f"{data / 'dict.src.txt'} is not a fairseq dictionary: Incorrect dictionary format" in refusal.verdict
     assert "Traceback" not in refusal.both
+
+
+def test_processes_without_gpus(toy: Path, tmp_path: Path) -> None:
+    said = refused(*train(toy, tmp_path, *FEW, "--distributed-world-size", 2))
+    assert "--distributed-world-size is 2, but this machine has 0 GPUs: leave it out, or add --distributed-no" in said
 
 
 def test_fairseq_commands_that_do_not_fit_our_tasks(toy: Path) -> None:
