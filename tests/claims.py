@@ -271,6 +271,12 @@ def editing(page: Page) -> None:
             "fairseq-generate", *DRAFTED, "test", "--path", EDITOR, flag, *values.get(flag, [])
         )
 
+    # "the score on `H-` lines, which is the mean log-probability over all tokens"; "each token after `<s>`"
+    typed = page.read("generate.log")
+    for number, (score, words) in hypotheses(typed).items():
+        tokens = [float(token) for token in lines(typed, "P")[number].split()]
+        assert len(tokens) == len(words.split()) + 1 and abs(sum(tokens) / (len(tokens) + 1) - score) < 1e-4
+
     # marks: "the words stay, and nothing is inserted between them"; "deleted"
     marked = outputs(page.printed("--keep-bias 2"))[0]
     assert "v7 v8" in marked and "v3" not in marked
