@@ -64,7 +64,7 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         "--cpu-bf16 on a CPU, --fp16 or --amp on a GPU"
     ),
     r"GLOBAL (\S+)": r"it contains \1, which weights and settings do not need",
-    "malformed node or string|was never closed|invalid syntax|unterminated string": (
+    r"malformed node or string|\(<unknown>, line \d+\)": (  # of a literal, which has no file
         """--model-overrides must be a dictionary in Python's notation, as in "{'dropout': 0.1}\""""
     ),
 }
