@@ -3,8 +3,10 @@
 import errno
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fileinput import FileInput
+from pathlib import Path
 from traceback import walk_tb
 from types import TracebackType
 from typing import Any
@@ -85,6 +87,15 @@ def require(condition: bool, message: str) -> None:
         raise UserError(message)
 
 
+@contextmanager
+def at_line(text: Path | str, number: int) -> Iterator[None]:
+    """Adds to each ``UserError`` which line of the text it is about."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{text}, line {number}: {error}") from error
+
+
 def explain(error: BaseException) -> str | None:
     """What an exception means to the user of a fairseq command; None for an exception that we do not know.
 
@@ -119,7 +130,7 @@ def explain(error: BaseException) -> str | None:
 
 
 def input_of(error: UnicodeDecodeError) -> str:
-    """The line of ``fairseq-interactive`` with a byte that cannot be decoded; "the input" of other programs."""
+    """Names the line of ``fairseq-interactive`` with a byte that cannot be decoded; other programs have no lines."""
     readers = (frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__))
     before = [reader.lineno() for reader in readers if isinstance(reader, FileInput)]  # of the lines that it decoded
     return f"line {before[0] + 1 + error.object[: error.start].count(10)} of the input" if before else "the input"

@@ -54,7 +54,7 @@ def lock(folder: str | Path, message: str) -> None:
 
 
 def require_new(path: Path, flag: str) -> None:
-    """A file that would be overwritten may be one of the inputs, and the work of days."""
+    """Refuses to overwrite a file, which may be one of the inputs, and the work of days."""
     require(not path.exists(), f"{flag} {path} exists: name another file, or remove it first")
 
 

@@ -118,7 +118,7 @@ def answered(answer: Answer, given: Iterable[tuple[int, list[str]]], bar: Any) -
 
 
 def write(pieces: Iterable[bytes]) -> int:
-    """To standard output. Returns the exit status."""
+    """Writes to standard output, and returns the exit status."""
     try:
         for piece in pieces:
             with in_one_go():

@@ -12,7 +12,7 @@ SPAN = 16  # times the number of the span, from 1
 
 
 def in_one_span(left: int, right: int) -> bool:
-    """Whether two neighbouring tokens with these requests belong to the same protected span.
+    """Returns whether two neighbouring tokens with these requests belong to the same protected span.
 
     >>> in_one_span(KEEP + SPAN, KEEP + SPAN), in_one_span(KEEP + SPAN, KEEP + 2 * SPAN)
     (True, False)

@@ -230,7 +230,7 @@ class Refiner:
             sentence.removed = removed
 
     def is_repetition(self, words: list[Word], before: list[Word] | None) -> bool:
-        """Whether an iteration would continue from ``words`` as the one before it did."""
+        """Returns whether an iteration would continue from ``words`` as the one before it did."""
         if not self.options.adaptive or before is None or len(words) != len(before):
             return False
         parts = 4 if self.options.keep_bias else 3  # token, score and marks; the origin, if it matters

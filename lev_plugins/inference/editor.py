@@ -25,7 +25,7 @@ from typing import Any
 from lev_plugins import compatibility, model_folder
 from lev_plugins.data.drafts import marks
 from lev_plugins.edits.requests import KEEP, SPAN
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import at_line, require
 from lev_plugins.inference.light import editor_of, light
 from lev_plugins.json_schema import from_entries
 from lev_plugins.ranges import bounded
@@ -140,10 +140,8 @@ class Editor:
             require(len(given[name]) == count, f"there are {count:,} texts, but {len(given[name]):,} {name}")
         whole = []
         for number, row in enumerate(zip(*given.values(), strict=True), first_line):
-            try:
+            with at_line("the input", number):
                 whole.append(self.segments(*row))
-            except UserError as error:
-                raise UserError(f"the input, line {number}: {error}") from error
         self.form.check([edited.original for edited, _ in whole])
         waiting = [segment for _, segments in whole for _, segment in segments]
         with self.lock:

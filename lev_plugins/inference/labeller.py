@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lev_plugins import compatibility, model_folder
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, require
 from lev_plugins.inference.light import LightScorer, light
 from lev_plugins.inference.scorer import BATCH, Scorer
 from lev_plugins.json_schema import read_object
@@ -110,7 +110,8 @@ class Labeller:
 
     def columns(self, text: str | Sequence[str], where: str) -> list[str]:
         separator = None if self.kind == "tagging" else "\t"
-        require(isinstance(text, Iterable), f"{where} must be a string or a list of strings, but is {text!r:.60}")
+        if not isinstance(text, Iterable):
+            raise UserError(f"{where} must be a string or a list of strings, but is {text!r:.60}")
         columns = text.removeprefix(BYTE_ORDER_MARK).split(separator) if isinstance(text, str) else list(text)
         for part in columns:
             require_text(part)

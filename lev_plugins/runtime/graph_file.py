@@ -20,14 +20,14 @@ from lev_plugins.model_folder import AGAIN
 from lev_plugins.runtime.folder import WEIGHTS
 
 # what torch writes for our models, in the versions from 2.6 on, and what stands for it in 8 bits
-OPERATORS = (
+OPERATORS = frozenset(
     b"Abs Add And ArgMax ArgMin Cast CastLike Ceil Clip Concat Constant ConstantOfShape Cos CumSum DequantizeLinear "
     b"Div DynamicQuantizeLinear Einsum Equal Erf Exp Expand Flatten Floor Gather GatherElements GatherND Gelu Gemm "
     b"Greater GreaterOrEqual Identity IsInf IsNaN LayerNormalization Less LessOrEqual Log LogSoftmax MatMul "
     b"MatMulInteger Max Mean Min Mod Mul MultiHeadAttention Neg Not Or Pad Pow QuantizeLinear Range Reciprocal "
     b"ReduceL2 ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape "
     b"Round ScatterElements ScatterND Shape Sigmoid Sign Sin Size Slice Softmax Softplus Split Sqrt Squeeze Sub Sum "
-    b"Tanh Tile TopK Transpose Trilu Unsqueeze Where Xor"
+    b"Tanh Tile TopK Transpose Trilu Unsqueeze Where Xor".split()
 )
 # the numbers of the fields that each kind of message may have, and the kind of those that are messages
 FIELDS: dict[str, dict[int, str]] = {
@@ -52,7 +52,7 @@ def check_graph(path: Path, weights: Path) -> None:
         for kind, fields in messages("model", path.read_bytes()):
             if kind == "node":
                 operator, domain = (b"".join(fields[number]) for number in (OPERATOR, DOMAIN))
-                permitted = operator in OPERATORS.split() and domain in (b"", b"com.microsoft")
+                permitted = operator in OPERATORS and domain in (b"", b"com.microsoft")
                 require(permitted, f"the operator {operator.decode()[:60]}")
             elif kind == "tensor":
                 name = b"".join(fields[NAME])

@@ -18,7 +18,7 @@ from lev_plugins.runtime.graph_file import check_graph
 
 @functools.cache
 def limit_memory() -> None:
-    """All graphs together get at most half of the memory of the machine, however large a stranger's tensors become."""
+    """Limits all graphs together to half of the memory of the machine, however large a stranger's tensors become."""
     most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     how = onnxruntime.OrtArenaCfg({"max_mem": most, "arena_extend_strategy": 1, "initial_chunk_size_bytes": 4096})
     kind, use = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT

@@ -3,13 +3,12 @@
 import codecs
 import shlex
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
 
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import UserError, at_line, require
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -51,15 +50,6 @@ class Survey:
     lines: int
     empty: int
     first_empty: int  # its number, from 1; 0 if there is none
-
-
-@contextmanager
-def at_line(path: Path | str, number: int) -> Iterator[None]:
-    """Prefix errors with file and line."""
-    try:
-        yield
-    except UserError as error:
-        raise UserError(f"{path}, line {number}: {error}") from error
 
 
 def survey(path: Path, tabs: bool, check: Callable[[str], object] | None = None) -> Survey:

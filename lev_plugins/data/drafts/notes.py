@@ -34,8 +34,8 @@ from torch import Tensor
 from lev_plugins.data.drafts import marks
 from lev_plugins.data.words import EditingDictionary, SpeltRow
 from lev_plugins.edits import requests
-from lev_plugins.errors import UserError, require
-from lev_plugins.text.lines import at_line, read_lines
+from lev_plugins.errors import UserError, at_line, require
+from lev_plugins.text.lines import read_lines
 
 logger = logging.getLogger(__name__)
 
