@@ -48,7 +48,7 @@ def prepared(text: Path, data: Path, more: str = "") -> str:
 def promise(run: Run, after: str, text: Path, noise: str, seed: int, given: str = "") -> str:
     """Flags of export: confidences also fitted on text of another kind, ``given`` or docstrings, which this writes."""
     other = run.out / "other"
-    docstrings = f"python {run.examples}/demo/corpus.py {other}/docstrings --packages {PACKAGES}"
+    docstrings = f"python {run.examples}/english/corpus.py {other}/docstrings --packages {PACKAGES}"
     run.stage(
         "other",
         after,

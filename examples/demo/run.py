@@ -31,7 +31,7 @@ def plan(run: Run) -> None:
         "corpus",
         "",
         "collect English sentences from the docstrings of installed packages",
-        f"python {here}/corpus.py {text} --packages '{run.PACKAGES}' --sentences {run.SENTENCES}",
+        f"python {run.examples}/english/corpus.py {text} --packages '{run.PACKAGES}' --sentences {run.SENTENCES}",
     )
     # in validation and test text, one word in five; training makes its own typos, and none of these is among them
     stage(
@@ -44,7 +44,7 @@ def plan(run: Run) -> None:
             <{text}/unexpected.clean >{text}/unexpected.noisy""",
         f"cp {text}/test.txt {text}/test.clean",
         f"""for split in valid test; do
-            python {here}/typos.py {text}/$split.clean {text}/$split.noisy --train {text}/train.clean
+            python {run.examples}/english/typos.py {text}/$split.clean {text}/$split.noisy --train {text}/train.clean
             --updates {run.UPDATES} --tokens {TOKENS} --rate {RATE};
             cp {text}/$split.noisy {text}/$split.draft; done""",
     )

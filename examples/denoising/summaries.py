@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.demo.corpus import docstrings, folders, key, python_files, sentences
+from examples.english.corpus import docstrings, folders, key, python_files, sentences
 from examples.shared import finish, write_lines
 
 MOST = 60  # words of a body

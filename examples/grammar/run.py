@@ -17,7 +17,7 @@ def text(run: Run) -> str:
     Returns the table of confusions, of which learners' own are a part with TUNE.
     """
     here, out = run.here, run.out / "texts"
-    corpus = f"python {run.examples}/demo/corpus.py {out}/docstrings --packages {editor.PACKAGES}"
+    corpus = f"python {run.examples}/english/corpus.py {out}/docstrings --packages {editor.PACKAGES}"
     table = run.CONFUSIONS or f"{out}/confusions.tsv"
     known, learned = f"{here}/confusions.tsv", run.out / "pairs"
     if run.TUNE:  # M2 files; the last hundredth validates

@@ -5,7 +5,7 @@
     python texts.py source GOLD.m2 OUT
 
 ``split`` reads CLEAN (one sentence per line, as people write it; or a folder with train.txt and valid.txt, as
-examples/demo/corpus.py writes it) and writes OUT/train.noisy and OUT/train.clean, which are the same, and
+examples/english/corpus.py writes it) and writes OUT/train.noisy and OUT/train.clean, which are the same, and
 OUT/valid.clean. ``pairs`` applies the first annotator's edits and writes OUT/{train,valid}.{noisy,clean}; ``source``
 writes OUT/test.{noisy,clean}, and the tokens of the sources as OUT/test.tokens.
 """

@@ -11,7 +11,7 @@ from examples.tables import tables_in
 from tests.examples import load_script
 from tests.helpers import thorough
 
-corpus, typos, report = (load_script(f"demo/{name}") for name in ("corpus", "typos", "report"))
+corpus, typos, report = map(load_script, ("english/corpus", "english/typos", "demo/report"))
 KINDS = "insert,delete,substitute,swap,keyboard"
 WORDS = ["Sort", "the", "values", "of", "a", "matrix,", "all", "right."]
 SENTENCE = st.lists(st.sampled_from(WORDS), min_size=1).map(" ".join)

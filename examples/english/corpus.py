@@ -1,6 +1,6 @@
 """English sentences from the docstrings of installed packages, split into train, valid and test.
 
-    python examples/demo/corpus.py FOLDER [--sentences N] [--packages numpy,scipy]
+    python examples/english/corpus.py FOLDER [--sentences N] [--packages numpy,scipy]
 
 writes FOLDER/{train,valid,test}.txt. Files are parsed, not imported. The order and the split depend only on the
 texts, so the same packages give the same corpus.

@@ -1,6 +1,6 @@
 """Misspell words of a clean text, with typos that a training with noise on the fly never sees.
 
-    python examples/demo/typos.py CLEAN NOISY --train FILE --updates N --tokens N --rate 0.2
+    python examples/english/typos.py CLEAN NOISY --train FILE --updates N --tokens N --rate 0.2
 
 writes CLEAN with typos to NOISY. The noise is that of ``lev-plugins noise``. Since it depends only on seed, epoch and
 line, this script knows what ``fairseq-train --noise-kind`` will make of FILE in so many updates: a typo that this makes
