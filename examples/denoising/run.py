@@ -56,7 +56,9 @@ def texts(run: Run, noises: list[str]) -> None:
     run.stage(
         "texts",
         "",
-        "" if run.TEXT else f"python {run.examples}/english/corpus.py {out}/corpus --packages numpy,scipy,sklearn,torch",
+        ""
+        if run.TEXT
+        else f"python {run.examples}/english/corpus.py {out}/corpus --packages numpy,scipy,sklearn,torch",
         f"""python {run.here}/texts.py {" ".join(files)} --sentences {run.SENTENCES} --copies {copies} --output
             {out}""",
     )
