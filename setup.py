@@ -9,8 +9,8 @@ HERE = Path(__file__).resolve().parent
 
 
 def version() -> str:
-    found = re.search(r'^__version__ = "(.+)"$', (HERE / "lev_plugins" / "__init__.py").read_text("utf-8"), re.M)
-    assert found, "lev_plugins/__init__.py has lost its __version__"
+    found = re.search(r'^__version__ = "(.+)"$', (HERE / "lev_plugins" / "version.py").read_text("utf-8"), re.M)
+    assert found, "lev_plugins/version.py has lost its __version__"
     return found.group(1)
 
 

@@ -30,9 +30,9 @@ from tqdm import tqdm
 from lev_plugins import checkpoints
 from lev_plugins.cli.import_levt import convert
 from lev_plugins.criterions.dual_policy import DualPolicyConfig, DualPolicyCriterion
-from lev_plugins.data.words import EditingDictionary
 from lev_plugins.errors import require
 from lev_plugins.models.levt import LevT, LevTConfig
+from lev_plugins.spelling.batch_words import EditingDictionary
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 
 POSITIONS = 256  # rows of the learned position tables; sentences here are much shorter

@@ -7,9 +7,9 @@ costs nothing, and ``lev_plugins.register()`` registers them.
 import sys
 from typing import Any
 
-__all__ = ["__version__", "load", "register"]
+from .version import __version__
 
-__version__ = "0.2.0"
+__all__ = ["__version__", "load", "register"]
 
 
 def register() -> None:

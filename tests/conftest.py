@@ -65,7 +65,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for one in shared_fixtures(item)[:1]:
             item.add_marker(pytest.mark.xdist_group(root(first, one)))
-    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, LONGEST_FIRST.index(item.path.parent.name)))
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, LONGEST_FIRST.index(tier(item))))
+
+
+def tier(item: pytest.Item) -> str:
+    """Returns the folder of ``tests/`` in which a test is."""
+    return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
 def root(first: dict[str, str], fixture: str) -> str:

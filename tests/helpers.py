@@ -18,12 +18,12 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from lev_plugins.criterions.dual_policy import DualPolicyConfig, DualPolicyCriterion
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
-from lev_plugins.data.words import EditingDictionary
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
 from lev_plugins.models.levt import Learning, LevT, LevTConfig, LevTOutput
 from lev_plugins.models.pbd import PBD, PBDConfig
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
+from lev_plugins.spelling.batch_words import EditingDictionary
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 
 BOS, PAD, EOS, UNK = 0, 1, 2, 3

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from lev_plugins.inference.editor import Editor
 from lev_plugins.serving.lsp import Checker
-from lev_plugins.text.edited import Edit, Segment
+from lev_plugins.text.edited import Edit
 from lev_plugins.text.form import Form
 from lev_plugins.text.own_words import WordList
+from lev_plugins.text.segments import Segment
 from lev_plugins.text.tokenise import Tokeniser
 
 CHANGES = [  # pattern, replacement, confidence

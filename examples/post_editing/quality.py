@@ -34,7 +34,7 @@ from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.generators.policies import EnsemblePolicies
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.scoring.labelling import possible_cuts
-from lev_plugins.text.candidates import PAD
+from lev_plugins.text.ids import PAD
 
 Lines = list[list[str]]
 PRIOR = 5.0  # occurrences that a word begins with, as bad as words are on average

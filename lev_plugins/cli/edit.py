@@ -13,8 +13,8 @@ from lev_plugins.cli.trace import in_colour
 from lev_plugins.errors import require
 from lev_plugins.inference.editor import MAX_TOKENS, Editor
 from lev_plugins.model_folder import Decoding, found
+from lev_plugins.onnx.folder import has_graphs
 from lev_plugins.ranges import at_least
-from lev_plugins.runtime.folder import has_graphs
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.protected import ALL, kinds_of

@@ -12,12 +12,12 @@ from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from lev_plugins import ranges
-from lev_plugins.data.words import SpeltRow
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import HearsOfEpochs
 from lev_plugins.noise import FLAGS, Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.draws import stream
 from lev_plugins.ranges import flag_name
+from lev_plugins.spelling.batch_words import SpeltRow
 
 # Stands for an unknown word in plain text: a private-use character that no noise changes and no dictionary contains
 UNKNOWN = "\ue000"

@@ -16,7 +16,7 @@ from fairseq.dataclass import FairseqDataclass
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import flag
-from lev_plugins.text.candidates import ids_of
+from lev_plugins.text.ids import ids_of
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import PretrainedBPE
 from lev_plugins.text.tokenise import HELP, Chars, Tokeniser, Words

@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 
-from lev_plugins.data.words import BatchWords
 from lev_plugins.edits.actions import require_room
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError, require
@@ -18,7 +17,8 @@ from lev_plugins.generators.policies import Ensemble, EnsemblePolicies, Oracle
 from lev_plugins.generators.refinement import ALTERNATIVES, Policies, Refiner, Sentence
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT
-from lev_plugins.text.candidates import BOS, EOS, PAD, Rows
+from lev_plugins.spelling.batch_words import BatchWords
+from lev_plugins.text.ids import BOS, EOS, PAD, Rows
 
 
 class RefinementGenerator:

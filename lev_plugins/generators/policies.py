@@ -16,7 +16,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_plugins.data.words import BatchWords
 from lev_plugins.edits.actions import Removed
 from lev_plugins.edits.beside import beside
 from lev_plugins.edits.expert import align, missing_counts
@@ -34,7 +33,8 @@ from lev_plugins.generators.refinement import (
 )
 from lev_plugins.models.levt import LevT, one_each
 from lev_plugins.ranges import flag_name
-from lev_plugins.text.candidates import BOS, EOS, PAD, UNK, padded
+from lev_plugins.spelling.batch_words import BatchWords
+from lev_plugins.text.ids import BOS, EOS, PAD, UNK, padded
 
 
 def mean_log_probs(logits: list[Tensor]) -> Tensor:

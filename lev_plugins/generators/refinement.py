@@ -7,7 +7,7 @@ An iteration has three steps. In each, a policy of the model reads the text y an
     fill     y   = E(y'', t),  t ~ pi_tok(y'')    which word replaces each placeholder
 
 ``Refiner`` makes the decisions and edits the sentences one by one. ``Policies`` computes what it decides from, for all
-unfinished sentences at once: ``generators.policies`` with torch, ``runtime.refinement`` with ONNX Runtime.
+unfinished sentences at once: ``generators.policies`` with torch, ``onnx.refinement`` with ONNX Runtime.
 
 A sentence is finished when
 
@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, in_one_span
-from lev_plugins.text.candidates import BOS, EOS, PAD, Rows, padded
-from lev_plugins.text.edited import Offer, WordEdits
+from lev_plugins.text.ids import BOS, EOS, PAD, Rows, padded
+from lev_plugins.text.segments import Offer, WordEdits
 
 Array = NDArray[Any]
 ALTERNATIVES = 5  # words per placeholder that a record reports

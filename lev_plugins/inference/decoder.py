@@ -16,7 +16,6 @@ from fairseq.utils import split_paths
 
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.data.tokenise import MODEL
-from lev_plugins.data.words import BatchWords
 from lev_plugins.errors import require
 from lev_plugins.generators.keeping import scored
 from lev_plugins.generators.refinement import ALTERNATIVES, Sentence
@@ -24,9 +23,10 @@ from lev_plugins.inference.load_model import Loaded, read_models
 from lev_plugins.inference.segments import RefinedSegments, WrittenSegments, batches
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.models.levt import LevT
+from lev_plugins.spelling.batch_words import BatchWords
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_correction import TextCorrectionTask
-from lev_plugins.text.candidates import Rows, padded
+from lev_plugins.text.ids import Rows, padded
 from lev_plugins.text.tokenise import Tokeniser
 
 

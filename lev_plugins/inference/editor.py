@@ -26,17 +26,18 @@ from lev_plugins import compatibility, model_folder
 from lev_plugins.data.drafts import marks
 from lev_plugins.edits.requests import KEEP, SPAN
 from lev_plugins.errors import at_line, require
-from lev_plugins.inference.light import editor_of, light
+from lev_plugins.inference.onnx_models import editor_of, light
 from lev_plugins.json_schema import from_entries
+from lev_plugins.onnx.folder import has_graphs
 from lev_plugins.ranges import bounded
-from lev_plugins.runtime.folder import has_graphs
 from lev_plugins.text.calibration import calibrated
 from lev_plugins.text.control import BYTE_ORDER_MARK
-from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, listed, require_text
+from lev_plugins.text.edited import Edit, Edited, Span, listed, require_text
 from lev_plugins.text.form import Form
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import Letters, OwnWords, kinds_of, letters_of, protected, united, untouched
+from lev_plugins.text.segments import Segment, SegmentModel
 from lev_plugins.text.sentences import bare, fitting, lines, sentences
 from lev_plugins.text.tokenise import Tokeniser
 

@@ -14,7 +14,6 @@ from omegaconf import OmegaConf
 from safetensors.torch import save_file
 from sentencepiece import sentencepiece_model_pb2
 
-import lev_plugins
 from lev_plugins import checkpoints, model_folder
 from lev_plugins.data.labels.folder import LABELS, WORDS
 from lev_plugins.data.noisy import WITHOUT_NOISE
@@ -26,15 +25,17 @@ from lev_plugins.inference.decoder import bpe_of
 from lev_plugins.inference.editor import form_of
 from lev_plugins.inference.held_out import Tuning
 from lev_plugins.inference.load_model import Loaded
+from lev_plugins.inference.loading import load
 from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import Decoding, ModelConfig
 from lev_plugins.models.levt import LevT
+from lev_plugins.onnx.folder import GRAPHS, WEIGHTS
 from lev_plugins.ranges import flag_name
-from lev_plugins.runtime.folder import GRAPHS, WEIGHTS
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
+from lev_plugins.version import __version__
 
 ALWAYS = (model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD)  # in a folder, but not in its list of files
 HERE = "_name_or_path"  # where the library says that a configuration was read
@@ -79,12 +80,12 @@ def export(
         config = write_parts(loaded, state, extras, scratch, onnx)
         model_folder.save(config, scratch)
         if extras.tuning.given:
-            config = extras.tuning.of(lev_plugins.load(scratch, min_confidence=0.0), config)
+            config = extras.tuning.of(load(scratch, min_confidence=0.0), config)
             model_folder.save(config, scratch)
         size = sum(weight.numel() for weight in stored.values())
         text = card.card(out.resolve().name, config, size, card.training(state), extras.license)
         (scratch / model_folder.CARD).write_text(text, encoding="utf-8")
-        lev_plugins.load(scratch)
+        load(scratch)
         open_to_all(scratch)
     return config
 
@@ -116,7 +117,7 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
 
 
 def write_graphs(loaded: Loaded, folder: Path) -> None:
-    from lev_plugins.inference import graphs
+    from lev_plugins.onnx import export as graphs
 
     model = loaded.models[0].eval()
     graphs.write(model, Ensemble([model]).never_written if isinstance(model, LevT) else (), folder)
@@ -171,7 +172,7 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
     chosen = {} if value is None or not math.isfinite(value) else {f"validation {metric}": round(float(value), 4)}
     return ModelConfig(
         format=model_folder.FORMAT,
-        made_with=f"lev-plugins {lev_plugins.__version__}",
+        made_with=f"lev-plugins {__version__}",
         kind=model_folder.LABELLER if labels else model_folder.EDITOR,
         task=task.name,
         architecture=architecture_of(loaded),

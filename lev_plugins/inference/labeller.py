@@ -17,11 +17,11 @@ import numpy as np
 
 from lev_plugins import compatibility, model_folder
 from lev_plugins.errors import UserError, require
-from lev_plugins.inference.light import LightScorer, light
+from lev_plugins.inference.onnx_models import LightScorer, light
 from lev_plugins.inference.scorer import BATCH, Scorer
 from lev_plugins.json_schema import read_object
+from lev_plugins.onnx.folder import has_graphs
 from lev_plugins.ranges import bounded
-from lev_plugins.runtime.folder import has_graphs
 from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import listed, require_text

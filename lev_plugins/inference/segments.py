@@ -12,8 +12,10 @@ from rapidfuzz.distance import LCSseq
 
 from lev_plugins.generators.refinement import Sentence
 from lev_plugins.text.calibration import evidence, log_odds
-from lev_plugins.text.candidates import BOS, EOS, UNK, Rows, ids_of, numbered
-from lev_plugins.text.edited import UNKNOWN, Edit, Rewrite, Segment, WordEdits, by_word, rewrites
+from lev_plugins.text.edited import Edit
+from lev_plugins.text.ids import BOS, EOS, UNK, Rows, ids_of, numbered
+from lev_plugins.text.rewrites import UNKNOWN, Rewrite, by_word, rewrites
+from lev_plugins.text.segments import Segment, WordEdits
 
 logger = logging.getLogger(__name__)
 

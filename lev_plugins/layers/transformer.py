@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +15,6 @@ from fairseq.utils import get_activation_fn
 from torch import Tensor, nn
 
 from lev_plugins.layers.linear import Linear, linear
-from lev_plugins.layers.spelling import SpelledWords
 
 DROPOUT_LEVELS = 1 << 16  # of the rate; four random numbers of 16 bits are drawn together
 HIGHEST_RATE = 1 - 1 / DROPOUT_LEVELS  # a rate above it would round to 1, which 16 bits cannot tell from 0
@@ -43,14 +42,21 @@ def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
 # ---- token plus position embeddings (Eq. 2 of the LevT paper, l = 0) -------------------------------------------------
 
 
+class TokenEmbedding(Protocol):
+    """An embedding table, or a module that computes the vectors of tokens, (B, T) -> (B, T, C)."""
+
+    embedding_dim: int
+    padding_idx: int | None
+
+    def __call__(self, tokens: Tensor) -> Tensor: ...
+
+
 class TextEmbedding(nn.Module):
     """Looks up tokens, scales by sqrt(C) and adds positions, counted over real tokens: padding may be on any side."""
 
     sinusoids: Tensor
 
-    def __init__(
-        self, tokens: nn.Embedding | SpelledWords, max_positions: int, learned: bool, scale: bool, dropout: float
-    ):
+    def __init__(self, tokens: TokenEmbedding, max_positions: int, learned: bool, scale: bool, dropout: float):
         super().__init__()
         dim = tokens.embedding_dim
         assert tokens.padding_idx is not None

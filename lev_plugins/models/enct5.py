@@ -27,16 +27,16 @@ import torch.nn.functional as F
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
-from lev_plugins.data.words import BatchWords
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
-from lev_plugins.layers.spelling import SpelledWords
 from lev_plugins.layers.t5 import Norm, T5Block, T5Shape, require_range
 from lev_plugins.models.backbones.enct5_weights import load_backbone
 from lev_plugins.models.enct5_config import EncT5Config, LabelSpec, check_config
 from lev_plugins.models.enct5_encoders import BertLabelEncoder, T5LabelEncoder, encoder_of, same
 from lev_plugins.models.presets import register_presets
 from lev_plugins.optim.scaled_adam import scale_learning_rate
-from lev_plugins.text.candidates import WordIndex
+from lev_plugins.spelling.batch_words import BatchWords
+from lev_plugins.spelling.candidates import WordIndex
+from lev_plugins.spelling.embedding import SpelledWords
 from lev_plugins.text.pretrained import DICTIONARY
 
 BINARY = 2  # classes of a label: absent, present

@@ -9,10 +9,10 @@ import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from lev_plugins.data.words import BatchWords
-from lev_plugins.layers.spelling import SpelledWords
 from lev_plugins.layers.t5 import DistanceBias, Norm, T5Block, T5Shape
 from lev_plugins.layers.transformer import Block, LayerShape, bert_init, dropout, gathered, padding_of, spread
+from lev_plugins.spelling.batch_words import BatchWords
+from lev_plugins.spelling.embedding import SpelledWords
 
 Read = Callable[[Tensor], Tensor]
 

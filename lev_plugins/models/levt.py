@@ -19,23 +19,23 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
-from lev_plugins.data.words import BatchWords, EditingStates
 from lev_plugins.edits.actions import Removed, known, places_beside
 from lev_plugins.edits.expert import align
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.output_loss import SummedLoss
-from lev_plugins.layers.respelling import AS_MISSPELT, Nearest, by_name, weights_of
-from lev_plugins.layers.spelling import RIVALS, WHOLE, MeantWords, Sample
 from lev_plugins.layers.transformer import TextEmbedding, bert_init, padding_of, spread, token_embedding
-from lev_plugins.models.backbones.words import BackboneWords
+from lev_plugins.models.backbones.word_encoder import BackboneWords
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape, source_table
 from lev_plugins.models.levt_stacks import SHARING, EncodedSource, LevTDecoder, LevTEncoder
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import BUCKETS, require_task
 from lev_plugins.optim.scaled_adam import check_learning_rate
 from lev_plugins.ranges import flag
-from lev_plugins.text.candidates import WordIndex
+from lev_plugins.spelling.batch_words import BatchWords, EditingStates
+from lev_plugins.spelling.candidates import WordIndex
+from lev_plugins.spelling.embedding import RIVALS, WHOLE, MeantWords, Sample
+from lev_plugins.spelling.word_scorer import AS_MISSPELT, Nearest, by_name, weights_of
 from lev_plugins.text.pretrained import MOVED, require_folder
 
 IGNORE = -100  # a label that every loss ignores

@@ -12,8 +12,6 @@ from torch import Tensor, nn
 from lev_plugins.edits.actions import Removed, among
 from lev_plugins.layers.linear import Linear, head_projection, linear, output_of
 from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_loss
-from lev_plugins.layers.respelling import Nearest, Respelling
-from lev_plugins.layers.spelling import MeantWords, WordVectors
 from lev_plugins.layers.transformer import (
     Block,
     KeysValues,
@@ -26,8 +24,10 @@ from lev_plugins.layers.transformer import (
     spread,
     token_embedding,
 )
-from lev_plugins.models.backbones.words import BackboneWords
+from lev_plugins.models.backbones.word_encoder import BackboneWords
 from lev_plugins.models.encoder_decoder import layer_shape
+from lev_plugins.spelling.embedding import MeantWords, WordVectors
+from lev_plugins.spelling.word_scorer import Nearest, Respelling
 
 LookUp = Callable[[Tensor], Tensor]
 

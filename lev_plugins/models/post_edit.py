@@ -22,13 +22,13 @@ from fairseq.models import FairseqEncoderDecoderModel, register_model
 from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase, TransformerEncoderBase
 from torch import Tensor, nn
 
-from lev_plugins.data.words import EditingDictionary
 from lev_plugins.edits.actions import deletable, require_room
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.transformer import token_embedding
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig, check_sizes, require_equal_widths, source_table
 from lev_plugins.models.requirements import require_task
+from lev_plugins.spelling.batch_words import EditingDictionary
 
 SOURCE, DRAFT = 0, 1  # the languages
 

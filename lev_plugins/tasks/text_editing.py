@@ -19,16 +19,16 @@ from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, TypedLin
 from lev_plugins.data.drafts.notes import load_drafts, load_spelt_targets
 from lev_plugins.data.noisy import NoiseConfig, NoisyWords, check_noise, noise_and_codec
 from lev_plugins.data.tokenise import row_of
-from lev_plugins.data.words import EditingDictionary, SpeltRow
 from lev_plugins.edits.options import OF_FAIRSEQ, OF_TASK, ORACLES, RefinementOptions
 from lev_plugins.errors import require
 from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.models.requirements import require_one_dictionary
 from lev_plugins.ranges import flag
+from lev_plugins.spelling.batch_words import EditingDictionary, SpeltRow
+from lev_plugins.spelling.candidates import WordIndex
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, check_search, option, refuse
-from lev_plugins.text.candidates import WordIndex
 
 NOT_GIVEN = -1  # fairseq's default of --upsample-primary
 

@@ -23,9 +23,9 @@ from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import fill_sizes
 from lev_plugins.ranges import flag
+from lev_plugins.spelling.candidates import WordIndex
 from lev_plugins.tasks.pairs import fingerprint
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
-from lev_plugins.text.candidates import WordIndex
 
 
 @dataclass

@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz.distance import OSA, Levenshtein
 
-from lev_plugins.text.edited import Edit, Edited, Rewrite, Segment, apply, parts_of
+from lev_plugins.text.edited import Edit, Edited, apply, parts_of
+from lev_plugins.text.rewrites import Rewrite
+from lev_plugins.text.segments import Segment
 
 CONSTANT = "constant"
 # An unknown word with a capital inside a sentence is often a name, and to change a name is worse than to leave a typo.

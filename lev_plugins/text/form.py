@@ -12,7 +12,7 @@ from functools import cache
 
 from rapidfuzz.distance import OSA
 
-from lev_plugins.text.edited import NEAR
+from lev_plugins.text.rewrites import NEAR
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from lev_plugins.serving.context import Context
 from tests.commands import ENVIRONMENT, ROOT
 from tests.parity.test_golden import assert_alike
 from tests.serving import Client, FakeEditor, models, serving
-from tests.unit.test_editor import CHARS, DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, corrector
+from tests.unit.inference.test_editor import CHARS, DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, corrector
 
 SERVE = ["-m", "lev_plugins", "serve", GOLDEN / "pbd" / "checkpoint.pt", "--data", NOISY, "--bpe", "chars"]
 CLIENTS = 64

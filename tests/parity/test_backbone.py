@@ -16,13 +16,13 @@ from lev_plugins import load
 from lev_plugins.cli.main import main
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.data.tokenise import Words
-from lev_plugins.data.words import BatchWords, EditingDictionary, UnknownWords
 from lev_plugins.edits.actions import places_beside
 from lev_plugins.errors import UserError
 from lev_plugins.layers.linear import Linear
-from lev_plugins.layers.respelling import SayOfKnown
 from lev_plugins.model_folder import read_shapes
 from lev_plugins.models.levt import LevT
+from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary, UnknownWords
+from lev_plugins.spelling.word_scorer import SayOfKnown
 from tests.commands import same_hypotheses, succeed
 from tests.helpers import collated, livened, toy_config, toy_pairs, toy_task
 from tests.pretrained import LINES, MAKERS, imported

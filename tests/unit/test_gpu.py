@@ -16,8 +16,8 @@ from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import KEEP
 from lev_plugins.errors import explain
 from lev_plugins.generators.generator import RefinementGenerator
-from lev_plugins.layers import spelling
 from lev_plugins.models.levt import LevT
+from lev_plugins.spelling import embedding as spelling
 from tests.helpers import (
     PAD,
     lively_model,
@@ -32,8 +32,8 @@ from tests.helpers import (
     toy_task,
 )
 from tests.simulated_gpu import simulated_gpu
-from tests.unit import test_spelling as spelled
-from tests.unit import test_text_correction as correction
+from tests.unit.spelling import test_spelling as spelled
+from tests.unit.tasks import test_text_correction as correction
 
 AN_ITERATION = 3  # waits for the GPU; see docs/scaling.md
 A_BATCH = 10  # at most: what comes in, what is told in the end

@@ -25,7 +25,7 @@ from tests import teachers
 from tests.helpers import Refusal
 from tests.pretrained import sentencepieces
 from tests.systems import GOLDEN, SYSTEMS, System
-from tests.unit import test_light
+from tests.unit.onnx import test_without_torch as test_light
 
 Change = Callable[[dict[str, Any]], None]
 

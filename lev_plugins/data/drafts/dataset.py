@@ -9,12 +9,12 @@ from fairseq.data import FairseqDataset, LanguagePairDataset, ListDataset, data_
 from torch import Tensor
 
 from lev_plugins.data.noisy import NoisyWords
-from lev_plugins.data.words import BatchWords, EditingStates, SpeltRow, UnknownWords
 from lev_plugins.edits.actions import Removed, places_beside, removed_after, replaced
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
-from lev_plugins.text.candidates import WordIndex
+from lev_plugins.spelling.batch_words import BatchWords, EditingStates, SpeltRow, UnknownWords
+from lev_plugins.spelling.candidates import WordIndex
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ from fairseq.data import (
 from torch import Tensor
 
 from lev_plugins.data.drafts import marks
-from lev_plugins.data.words import EditingDictionary, SpeltRow
 from lev_plugins.edits import requests
 from lev_plugins.errors import UserError, at_line, require
+from lev_plugins.spelling.batch_words import EditingDictionary, SpeltRow
 from lev_plugins.text.lines import read_lines
 
 logger = logging.getLogger(__name__)

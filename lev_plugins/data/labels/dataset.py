@@ -16,9 +16,10 @@ from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 from torch import Tensor
 
 from lev_plugins.data.labels.examples import Example, Question, collate, first_fit, runs_within
-from lev_plugins.data.words import BatchWords
 from lev_plugins.errors import UserError, require
-from lev_plugins.text.candidates import WordIndex, numbered
+from lev_plugins.spelling.batch_words import BatchWords
+from lev_plugins.spelling.candidates import WordIndex
+from lev_plugins.text.ids import numbered
 from lev_plugins.text.lines import read_lines
 
 UNKNOWN = "unknown.txt"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lev_plugins.data.labels.folder import Info
 from lev_plugins.data.labels.text import Labels, number_of
 from lev_plugins.errors import require
-from lev_plugins.text.candidates import EOS, UNK, ids_of
+from lev_plugins.text.ids import EOS, UNK, ids_of
 from lev_plugins.text.tokenise import Tokeniser
 
 

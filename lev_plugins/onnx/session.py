@@ -1,0 +1,65 @@
+"""The graphs of a folder in ONNX Runtime."""
+
+import functools
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from lev_plugins import model_folder
+from lev_plugins.errors import UserError, require
+from lev_plugins.memory import keep_freed
+from lev_plugins.onnx.folder import GRAPHS, WEIGHTS, path_of
+from lev_plugins.onnx.graph_file import check_graph
+
+
+@functools.cache
+def limit_memory() -> None:
+    """Limits all graphs together to half of the memory of the machine, however large a stranger's tensors become."""
+    most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    how = onnxruntime.OrtArenaCfg({"max_mem": most, "arena_extend_strategy": 1, "initial_chunk_size_bytes": 4096})
+    kind, use = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT
+    onnxruntime.create_and_register_allocator(onnxruntime.OrtMemoryInfo("Cpu", kind, 0, use), how)
+
+
+class Session:
+    """One graph."""
+
+    def __init__(self, folder: Path, name: str, bits: int):
+        keep_freed()
+        limit_memory()
+        weights = model_folder.member(folder, f"{GRAPHS}/{WEIGHTS}")
+        self.path = model_folder.member(folder, path_of(name, bits))
+        check_graph(self.path, weights)
+        options, self.options = onnxruntime.SessionOptions(), onnxruntime.RunOptions()
+        # as torch has it; a small model gains little from more
+        options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "1").split(",")[0].strip() or 1)
+        options.log_severity_level = 4  # errors are raised as well
+        options.enable_mem_pattern = False  # sizes differ from batch to batch
+        options.add_session_config_entry("session.use_env_allocators", "1")  # that of limit_memory
+        self.options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+        # computing with constants has no limit of memory, and torch has done it in the export
+        how: dict[str, Any] = {"providers": ["CPUExecutionProvider"], "disabled_optimizers": ["ConstantFolding"]}
+        try:
+            self.session = onnxruntime.InferenceSession(str(self.path), options, **how)
+        except Exception as error:  # of many kinds, all of which are faults of the folder
+            raise self.fault("read", error) from error
+        self.inputs = {given.name: given.shape for given in self.session.get_inputs()}  # a size or its name
+        self.outputs = [said.name for said in self.session.get_outputs()]
+
+    def fault(self, action: str, error: Exception, advice: str = "") -> UserError:
+        reason = " ".join(str(error).split())[-200:]
+        return UserError(f"{self.path} cannot be {action} ({reason}): {advice}{model_folder.AGAIN}")
+
+    def __call__(self, **given: NDArray[Any]) -> list[NDArray[Any]]:
+        inputs = {name: value for name, value in given.items() if name in self.inputs}
+        try:
+            outputs = self.session.run(None, inputs, self.options)
+        except Exception as error:
+            raise self.fault("computed", error, "if memory is short, shorten the texts; otherwise, ") from error
+        finite = not any(output.dtype.kind == "f" and np.isnan(output).any() for output in outputs)
+        require(finite, f"{self.path} computes NaN: {model_folder.AGAIN}")
+        return outputs

@@ -1,0 +1,93 @@
+"""What the graphs read of a word: its rows in their tables, by the rules of ``layers.spelling``.
+
+Rows: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown words of the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lev_plugins.onnx.folder import StoredIndex
+from lev_plugins.spelling.candidates import CASES, LEVELS, PROPER, SHAPES, Spelt
+from lev_plugins.text.ids import UNK
+
+Array = NDArray[Any]
+
+
+class SpeltBatch:
+    """The words of a dictionary, and the unknown ones of a batch."""
+
+    def __init__(self, index: StoredIndex, unknown: Sequence[str]):
+        self.index, self.size, self.unknown = index, len(index.words), unknown or ["a"]  # no graph reads nothing
+        new = Spelt.of(self.unknown, index.buckets)
+        lengths = np.diff(new.starts)
+        self.groups = {
+            "parts": new.parts,
+            "owners": np.repeat(np.arange(len(self.unknown)), lengths),
+            "number": np.maximum(lengths, 1).astype(np.float32),
+        }
+        self.shapes, self.prints = (index.spelt.shapes, new.shapes), (index.spelt.prints, new.prints)
+
+    def of(self, tables: tuple[Array, Array], rows: Array) -> Array:
+        """Their columns of a table of the dictionary, and of one of the batch."""
+        known, new = np.minimum(rows, self.size), np.maximum(rows - self.size - 1, 0)
+        return np.where(rows > self.size, tables[1][..., new], tables[0][..., known])
+
+    def level(self, rows: Array) -> Array:
+        count = np.where(rows > self.size, 0, self.index.all_counts[np.minimum(rows, self.size)])
+        return np.searchsorted(LEVELS, count, "right")
+
+    def read(self, rows: Array) -> Array:
+        """(B, T) -> (4, B, T): itself, the word whose own row it has, level, shape; as ``SpelledWords.look_up``"""
+        level = self.level(rows)
+        own = np.where(level == 0, UNK, rows)
+        return np.stack([rows, own, level, self.of(self.shapes, rows)]).astype(np.int64)
+
+
+class MeantBatch(SpeltBatch):
+    """... with what they may be meant to be."""
+
+    def __init__(self, index: StoredIndex, unknown: Sequence[str]):
+        super().__init__(index, unknown)
+        self.guess = index.guesses(index.nearest(self.unknown))
+
+    def read(self, rows: Array) -> Array:
+        """(B, T) -> (7, B, T): itself, the word whose own row it has, level, shape, guess, slips, level of the joined
+        word; as ``MeantWords.look_up``
+        """
+        unknown, level, shapes = rows > self.size, self.level(rows), self.of(self.shapes, rows)
+        place = np.maximum(rows - self.size - 1, 0)
+        guess, slips = np.where(unknown, self.guess[:, place], 0)
+        case = shapes % CASES
+        known = (level == 0) & (slips == 0) & ((case == PROPER[0]) | (case == PROPER[1]))
+        level = np.where(known, np.searchsorted(LEVELS, self.index.counts[guess], "right"), level)
+        own = np.where(level == 0, UNK, np.where(known, guess, rows))
+        joined = np.searchsorted(LEVELS, self.joined(rows, shapes), "right")
+        return np.stack([rows, own, level, shapes, guess, slips, joined]).astype(np.int64)
+
+    def pieces(self, rows: Array) -> dict[str, Array]:
+        """What the pre-trained model reads of sources (B, S)."""
+        pieces = self.index.pieces
+        return {} if pieces is None else pieces.in_rows(rows, self.unknown)._asdict()
+
+    def joined(self, rows: Array, shapes: Array) -> Array:
+        """As ``with_next``."""
+        (values, occurrences), counts = self.index.occurrences, np.zeros_like(rows)
+        if len(values):
+            (first, _), (second, power) = (self.of(self.prints, side) for side in (rows[:, :-1], rows[:, 1:]))
+            with np.errstate(over="ignore"):
+                both = first * power + second
+            place = np.minimum(np.searchsorted(values, both), len(values) - 1)
+            named = (values[place] == both) & (first != 0) & (second != 0) & (shapes[:, 1:] >= CASES)
+            counts[:, :-1] = occurrences[place] * named
+        return counts
+
+    def candidates_of(self, rows: Array, pad: int) -> dict[str, Array]:
+        """Of words (n,) that are replaced; ``pad``: none."""
+        nearest = self.index.nearest_to(rows.tolist(), self.unknown)
+        shapes = np.where(rows == pad, SHAPES, self.of(self.shapes, rows)).astype(np.int64)
+        return {**nearest._asdict(), "shape": shapes}

@@ -1,0 +1,248 @@
+"""``lev-plugins edit``: a line for a line, in order, whatever the lines hold."""
+
+import io
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lev_plugins.cli.main import main
+from lev_plugins.text.edited import Edit, Edited
+from tests.commands import ROOT
+from tests.helpers import write_lines
+from tests.unit.inference.test_editor import DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, characters, generated
+
+Run = Callable[..., tuple[int, bytes, str]]
+PBD = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(NOISY), "--bpe", "chars"]
+CORRECTOR = [*PBD, "--beam", "3", "--cpu"]
+LINES = [f"{line}\n" for line in NOISES]
+TEXT = "".join(LINES).encode()
+
+
+@pytest.fixture(scope="module", params=[[], ["--onnx"]], ids=["torch", "graphs"])
+def runtime(request: pytest.FixtureRequest) -> list[str]:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def folder(runtime: list[str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = str(tmp_path_factory.mktemp("corrector") / "pbd")
+    assert main(["export", PBD[0], out, *PBD[1:], "--beam", "3", "--min-confidence", "0.8", *runtime]) == 0
+    return out
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    def of(*words: object, stdin: bytes = b"") -> tuple[int, bytes, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with io.TextIOWrapper(out := io.BytesIO(), write_through=True) as text:
+            monkeypatch.setattr(sys, "stdout", text)
+            command = [] if words[0] == "label" else ["edit"]
+            status = main([*command, *map(str, words)])
+            printed = out.getvalue()
+        return status, printed, capfdbinary.readouterr().err.decode()
+
+    return of
+
+
+def test_a_line_for_a_line(run: Run) -> None:
+    status, out, _ = run(*CORRECTOR, "--batch-lines", 7, stdin="\n".join(NOISES).encode())
+    assert status == 0
+    assert out.decode().split("\n") == [characters(text) for text in generated("pbd/expected")]
+
+
+def test_line_ends_and_empty_lines_stay(run: Run) -> None:
+    lines = f"{NOISES[0]}\r\n\n \t\n{NOISES[1]}"
+    expected = [characters(text) for text in generated("pbd/expected")[:2]]
+    assert run(*CORRECTOR, stdin=lines.encode())[1].decode() == f"{expected[0]}\r\n\n \t\n{expected[1]}"
+    assert run(*CORRECTOR, stdin=b"")[:2] == (0, b"")
+
+
+def test_json_and_a_threshold(run: Run) -> None:
+    out = run(*CORRECTOR, "--json", stdin=TEXT)[1]
+    rows = [json.loads(line) for line in out.decode().splitlines()]
+    sure = run(*CORRECTOR, "--min-confidence", 0.8, stdin=TEXT)[1]
+    some = all_of_them = 0
+    for text, row, line in zip(NOISES, rows, sure.decode().splitlines(), strict=True):
+        edits = tuple(Edit(**{**each, "others": ()}) for each in row["edits"])
+        assert Edited(text, edits).text == row["text"]
+        kept = Edited(text, edits).sure(0.8)
+        assert line == kept.text
+        some, all_of_them = some + len(kept.edits), all_of_them + len(edits)
+    assert 0 < some < all_of_them
+    assert run(*CORRECTOR, "--keep-bias", 20, stdin=TEXT)[1] == TEXT
+
+
+SOURCE_LINES = "".join(f"{line}\n" for line in SOURCES).encode()
+
+
+@pytest.fixture
+def levt(tmp_path: Path) -> list[object]:
+    """The words of a command that edits drafts; the last is their file."""
+    drafts = write_lines(tmp_path / "drafts", DRAFTS)
+    return [GOLDEN / "levt" / "checkpoint.pt", "--data", LEVT, "--cpu", "--batch-lines", 6, "--drafts", drafts]
+
+
+def test_drafts_are_edited(run: Run, levt: list[object]) -> None:
+    assert run(*levt, stdin=SOURCE_LINES)[1].decode().splitlines() == generated("levt/expected")
+    status, _, error = run(*levt, stdin=SOURCE_LINES + b"v3\n")
+    assert status == 2 and f"--drafts {levt[-1]} has 20 lines, but standard input has more" in error
+    status, _, error = run(*levt, stdin=SOURCE_LINES[: SOURCE_LINES.index(b"\n") + 1])
+    assert status == 2 and f"--drafts {levt[-1]} has more lines than standard input, which has 1" in error
+
+
+def test_escaped_brackets_are_those_of_the_text(run: Run, levt: list[object]) -> None:
+    """With a mark in the draft, and without one."""
+    write_lines(Path(str(levt[-1])), ["v1 \\⟦Zürich\\⟧ v2", "v1 \\⟦Zürich\\⟧ ⟦!v2⟧", "v1 ⟦Zürich⟧ v2"])
+    out = run(*levt, "--keep-bias", 30, stdin=b"w1 w2\n" * 3)[1]
+    assert out.decode() == "v1 ⟦Zürich⟧ v2\n" * 3
+
+
+@pytest.mark.parametrize(
+    ("draft", "message"),
+    [
+        ("v1 ⟦!v2", "the mark at character 4 of the draft 'v1 ⟦!v2' is not closed: add ⟧ where it ends"),
+        ("v1 " * 2000, "a draft has 2,000 tokens, but the model takes at most 1,022"),
+    ],
+    ids=["not closed", "too long"],
+)
+def test_a_draft_that_cannot_be_edited_is_named_by_its_line(
+    run: Run, levt: list[object], draft: str, message: str
+) -> None:
+    write_lines(Path(str(levt[-1])), [*DRAFTS[:9], draft, *DRAFTS[10:]])
+    for size in (1, 6, 64):
+        status, out, error = run(*levt, "--batch-lines", size, stdin=SOURCE_LINES)
+        assert status == 2 and f"error: the input, line 10: {message}" in error
+        assert out.count(b"\n") == 9 // size * size
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--keep-bias", "nan"], "--keep-bias must be"),
+        (["--min-confidence", "1.5"], "--min-confidence must be"),
+        (["--batch-lines", "0"], "--batch-lines must be at least 1, but is 0"),
+        (["--drafts", "none"], "--drafts: there is no file none"),
+    ],
+)
+def test_refusals(run: Run, flags: list[str], message: str) -> None:
+    status, out, error = run(*CORRECTOR, *flags)
+    assert status == 2 and out == b"" and message in error
+    error = run(GOLDEN / "levt" / "checkpoint.pt", "--data", LEVT, "--cpu", "--beam", 2)[2]
+    assert "--beam has no effect on a model of --task text_editing: leave it out" in error
+
+
+# ---- differences -------------------------------------------------------------------------------------------------
+
+
+def test_a_diff_shows_what_was_and_what_is(run: Run) -> None:
+    strange = run(*CORRECTOR, "--diff", stdin=b"\x1b[2Ja\n")[1]
+    assert b"\\u001b[2Ja" in strange and b"\x1b" not in strange  # it cannot change the terminal
+    shown = run(*CORRECTOR, "--diff", stdin=TEXT)[1].decode().splitlines()
+    edited = run(*CORRECTOR, stdin=TEXT)[1].decode().splitlines()
+    assert len(shown) == len(NOISES) and any("[-" in line for line in shown)
+    for line, before, after in zip(shown, NOISES, edited, strict=True):
+        assert re.sub(r"\[-(.*?)-\]|\{\+(.*?)\+\}", lambda found: found[1] or "", line) == before
+        assert re.sub(r"\[-(.*?)-\]|\{\+(.*?)\+\}", lambda found: found[2] or "", line) == after
+
+
+def test_a_diff_has_colours_on_a_terminal_only(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("lev_plugins.cli.edit.in_colour", lambda when: True)
+    assert b"\x1b[9;31m" in run(*CORRECTOR, "--diff", stdin=TEXT)[1]
+    assert run(*CORRECTOR, "--diff", "--resume", tmp_path / "out", stdin=TEXT)[0] == 0
+    assert b"\x1b" not in (tmp_path / "out").read_bytes()
+
+
+# ---- going on after a stop ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def labeller(runtime: list[str], tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    out = tmp_path_factory.mktemp("labeller") / "labels"
+    given = GOLDEN / "labels"
+    assert main(["export", str(given / "checkpoint.pt"), str(out), "--data", str(given / "data"), *runtime]) == 0
+    return ["label", str(out), "--cpu", "--batch-size", "7", "--scores", "--json"]
+
+
+@pytest.mark.parametrize("command", ["edit", "label"])
+@pytest.mark.parametrize("end", [b"\n", b"", b"\r\n"])
+def test_a_file_is_continued(
+    run: Run, folder: str, labeller: list[str], tmp_path: Path, command: str, end: bytes
+) -> None:
+    words = labeller if command == "label" else [folder, "--cpu", "--json", "--batch-lines", "7"]
+    text = TEXT.removesuffix(b"\n") + end
+    whole = run(*words, stdin=text)[1]
+    lines = whole.splitlines(keepends=True)
+    assert len(lines) == len(NOISES)
+    out = tmp_path / "out"
+    for size in (None, 0, 5, len(lines[0]), sum(map(len, lines[:7])), sum(map(len, lines[:16])) + 3, len(whole)):
+        if size is not None:
+            out.write_bytes(whole[:size])
+        assert run(*words, "--resume", out, stdin=text)[:2] == (0, b"")
+        assert out.read_bytes() == whole
+
+
+def test_drafts_are_continued_with_their_lines(run: Run, levt: list[object], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    whole = run(*levt, stdin=SOURCE_LINES)[1]
+    for size, there in ((6, 13), (10, 20), (10, 10)):  # the second one has nothing left to do
+        out.write_bytes(b"".join(whole.splitlines(keepends=True)[:there]))
+        assert run(*levt, "--batch-lines", size, "--resume", out, stdin=SOURCE_LINES)[0] == 0
+        assert out.read_bytes() == whole
+    write_lines(tmp_path / "drafts", [*DRAFTS, "v1"])
+    assert "has more lines than standard input, which has 20" in run(*levt, "--resume", out, stdin=SOURCE_LINES)[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "line"),
+    [
+        (["--min-confidence", "0.999"], TEXT, 9),
+        (["--diff"], TEXT, 9),
+        ([], TEXT.replace(NOISES[11].encode(), b"another line"), 12),
+    ],
+)
+def test_a_file_of_another_command_or_input_is_left_alone(
+    run: Run, tmp_path: Path, words: list[str], text: bytes, line: int
+) -> None:
+    out, eight = tmp_path / "out", ["--batch-lines", "8"]
+    whole = run(*CORRECTOR, *eight, stdin=TEXT)[1]
+    there = b"".join(whole.splitlines(keepends=True)[:17])
+    out.write_bytes(there)
+    status, _, error = run(*CORRECTOR, *eight, *words, "--resume", out, stdin=text)
+    assert status == 2 and out.read_bytes() == there
+    assert f"--resume {out}: line {line} is not what this command writes there: the model, the flags or" in error
+    assert f"--resume {tmp_path} exists but is not a regular file" in run(*CORRECTOR, "--resume", tmp_path)[2]
+    nowhere = tmp_path / "none" / "out"
+    assert f"there is no folder {nowhere.parent}" in run(*CORRECTOR, "--resume", nowhere)[2]
+
+
+# ---- signals and memory ------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_leaves_whole_lines(folder: str, tmp_path: Path) -> None:
+    text, out = tmp_path / "in", tmp_path / "out"
+    text.write_bytes(TEXT * 500)
+    command = [sys.executable, "-m", "lev_plugins", "edit", folder, "--cpu", "--batch-lines", "8"]
+    with text.open("rb") as lines, out.open("wb") as file:
+        program = subprocess.Popen(command, stdin=lines, stdout=file, stderr=subprocess.PIPE, cwd=ROOT)
+    deadline = time.monotonic() + 60
+    while out.read_bytes().count(b"\n") < 20:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    program.send_signal(signal.SIGINT)
+    assert b"Traceback" not in program.communicate()[1] and program.returncode == 130
+    written = out.read_bytes()
+    assert written.endswith(b"\n") and written.count(b"\n") < 20 * 500
+
+
+def test_data_that_has_moved_since_the_training(run: Run, tmp_path: Path) -> None:
+    checkpoint = shutil.copy(GOLDEN / "pbd" / "checkpoint.pt", tmp_path)
+    status, _, error = run(checkpoint, "--bpe", "chars")
+    assert status == 2 and "but there is no such folder: name it with --data" in error

@@ -1,0 +1,128 @@
+"""``lev-plugins serve`` refuses what cannot work before it loads a model."""
+
+import socket
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from lev_plugins import checkpoints, model_folder
+from lev_plugins.cli import edit, serve
+from lev_plugins.cli.main import build_parser
+from lev_plugins.errors import UserError
+from tests.commands import run
+from tests.helpers import Refusal
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "0.1"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--host", "0.0.0.0"], "--host 0.0.0.0 lets other machines in: add --allow-host NAME for each name"),
+        (["--host", "::"], "--host :: lets other machines in"),
+        (["--host", "0"], "--host 0 lets other machines in"),
+        (["--host", "::0"], "--host ::0 lets other machines in"),
+        (["--allow-origin", "*"], "--allow-origin * must be as browsers send it, such as https://example.org"),
+        (["--allow-origin", "https://a.example/"], "--allow-origin https://a.example/ must be as browsers send it"),
+        (["--port", "65536"], "--port must be between 0 and 65535, but is 65536"),
+        (["--keep-bias", "inf"], "--keep-bias must be between -1000 and 1000, but is inf"),
+        (["--token-file", "none"], "--token-file none cannot be read: No such file or directory"),
+        (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 8081: Cannot assign requested address; choose others"),
+        (["--port", "0"], "there is no checkpoint model"),
+    ],
+)
+def test_refusals(flags: list[str], message: str, refusal: Refusal) -> None:
+    assert message in refusal("serve", "model", *flags)
+
+
+def test_a_port_that_is_taken(refusal: Refusal) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        error = refusal("serve", "model", "--port", port)
+    assert f"--host 127.0.0.1 --port {port}: Address already in use; choose others, or --port 0 for a free one" in error
+
+
+@pytest.mark.parametrize(("command", "package"), [("serve", "uvicorn"), ("lsp", "pygls")])
+def test_a_missing_extra_says_what_to_install(command: str, package: str) -> None:
+    code = (
+        f"import sys; sys.modules['{package}'] = None; from lev_plugins.cli.main import main; main(['{command}', '.'])"
+    )
+    said = f"this needs the package {package}, which is not installed: pip install 'lev-plugins[{command}]'"
+    assert said in run(sys.executable, "-c", code).verdict
+
+
+def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "token"
+    path.write_text("0123456789abcdef\n")
+    monkeypatch.delenv(serve.TOKEN, raising=False)
+    assert serve.token_of(None) is None and serve.token_of(path) == "0123456789abcdef"
+    monkeypatch.setenv(serve.TOKEN, "from-the-environment")
+    assert serve.token_of(None) == "from-the-environment" and serve.token_of(path) == "0123456789abcdef"
+    monkeypatch.setenv(serve.TOKEN, "two words")
+    with pytest.raises(UserError, match="LEV_PLUGINS_TOKEN must hold a token of at least 8 letters and digits"):
+        serve.token_of(None)
+    path.write_bytes(b"\xff" * 10)
+    with pytest.raises(UserError, match=r"--token-file .*token cannot be read: .*utf-8"):
+        serve.token_of(path)
+
+
+def parsed(*flags: str) -> Namespace:
+    return build_parser("serve").parse_args(["model", *flags])
+
+
+def test_names_under_which_the_server_is_reached() -> None:
+    access = serve.access_of(
+        parsed("--host", "::1", "--allow-host", "text.example", "--allow-origin", "https://a.example")
+    )
+    assert set(access.hosts) == {"localhost", "127.0.0.1", "[::1]", "text.example"}
+    assert access.origins == ("https://a.example",) and access.token is None
+
+
+EDITOR = ["--beam", "2", "--keep-bias", "1", "--language", "de", "--bpe", "chars"]
+
+
+def test_flags_of_an_editor_reach_it() -> None:
+    args = parsed("--cpu", *EDITOR)
+    given = edit.editor_options(args, edit.decoding_of(args))
+    assert given.pop("bpe").bpe == "chars"
+    assert given == {"search": {"beam": 2}, "overrides": {"keep_bias": 1.0}, "language": "de", "backbone": None}
+    serve.check(parsed("--host", "0.0.0.0", "--allow-host", "here"))
+
+
+OTHERS = ["--words", "3", "--backbone", "3", "--sentencepiece-model", "3", "--iter-decode-max-iter", "3"]
+
+
+@pytest.mark.parametrize("given", zip(EDITOR[::2] + OTHERS[::2], EDITOR[1::2] + OTHERS[1::2], strict=True))
+def test_flags_that_reach_no_model_are_refused(given: tuple[str, str], refusal: Refusal) -> None:
+    said = refusal("serve", GOLDEN / "labels" / "checkpoint.pt", "--port", 0, *given)
+    why = (" is for an editor, but all the models label texts", " has no effect on a model of --task text_labelling")
+    assert any(f"{each}: leave it out" in said for each in why)
+    assert given[0] in said or given[0] in OTHERS
+
+
+def test_a_server_refuses_flags_that_no_model_of_it_reads() -> None:
+    beam = model_folder.Decoding(beam=3)
+    beam.check_for("text_editing", "text_correction")
+    model_folder.Decoding().check_for("text_labelling")
+    found = "--beam has no effect on a model of --task text_editing or text_labelling: leave it out"
+    with pytest.raises(UserError, match=found):
+        beam.check_for("text_editing", "text_labelling")
+
+
+def test_models_of_both_kinds(tmp_path: Path) -> None:
+    for name, data in (("labels", "labels"), ("pbd", "noisy")):
+        state = checkpoints.load(GOLDEN / name / "checkpoint.pt")
+        state["cfg"]["task"]["data"] = str(GOLDEN / data / "data")
+        checkpoints.save(state, tmp_path / f"{name}.pt")
+    paths = [str(tmp_path / "labels.pt"), str(tmp_path / "pbd.pt")]
+    one, other = serve.load_models(build_parser("serve").parse_args([*paths, *EDITOR]))
+    assert (one.kind, other.kind, other.language) == ("label", "edit", "de")
+    for each in (one, other):
+        each.worker.close()
+
+
+def test_where_it_serves_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    serve.announce("::1", 80)
+    assert capsys.readouterr().out == "serving at http://[::1]:80 (LanguageTool clients: http://[::1]:80/v2)\n"

@@ -1,0 +1,90 @@
+"""The record of a refinement: what became of each word; tests/unit/inference/test_editor.py has its odds."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from examples.post_editing.quality import first_odds
+from lev_plugins.edits import requests
+from lev_plugins.edits.options import RefinementOptions
+from lev_plugins.generators.generator import RefinementGenerator
+from lev_plugins.text.segments import WordEdits
+from tests.helpers import BOS, EOS, PAD, lively_model, random_rows, rows_to_tensor, toy_dictionary
+from tests.slow_refinement import refine
+
+DRAFTS = random_rows(40, seed=5, longest=8)
+SOURCES = random_rows(40, seed=6, shortest=4, longest=8)
+
+
+def recorded(drafts: list[list[int]], asked: list[list[int]] | None = None, **options: Any) -> list[Any]:
+    return refine([lively_model()], SOURCES[: len(drafts)], drafts, asked, retain_history=True, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_iter": 0}, {"keep_bias": 1.0}, {"adaptive": False, "max_iter": 3}])
+def test_every_word_is_kept_or_accounted_for(options: dict[str, Any]) -> None:
+    found = recorded(DRAFTS, **options)
+    born = set()
+    for draft, hypothesis in zip(DRAFTS, found, strict=True):
+        edits: WordEdits = hypothesis["edits"]
+        tokens = hypothesis["tokens"].tolist()
+        kept = [place for place in edits.origin if place >= 0]
+        assert kept == sorted(set(kept))
+        for token, place, iteration in zip(tokens, edits.origin, edits.born, strict=True):
+            assert (token == draft[place] and iteration == 0) if place >= 0 else iteration > 0 or len(draft) == 2
+        words = range(1, len(draft) - 1)
+        assert all(edits.died[place] > 0 for place in words if place not in kept)
+        assert max([*edits.died, *edits.born]) <= hypothesis["steps"] + 1
+        assert len(edits.died) == len(edits.deleted) == len(draft)
+        born |= set(edits.born)
+    assert len(born) > 1  # some insertions
+
+
+def test_what_a_hole_was_offered_begins_with_what_fills_it() -> None:
+    found = recorded(DRAFTS)
+    seen = 0
+    for hypothesis in found:
+        edits = hypothesis["edits"]
+        for word, origin, chosen, offers in zip(
+            hypothesis["tokens"].tolist(), edits.origin, edits.chosen, edits.offers, strict=True
+        ):
+            assert bool(offers) == (origin < 0)
+            if offers:
+                seen += 1
+                assert offers[0] == (word, pytest.approx(chosen)) and len(offers) == 5
+                assert sorted(offers, key=lambda offer: -offer[1]) == offers
+    assert seen
+
+
+def test_what_a_mark_asks_for_is_certain() -> None:
+    draft = [BOS, 5, 6, EOS]
+    asked = [[0, requests.DELETE + requests.SPAN, requests.INSERT, 0]]
+    (hypothesis,) = recorded([draft], asked, max_iter=0)
+    edits = hypothesis["edits"]
+    assert edits.deleted[1] == math.inf and edits.died[1] == 1
+    behind = edits.origin.index(2) + 1 if 2 in edits.origin else 0
+    assert edits.inserted[behind] == math.inf
+
+
+def test_without_history_there_is_no_record() -> None:
+    plain = refine([lively_model()], SOURCES, DRAFTS)
+    for one, other in zip(plain, recorded(DRAFTS), strict=True):
+        assert "edits" not in one and torch.equal(one["tokens"], other["tokens"])
+        assert torch.equal(one["positional_scores"], other["positional_scores"])
+
+
+def test_a_draft_of_nothing() -> None:
+    (hypothesis,) = recorded([[BOS, EOS]])
+    assert hypothesis["edits"].origin == [-1] * len(hypothesis["tokens"])
+    assert PAD not in hypothesis["tokens"]
+
+
+def test_the_first_iteration_deletes_what_is_more_likely_to_go() -> None:
+    found = recorded(DRAFTS)
+    generator = RefinementGenerator([lively_model()], toy_dictionary(), RefinementOptions())
+    odds = first_odds(generator, {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(DRAFTS)})
+    for draft, row, hypothesis in zip(DRAFTS, odds, found, strict=True):
+        left = [token for token, each in zip(draft, row.tolist(), strict=False) if token in (BOS, EOS) or each <= 0]
+        assert hypothesis["history"][1]["tokens"].tolist() == left
+    assert (odds > 0).any() and (odds < 0).any()

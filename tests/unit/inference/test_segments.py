@@ -1,0 +1,87 @@
+"""From what a model wrote to edits, whatever computes it: no edit writes a special symbol."""
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from lev_plugins.inference.segments import RefinedSegments, WrittenSegments
+from lev_plugins.onnx.export import Fill
+from lev_plugins.onnx.folder import Vocabulary
+from lev_plugins.text.edited import apply
+from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Rows
+from lev_plugins.text.offsets import offsets_of
+from lev_plugins.text.segments import Segment, WordEdits
+from tests.helpers import lively_model, toy_dictionary
+
+SPECIAL = [BOS, PAD, EOS, UNK]
+
+
+@pytest.fixture()
+def words(tmp_path: Path) -> Vocabulary:
+    path = tmp_path / "dict.txt"
+    path.write_text("the 9\ncat 5\nsat 3\n", encoding="utf-8")
+    return Vocabulary(path)
+
+
+def edited(model: RefinedSegments | WrittenSegments, text: str) -> str:
+    (edits,) = model.decode([Segment(text, offsets_of())])
+    assert not any(mark in other.replacement for edit in edits for other in edit.others for mark in "<>")
+    return apply(text, edits)
+
+
+class Replaces(RefinedSegments):
+    """A levt that puts ``number`` in place of the first word, and the fourth word of the dictionary in that of others.
+
+    Other words were likely, too.
+    """
+
+    number: int
+
+    def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Any]:
+        (draft,) = drafts
+        count = len(draft) - 2
+        row = [self.number, *[4] * (count - 1)]
+        offers = [[(row[0], -0.1), *((i, -0.2) for i in range(7))], *[[]] * count]
+        zeros, ones = [0.0] * (count + 1), [1] * (count + 2)
+        edits = WordEdits([-1] * count + [count + 1], ones[1:], zeros, zeros, ones, [0.0] * (count + 2), offers)
+        return [SimpleNamespace(edits=lambda: ([*row, EOS], edits))]
+
+
+@pytest.mark.parametrize("number", SPECIAL)
+def test_no_edit_of_a_levt_writes_a_special_symbol(number: int, words: Vocabulary) -> None:
+    model = Replaces((words, words), (100, 100), 100)
+    model.number = 4
+    assert edited(model, "cat") == "the"
+    model.number = number
+    assert edited(model, "cat") == "cat"
+    assert edited(model, "cat sat") == "cat sat"  # the one place has both
+
+
+@pytest.mark.parametrize("number", SPECIAL)
+def test_no_edit_of_a_corrector_writes_a_special_symbol(number: int, words: Vocabulary) -> None:
+    class Writes(WrittenSegments):
+        def written(self, sources: Rows) -> Rows:
+            return [[*source[:-1], number, EOS] for source in sources]
+
+        def scored(self, sources: Any, outputs: Any) -> list[float]:
+            return [0.0 for _ in outputs]
+
+    assert edited(Writes((words, words), (100, 100), 100), "cat sat") == "cat sat"
+
+
+def test_a_graph_of_a_model_that_computes_nothing_but_nan_fills_in_only_what_it_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, size = lively_model(), len(toy_dictionary())
+    nan = torch.full((3, size), math.nan)
+    monkeypatch.setattr(model.decoder, "token_logits", lambda *_: nan)
+    monkeypatch.setattr(model.decoder, "states", lambda *_, **__: [])
+    monkeypatch.setattr(Fill, "source", lambda *_: SimpleNamespace(words=None))
+    allowed, place = 7, torch.zeros(1, 1, 3, dtype=torch.long)
+    never = tuple(number for number in range(size) if number != allowed)
+    best, _ = Fill(model, never)(place, None, None, torch.arange(3))
+    assert best[:, 0].tolist() == [allowed] * 3

@@ -1,0 +1,206 @@
+"""Graphs in ONNX Runtime: the edits of torch and of the slow reference, and neither torch nor fairseq is loaded."""
+
+import random
+import shutil
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import lev_plugins
+from lev_plugins import model_folder
+from lev_plugins.cli.main import main
+from lev_plugins.data.labels.text import KINDS
+from lev_plugins.edits.options import RefinementOptions
+from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
+from lev_plugins.errors import UserError
+from lev_plugins.generators.policies import Ensemble
+from lev_plugins.generators.refinement import Refiner
+from lev_plugins.inference.onnx_models import LightRefinement, LightScorer, LightWriting
+from lev_plugins.onnx import export as graphs
+from lev_plugins.onnx.refinement import GraphPolicies, Graphs
+from lev_plugins.text.edited import Edit
+from tests import teachers
+from tests.helpers import lively_model, random_rows, toy_dictionary
+from tests.slow_refinement import slow_refine
+from tests.systems import SYSTEMS, System
+from tests.unit.generators.test_generator import VARIANTS
+from tests.unit.onnx.test_without_torch import HEAVY, run
+
+
+@pytest.fixture(scope="module", params=[name for name in SYSTEMS if name.startswith("levt")])
+def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[System, Path]:
+    place = tmp_path_factory.mktemp(request.param)
+    system = SYSTEMS[request.param](place)
+    assert main(["export", str(system.checkpoint), str(place / "out"), "--onnx", *system.flags]) == 0
+    return system, place / "out"
+
+
+def rounded(edited: list[Any]) -> list[Any]:
+    def told(edit: Edit) -> Any:
+        others = [told(other) for other in edit.others]
+        return edit.start, edit.end, edit.replacement, edit.iteration, round(edit.confidence, 3), others
+
+    return [[told(edit) for edit in one.edits] for one in edited]
+
+
+def test_edits_are_those_of_the_checkpoint(exported: tuple[System, Path]) -> None:
+    system, folder = exported
+    model = lev_plugins.load(folder)
+    assert isinstance(model.model, LightRefinement)
+    expected = system.answers(system.load())
+    assert rounded(system.answers(model)) == rounded(expected) and any(each.edits for each in expected)
+    for flags in ({"overrides": {"keep_bias": 2.0}}, {"search": {**system.decoding, "iter_decode_eos_penalty": 3.0}}):
+        bpe = Namespace(**system.bpe) if system.bpe else None
+        theirs = lev_plugins.load(system.checkpoint, system.data, bpe=bpe, **{"search": system.decoding, **flags})
+        assert rounded(system.answers(lev_plugins.load(folder, **flags))) == rounded(system.answers(theirs))
+
+
+def test_a_source_may_have_the_longer_dictionary(tmp_path: Path) -> None:
+    """Its words beyond the length of the other are words, too."""
+    data = tmp_path / "data"
+    data.mkdir()
+    for side, size in (("src", 60), ("tgt", 6)):
+        (data / f"dict.{side}.txt").write_text("".join(f"{side}{number} 1\n" for number in range(size)))
+    checkpoint = teachers.write_teacher(
+        tmp_path / "checkpoint.pt", data, *teachers.LEVT, "-s", "src", "-t", "tgt", seed=3
+    )
+    assert main(["export", str(checkpoint), str(tmp_path / "out"), "--onnx", "--data", str(data)]) == 0
+    texts, drafts = [f"src{number} src{number + 1} src3" for number in range(58)], ["tgt1 tgt2 src1"] * 58
+    expected, found = (
+        lev_plugins.load(*model).edit(texts, drafts) for model in ([checkpoint, data], [tmp_path / "out"])
+    )
+    assert rounded(found) == rounded(expected) and len({edited.text for edited in expected}) > 5
+
+
+def test_the_command_loads_neither_torch_nor_fairseq(exported: tuple[System, Path]) -> None:
+    system, folder = exported
+    for flags in ([], ["--cpu-int8"]):
+        assert not HEAVY & run("edit", str(folder), *flags, stdin="".join(f"{text}\n" for text in system.texts))[0]
+
+
+WRITERS = [name for name in SYSTEMS if name in ("pbd", "transformer") or name.startswith("gated")]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_is_written_is_that_of_the_checkpoint(name: str, tmp_path: Path) -> None:
+    system, folder = SYSTEMS[name](tmp_path), tmp_path / "out"
+    assert main(["export", str(system.checkpoint), str(folder), "--onnx", *system.flags]) == 0
+    texts = [*system.texts, f"{system.texts[0]} {system.texts[1]}", "Qq"]
+    for flags in ({}, {"overrides": {"keep_bias": 1.5}}):
+        ours = lev_plugins.load(folder, **flags)
+        assert isinstance(ours.model, LightWriting)
+        theirs = system.load(**flags).edit(texts)
+        assert rounded(ours.edit(texts)) == rounded(theirs) and (flags or any(one.edits for one in theirs))
+    lines = "".join(f"{text}\n" for text in system.texts)
+    assert not (HEAVY - {"scipy"}) & run("edit", str(folder), "--cpu-int8", stdin=lines)[0]
+
+
+def test_a_setting_that_graphs_lack_is_for_torch(tmp_path: Path) -> None:
+    system, folder = SYSTEMS["pbd"](tmp_path), tmp_path / "out"
+    assert main(["export", str(system.checkpoint), str(folder), "--onnx", *system.flags]) == 0
+    assert not isinstance(lev_plugins.load(folder, search={"lenpen": 0.5}).model, LightWriting)
+
+
+LABELLERS = [name for name in SYSTEMS if name in KINDS or "label" in name or "enct5" in name]
+
+
+@pytest.mark.parametrize("name", LABELLERS)
+def test_labels_are_those_of_the_checkpoint(name: str, tmp_path: Path) -> None:
+    system, folder = SYSTEMS[name](tmp_path), tmp_path / "out"
+    assert main(["export", str(system.checkpoint), str(folder), "--onnx", "--data", str(system.data)]) == 0
+    theirs, ours, rounded = system.load(), lev_plugins.load(folder), lev_plugins.load(folder, cpu_int8=True)
+    assert isinstance(ours.scorer, LightScorer)
+    texts, asked = (
+        [*system.texts, "snow wind Zürich", "ice " * 9],
+        theirs.names[::-2] if theirs.kind == "multilabel" else [],
+    )
+    for interest in ([], asked):
+        ids = theirs.ids_of(interest)
+        for one, other, rough in zip(*(model.scored(texts, ids) for model in (theirs, ours, rounded)), strict=True):
+            np.testing.assert_allclose(other.scores, one.scores, atol=1e-5)
+            np.testing.assert_allclose(rough.scores, one.scores, atol=0.1)
+            assert theirs.answer(one, ids) == pytest.approx(ours.answer(other, ids))
+    lines = "".join(f"{text}\n" for text in system.texts)
+    assert not HEAVY & run("label", str(folder), stdin=lines)[0]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_refinement_is_that_of_the_slow_reference(name: str, tmp_path: Path) -> None:
+    model = lively_model(**VARIANTS[name])
+    dictionary = toy_dictionary()
+    graphs.write(model, Ensemble([model]).never_written, tmp_path)
+    exported = Graphs(tmp_path, 32, len(dictionary), model.placeholder)
+    sources, drafts = random_rows(16, seed=5, shortest=1), random_rows(16, seed=6)
+    draw = random.Random(1)
+    kinds = [0, 0, 0, KEEP + SPAN, PREFER + 2 * SPAN, DELETE, INSERT]
+    asked = [[0, *(draw.choice(kinds) for _ in draft[1:-1]), 0] for draft in drafts]
+    for marks in ([[0] * len(draft) for draft in drafts], asked):
+        for given in ({}, {"gamma": 2.0, "min_length": 4}, {"keep_bias": 1.0, "max_iter": 2}):
+            options = RefinementOptions(**given)
+            refiner = Refiner(options, model.placeholder, model.max_positions()[1])
+            found = refiner.refine(GraphPolicies(exported, sources), map(len, sources), drafts, marks)
+            for source, draft, mark, sentence in zip(sources, drafts, marks, found, strict=True):
+                expected = slow_refine([model], source, draft, options, mark)
+                assert sentence.tokens == expected.tokens
+                scores = zip(sentence.words, expected.scores, strict=True)
+                assert all(word.score == pytest.approx(score, abs=1e-4) for word, score in scores if word.origin < 0)
+
+
+def damage_weights(folder: Path) -> None:
+    (folder / "graphs" / "weights.bin").write_bytes(b"")
+
+
+def look_outside(folder: Path) -> None:
+    path = folder / "graphs" / "encoder.onnx"
+    model = onnx.load(path, load_external_data=False)
+    for tensor in model.graph.initializer:
+        for entry in tensor.external_data:
+            entry.value = "../../weights.bin" if entry.key == "location" else entry.value
+    path.write_bytes(model.SerializeToString())
+    shutil.copy(folder / "graphs" / "weights.bin", folder.parent)
+
+
+def other_index(folder: Path) -> None:
+    with np.load(folder / "index.npz") as file:
+        np.savez(folder / "index.npz", **{**file, "shapes": np.zeros(3, dtype=np.int64)})
+
+
+def incomplete_index(folder: Path) -> None:
+    with np.load(folder / "index.npz") as file:
+        np.savez(folder / "index.npz", **{name: file[name] for name in file if name != "starts"})
+
+
+def compressed_index(folder: Path) -> None:
+    with np.load(folder / "index.npz") as file:
+        np.savez_compressed(folder / "index.npz", **file)
+
+
+def damage_index(folder: Path) -> None:
+    (folder / "index.npz").write_bytes((folder / "index.npz").read_bytes()[:100])
+
+
+def odd_count(folder: Path) -> None:
+    with next(folder.glob("dict.*")).open("a", encoding="utf-8") as dictionary:
+        dictionary.write("odd \u00b2\n")
+
+
+INDICES = (other_index, incomplete_index, compressed_index, damage_index)
+
+
+@pytest.mark.parametrize("change", [damage_weights, look_outside, odd_count, *INDICES])
+def test_what_does_not_fit_is_refused(change: Any, exported: tuple[System, Path], tmp_path: Path) -> None:
+    _, original = exported
+    if change in INDICES and not (original / "index.npz").is_file():
+        pytest.skip("without --spelling, there is no index")
+    folder = Path(shutil.copytree(original, tmp_path / "model"))
+    change(folder)
+    config = model_folder.described(folder)
+    changed = {name: model_folder.digest(folder / name) for name in config.files}
+    model_folder.save(replace(config, files=changed), folder)
+    with pytest.raises(UserError, match="export it again"):
+        lev_plugins.load(folder)

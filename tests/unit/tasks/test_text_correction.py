@@ -1,0 +1,406 @@
+"""The task: what it refuses, what it logs, and that no sentence is left out."""
+
+from argparse import Namespace
+from contextlib import nullcontext
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+from fairseq import options
+from fairseq.criterions.cross_entropy import CrossEntropyCriterion
+from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
+from fairseq.data.encoders.sentencepiece_bpe import SentencepieceConfig
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.logging import metrics
+from omegaconf import OmegaConf
+
+from lev_plugins import checkpoints
+from lev_plugins.cli.main import main
+from lev_plugins.errors import UserError
+from lev_plugins.fairseq_fixes.batching import EverySentence
+from lev_plugins.fairseq_fixes.best_checkpoint import logged_by
+from lev_plugins.models.encoder_decoder import SIDES
+from lev_plugins.models.pbd import PBDConfig
+from lev_plugins.scoring import wrr
+from lev_plugins.tasks.pairs import ScoredTask
+from lev_plugins.tasks.text_correction import CRITERIONS, TextCorrectionConfig, TextCorrectionTask
+from lev_plugins.tasks.text_editing import TextEditingTask
+from tests.commands import hypotheses, refused, succeed
+from tests.helpers import EOS, UNK, collated, part_of_fairseq, random_rows, toy_dictionary, toy_pairs
+from tests.systems import SYSTEMS
+from tests.unit.inference.test_editor import GOLDEN, NOISY
+
+ALL = {"eval_exact_match": True, "eval_wrr": True, "eval_bleu": True}
+TINY = {"arch": "pbd", "attention_heads": 2, "embed_dim": 16, "ffn_embed_dim": 32, "layers": 1, "dropout": 0.0}
+POSITIONS = {"max_source_positions": 64, "max_target_positions": 64}
+
+
+def correction_task(**options: Any) -> TextCorrectionTask:
+    dictionary = toy_dictionary()
+    cfg = TextCorrectionConfig(data=".", source_lang="noisy", target_lang="clean", **options)
+    return TextCorrectionTask(cfg, dictionary, dictionary)
+
+
+def build(task: TextCorrectionTask, **options: Any) -> Any:
+    torch.manual_seed(1)
+    return task.build_model(Namespace(**{**vars(PBDConfig()), **TINY, **POSITIONS, **options}))
+
+
+def sentences(count: int, seed: int = 1) -> list[list[int]]:
+    return [row[1:] for row in random_rows(count, seed, shortest=2)]
+
+
+def test_typed_boundaries_are_unknown_words() -> None:
+    """As in an editor, and as a typed draft has them."""
+    rows, lengths = correction_task().get_interactive_tokens_and_lengths(["w1 </s> w2", "<pad> <s>"], str.strip)
+    assert [row.tolist() for row in rows] == [[5, UNK, 6, EOS], [UNK, UNK, EOS]] and lengths == [4, 3]
+
+
+def test_decoding_needs_nothing_that_validation_needed(tmp_path: Path) -> None:
+    """Such as the package of --eval-bleu-detok."""
+    system = SYSTEMS["pbd"](tmp_path)
+    state = checkpoints.load(system.checkpoint)
+    state["cfg"]["task"] |= {**ALL, "eval_metrics": "ter", "eval_bleu_detok": "none"}
+    checkpoints.save(state, system.checkpoint)
+    assert not hasattr(system.load().model.decoder.task, "sequence_generator")
+    assert main(["export", str(system.checkpoint), str(tmp_path / "out"), *system.flags]) == 0
+
+
+def test_no_sentence_is_left_out() -> None:
+    """fairseq alone makes batches of a multiple of 8 and forgets the rest."""
+    pair = toy_pairs(sentences(13), sentences(13, seed=2))
+    limits = {"max_tokens": None, "max_sentences": 9, "required_batch_size_multiple": 8}
+    indices = pair.ordered_indices()
+    assert sum(len(batch) for batch in pair.batch_by_size(indices, **limits)) == 8
+    whole = EverySentence(pair)
+    found = [index for batch in whole.batch_by_size(indices, **limits) for index in batch]
+    assert sorted(found) == list(range(13))
+    assert whole.batch_by_size(indices[:0], **limits) == []
+    assert whole.src is pair.src and whole.tgt is pair.tgt
+
+
+def logged(
+    task: TextCorrectionTask, model: Any, batches: list[dict[str, Any]], criterion: Any = None
+) -> dict[str, float]:
+    criterion = criterion or CrossEntropyCriterion(task, sentence_avg=False)
+    with metrics.aggregate(new_root=True) as found:
+        for batch in batches:
+            task.reduce_metrics([task.valid_step(batch, model, criterion)[2]], criterion)
+    return dict(found.get_smoothed_values())
+
+
+def test_the_scores_are_those_of_free_running_decoding() -> None:
+    """A model that must keep its source says just that, whatever the target is; batches of different size."""
+    task = correction_task(keep_bias=50.0, **ALL)
+    model = build(task)
+    sources = sentences(9)
+    targets = [row if i % 3 else [row[0], 5, *row[1:]] for i, row in enumerate(sources)]
+    targets[1] = [UNK, *sources[1][1:]]  # matches nothing, not even <unk>
+    sources[1] = targets[1]
+    dataset = EverySentence(toy_pairs(sources, targets))
+    batches = [collated(dataset, rows) for rows in (range(2), range(2, 9))]
+    found = logged(task, model, batches)
+    strings = [[" ".join(f"w{token - 4}" for token in row[:-1]) for row in rows] for rows in (targets, sources)]
+    strings[0][1] = strings[0][1].replace("w-1", "<<unk>>")
+    strings[1][1] = strings[1][1].replace("w-1", "<unk>")
+    assert found["exact_match"] == pytest.approx(100 * 5 / 9, abs=1e-3)
+    assert found["wrr"] == pytest.approx(100 * wrr.evaluate(*strings).score, abs=1e-3)
+    assert 0 < found["bleu"] < 100
+
+
+def r_drop(task: TextCorrectionTask, average: bool, **options: Any) -> Any:
+    module = part_of_fairseq("fairseq.criterions.label_smoothed_cross_entropy_with_rdrop")
+    return module.RdropLabelSmoothedCrossEntropyCriterion(task, average, rdrop_alpha=1.0, **options)
+
+
+@pytest.mark.parametrize("average", [True, False])
+@pytest.mark.parametrize("accuracy", [True, False])
+@pytest.mark.parametrize("kind", ["plain", "smoothed", "rdrop"])
+def test_what_the_best_checkpoint_may_go_by_is_logged(kind: str, accuracy: bool, average: bool) -> None:
+    task = correction_task()
+    model = build(task)
+    smoothing = {"label_smoothing": 0.1, "report_accuracy": accuracy}
+    criterion = {
+        "plain": lambda: CrossEntropyCriterion(task, average),
+        "smoothed": lambda: LabelSmoothedCrossEntropyCriterion(task, average, **smoothing),
+        "rdrop": lambda: r_drop(task, average, **smoothing),
+    }[kind]()
+    found = logged(task, model, [collated(toy_pairs(sentences(3), sentences(3)))], criterion)
+    # the trainer adds the number of updates; no checkpoint is better for its speed, or for a sum
+    others = {"num_updates", "wps", "n_correct", "total", "rdrop_kl_loss"}  # the last is 0 without dropout
+    assert set(logged_by(criterion)) - others == set(found) - others
+
+
+def test_only_what_was_asked_for_is_logged() -> None:
+    for asked in ({}, {"eval_wrr": True}):
+        task = correction_task(**asked)
+        found = logged(task, build(task), [collated(toy_pairs(sentences(3), sentences(3)))])
+        assert {"exact_match", "wrr", "bleu"} & set(found) == {name.removeprefix("eval_") for name in asked}
+
+
+def test_all_scores_share_one_decoding() -> None:
+    task = correction_task(eval_metrics="ter,rougeL", **ALL)
+    model = build(task)
+    with mock.patch.object(task.sequence_generator, "generate", wraps=task.sequence_generator.generate) as generate:
+        found = logged(task, model, [collated(toy_pairs(sentences(3), sentences(3)))])
+    assert {"exact_match", "wrr", "bleu", "ter", "rougeL"} <= set(found) and generate.call_count == 1
+
+
+def test_the_search_of_validation_is_the_one_that_was_described() -> None:
+    task = correction_task(eval_exact_match=True, eval_bleu_args='{"beam": 3, "max_len_b": 7}')
+    build(task)
+    search = task.sequence_generator
+    assert (search.beam_size, search.max_len_b) == (3, 7)
+
+
+def test_words_are_joined_before_they_are_compared() -> None:
+    task = correction_task(eval_wrr=True, eval_bleu_remove_bpe="letter")
+    build(task)
+    assert task._text(torch.tensor([4, 5, EOS]), "?") == "w0w1"
+
+
+def decoded(task: TextCorrectionTask, model: Any, sources: list[list[int]], beam: int = 3) -> list[Any]:
+    generator = task.build_generator([model], Namespace(beam=beam, max_len_b=12))
+    return task.inference_step(generator, [model], collated(toy_pairs(sources, sources)))
+
+
+def test_an_edit_must_be_sure_enough() -> None:
+    """One decoding with threshold 0 says what every other threshold gives."""
+    sources = sorted(sentences(6), key=len, reverse=True)  # as the batch has them
+    model = build(correction_task())
+    swept = decoded(correction_task(min_edit_confidence=0.0), model, sources)
+    plain = decoded(correction_task(), model, sources)
+    assert [h[0]["tokens"].tolist() for h in swept] == [h[0]["tokens"].tolist() for h in plain]
+    assert all("confidence" not in h[0] for h in plain)
+    confidences = sorted(h[0]["confidence"] for h in swept)
+    assert 0 < confidences[0] < confidences[-1] < 1
+    for least in (confidences[2], 1.0):
+        found = decoded(correction_task(min_edit_confidence=least), model, sources)
+        expected = [
+            hypotheses[0]["tokens"].tolist() if hypotheses[0]["confidence"] >= least else source
+            for hypotheses, source in zip(swept, sources, strict=True)
+        ]
+        assert [h[0]["tokens"].tolist() for h in found] == expected
+        assert [len(h) for h in found] == [len(h) for h in swept]
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"), [("print_alignment", "hard"), ("score_reference", True), ("replace_unk", "")]
+)
+@pytest.mark.parametrize("dial", [{"keep_bias": 1.0}, {"min_edit_confidence": 0.0}])
+def test_what_the_dial_cannot_serve_is_refused(flag: str, value: Any, dial: dict[str, float]) -> None:
+    task = correction_task(**dial)
+    with pytest.raises(UserError, match=f"--{flag.replace('_', '-')} does not work with --keep-bias or"):
+        task.build_generator([build(task)], Namespace(**{flag: value}))
+
+
+def test_words_cannot_be_replaced_without_an_alignment() -> None:
+    task = correction_task()
+    with pytest.raises(UserError, match=r"--replace-unk takes source words from the alignment: add --print-alignment"):
+        task.build_generator([build(task)], Namespace(replace_unk=""))
+
+
+WRONG_SEARCH: dict[str, dict[str, Any]] = {
+    "--unkpen must be a finite number, but is nan": {"unkpen": float("nan")},
+    "--temperature must be between 0.0001 and 10000, but is inf": {"temperature": float("inf")},
+    "--iter-decode-eos-penalty must be between -1000 and 1000, but is nan": {"iter_decode_eos_penalty": float("nan")},
+    "--iter-decode-max-iter must be between 0 and 1000, but is -1": {"iter_decode_max_iter": -1},
+    "--max-len-b must be at least 0, but is -7": {"max_len_b": -7},
+    "--beam must be between 1 and 1000, but is 0": {"beam": 0},
+    "--print-step is for refinement, which a PBD does not do": {"print_step": True},
+    "--beam must be a number, but is .5": {"beam": "5"},
+}
+
+
+@pytest.mark.parametrize(("message", "flags"), WRONG_SEARCH.items())
+def test_a_search_that_cannot_work_is_refused_before_it_begins(message: str, flags: dict[str, Any]) -> None:
+    task = correction_task()
+    with pytest.raises(UserError, match=message):
+        task.build_generator([build(task)], Namespace(**flags))
+
+
+def test_r_drop_leaves_the_batch_to_the_decoding() -> None:
+    task = correction_task(**ALL)
+    model = build(task).eval()
+    batch = collated(EverySentence(toy_pairs(sentences(5), sentences(5, seed=2))))
+    names = ("exact_match", "wrr", "bleu")
+    before = logged(task, model, [batch])
+    criterion = r_drop(task, False, label_smoothing=0.1)
+    after = logged(task, model, [batch], criterion)
+    assert [after[name] for name in names] == [before[name] for name in names]
+    assert len(batch["net_input"]["src_tokens"]) == 5
+
+
+REFUSED = {
+    "--task text_correction requires the folder that fairseq-preprocess or lev-plugins prepare made": {"data": None},
+    "there is no folder /nowhere": {"data": "/nowhere"},
+    " has no binarised texts, .* pass --source-lang and --target": {},
+    """--eval-bleu-args must be a JSON object, such as {"beam": 5}, but is beam=5""": {"eval_bleu_args": "beam=5"},
+    "--num-shards must be at most 1, but is 2: fairseq ignores it": {"num_shards": 2},
+    "--eval-bleu-args must name flags of fairseq-generate, but names beem": {"eval_bleu_args": '{"beem": 5}'},
+    """--eval-bleu-detok-args must be a JSON object, such as .*, but is 5""": {"eval_bleu_detok_args": "5"},
+}
+
+
+@pytest.mark.parametrize(("message", "options"), REFUSED.items())
+def test_a_wrong_option_is_refused_by_name(message: str, options: dict[str, Any], tmp_path: Path) -> None:
+    cfg = TextCorrectionConfig(**{"data": str(tmp_path), **options})
+    with pytest.raises(UserError, match=message):
+        TextCorrectionTask.setup_task(cfg)
+
+
+def test_a_training_that_goes_on_in_a_later_epoch_has_the_same_batches() -> None:
+    sources, found = [[5, 6, 7]] * 20, []
+    for epoch in (1, 3):
+        dataset = EverySentence(toy_pairs(sources, sources))
+        task = correction_task(required_seq_len_multiple=1)
+        task.datasets["train"] = dataset
+        batches = task.get_batch_iterator(dataset, max_sentences=4, seed=7, epoch=epoch)
+        found.append([list(batch) for batch in batches.frozen_batches])
+        assert (batches.epoch, dataset.epoch) == (epoch, epoch)
+        assert task.get_batch_iterator(dataset, max_sentences=4, seed=7, epoch=9) is batches  # as after an epoch
+        assert (batches.epoch, dataset.epoch) == (epoch, epoch)
+    assert found[0] == found[1] and found[0][0] != [0, 1, 2, 3]
+
+
+def test_a_sentencepiece_model_that_is_missing_or_something_else_is_named(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no model", encoding="utf-8")
+    for given, message in (
+        ({}, "--bpe sentencepiece needs --sentencepiece-model"),
+        ({"sentencepiece_model": "none.model"}, "--bpe sentencepiece: file none.model not found"),
+        ({"sentencepiece_model": str(tmp_path / "text")}, "--bpe sentencepiece: .*could not parse ModelProto"),
+    ):
+        with pytest.raises(UserError, match=message):
+            bpe = OmegaConf.merge(OmegaConf.structured(SentencepieceConfig), {"_name": "sentencepiece", **given})
+            correction_task().build_bpe(bpe)
+
+
+@pytest.mark.parametrize("arch", ["transformer_lm", "cmlm_transformer"])
+def test_a_model_that_does_not_write_from_left_to_right_is_refused(arch: str) -> None:
+    task = correction_task()
+    options = {"decoder_layers": 1, "encoder_layers": 1, "tokens_per_sample": 8, **POSITIONS}
+    with pytest.raises(UserError, match=f"such as --arch pbd or transformer, but --arch is {arch}"):
+        task.build_model(Namespace(arch=arch, **options))
+
+
+def test_the_layers_of_a_model_without_a_number_of_heads_are_counted() -> None:
+    with pytest.raises(UserError, match="--encoder-layers must be at most 1000, but is 1000000000"):
+        correction_task().build_model(Namespace(arch="transformer", encoder_layers=10**9, **POSITIONS))
+
+
+def test_a_criterion_of_another_task_is_refused() -> None:
+    task = correction_task()
+    with pytest.raises(UserError, match=f"--criterion must be {' or '.join(CRITERIONS)} for .*, but is dual_policy"):
+        task.build_criterion(Namespace(criterion="dual_policy"))
+
+
+def test_another_dictionary_of_the_same_size_is_refused() -> None:
+    task, other = correction_task(), correction_task()
+    task.load_state_dict(other.state_dict())
+    task.load_state_dict({})  # of an older checkpoint, or of fairseq's own task
+    symbols = other.tgt_dict.symbols
+    symbols[-1], symbols[-2] = symbols[-2], symbols[-1]
+    with pytest.raises(UserError, match=r"dict\.noisy\.txt of .* has other lines, or another order, than in the"):
+        task.load_state_dict(other.state_dict())
+
+
+def test_a_long_text_keeps_its_end() -> None:
+    task = correction_task(keep_bias=50.0)
+    model = build(task, max_source_positions=400, max_target_positions=400).eval()
+    text = [4 + number % 9 for number in range(300)] + [EOS]
+    generator = task.build_generator([model], Namespace(beam=1))
+    source = torch.tensor([text])
+    net_input = {"src_tokens": source, "src_lengths": torch.tensor([source.size(1)])}
+    (found,) = task.inference_step(generator, [model], {"id": torch.tensor([0]), "net_input": net_input})
+    assert found[0]["tokens"].tolist() == text
+    short = task.build_generator([model], Namespace(beam=1, max_len_b=20))
+    assert (short.max_len_a, short.max_len_b) == (0, 20)
+
+
+def test_constraints_are_for_typed_lines() -> None:
+    words = ["--task", "text_correction", "-s", "noisy", "-t", "clean", "--cpu", "--constraints"]
+    words = [NOISY, *words, "--path", GOLDEN / "pbd" / "checkpoint.pt"]
+    said = refused("fairseq-generate", *words, "--gen-subset", "test")
+    assert "--constraints takes them from typed lines: use fairseq-interactive, or leave it out" in said
+    typed = succeed("fairseq-interactive", *words, stdin="a b\tc c c\n").out
+    assert "c c c" in hypotheses(typed)[0][1]
+
+
+def test_diverse_groups_of_a_beam_whatever_the_numbers_of_the_sentences() -> None:
+    """fairseq takes the number of a sentence in the set for its place in the batch."""
+    words = [NOISY, "--task", "text_correction", "-s", "noisy", "-t", "clean", "--cpu", "--gen-subset", "test"]
+    words += ["--path", GOLDEN / "pbd" / "checkpoint.pt", "--beam", 4, "--nbest", 4, "--diverse-beam-groups", 2]
+    found = []
+    for size in (1, 3):
+        log = succeed("fairseq-generate", *words, "--batch-size", size, "--required-batch-size-multiple", 1).out
+        rows = [line.split("\t") for line in log.splitlines() if line.startswith("H-")]
+        found.append(sorted((name, text) for name, _, text in rows))
+    assert found[0] == found[1] and len(found[0]) > 12
+
+
+# ---- ``--best-checkpoint-metric`` is checked before the first batch --------------------------------------------------
+
+
+TASKS: dict[str, type[ScoredTask]] = {"text_correction": TextCorrectionTask, "text_editing": TextEditingTask}
+MODELS = {"text_correction": ("pbd", "cross_entropy"), "text_editing": ("levt", "dual_policy")}
+SIZES = {
+    "text_correction": {"embed_dim": 16, "layers": 1},
+    "text_editing": {f"{side}_{name}": n for side in SIDES for name, n in (("embed_dim", 16), ("layers", 1))},
+}
+
+
+def from_flags(task: str, scores: dict[str, Any], best: dict[str, Any]) -> Any:
+    """As ``fairseq-train``."""
+    arch, criterion = MODELS[task]
+    words = [".", "--task", task, "--arch", arch, "--criterion", criterion]
+    for name, value in {**SIZES[task], **POSITIONS, **scores, **best}.items():
+        words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    parser = options.get_training_parser()
+    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, words))
+
+
+def start(cfg: Any, from_checkpoint: bool = False) -> None:
+    dictionary = toy_dictionary()
+    task = TASKS[cfg.task._name](cfg.task, dictionary, dictionary)
+    task.build_model(cfg.model, from_checkpoint)
+    task.build_criterion(cfg.criterion)
+
+
+MAXIMIZE = {"maximize_best_checkpoint_metric": True}
+
+
+@pytest.mark.parametrize(
+    ("task", "scores", "best", "message"),
+    [
+        ("text_correction", {}, {"exact_match": MAXIMIZE}, "exact_match is not computed: add --eval-metrics"),
+        ("text_correction", ALL, {"exact_match": {}}, "higher is better, so add --maximize-best-checkpoint-metric"),
+        ("text_correction", ALL, {"wrr": MAXIMIZE}, None),
+        ("text_correction", {"eval_wrr": True}, {"bleu": MAXIMIZE}, "bleu is not computed: add --eval-metrics bleu or"),
+        ("text_correction", ALL, {"loss": {}}, None),
+        ("text_correction", {"eval_metrics": "ter"}, {"ter": {}}, None),
+        ("text_correction", {"eval_metrics": "ter"}, {"ter": MAXIMIZE}, "lower is better, so remove"),
+        (
+            "text_correction",
+            ALL,
+            {"werr": MAXIMIZE},
+            r"werr is not in the log: choose one of loss, .* \(bleu, chrf, ter, ",
+        ),
+        ("text_editing", {}, {"wrr": MAXIMIZE}, "wrr is not computed: add --eval-metrics"),
+        ("text_correction", ALL, {"nll_loss": {}}, "nll_loss is not in the log: choose one of loss, ppl, bsz, "),
+        ("text_correction", ALL, {"accuracy": MAXIMIZE}, "accuracy is not in the log"),
+        ("text_editing", {}, {"token_accuracy": MAXIMIZE}, None),
+        ("text_editing", {}, {"wpb": {}}, None),
+        ("text_editing", {}, {"accuracy": MAXIMIZE}, "not in the log: choose one of loss, .*token_accuracy"),
+    ],
+)
+def test_the_best_checkpoint_is_no_mistake(
+    task: str, scores: dict[str, Any], best: dict[str, dict[str, Any]], message: str | None
+) -> None:
+    ((metric, direction),) = best.items()
+    cfg = from_flags(task, scores, {"best_checkpoint_metric": metric, **direction})
+    start(deepcopy(cfg), from_checkpoint=True)  # a validation does not keep checkpoints
+    with pytest.raises(UserError, match=message) if message else nullcontext():
+        start(cfg)

@@ -1,0 +1,183 @@
+"""Text of another form than the model's: read as the model's, and written back as it was."""
+
+import io
+import sys
+from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lev_plugins.cli.main import main
+from lev_plugins.errors import UserError
+from lev_plugins.inference.editor import Editor
+from lev_plugins.serving.context import Context
+from lev_plugins.text.edited import Edit
+from lev_plugins.text.form import Form, warn_once
+from lev_plugins.text.rewrites import rewrites
+from lev_plugins.text.segments import Segment
+from lev_plugins.text.tokenise import Tokeniser
+from tests.serving import models, serving
+
+
+class Replacing:
+    """A model that replaces words by others, and remembers what it read."""
+
+    task, drafts, longest, symbols = "text_editing", False, 100, ["abcdefghijklmnopqrstuvwxyz"]
+
+    def __init__(self, words: dict[str, str]):
+        self.words, self.read = {f"▁{word}": f"▁{new}" for word, new in words.items()}, list[str]()
+
+    def decode(self, segments: list[Segment]) -> list[list[Edit]]:
+        self.read += [segment.text for segment in segments]
+        return [self.edits(segment) for segment in segments]
+
+    def edits(self, segment: Segment) -> list[Edit]:
+        written = [self.words.get(piece, piece) for piece in segment.pieces]
+        origin = [None if piece in self.words else place for place, piece in enumerate(segment.pieces)]
+        return [change.edit for change in rewrites(segment, written, origin)]
+
+
+def edited(text: str, form: Form, words: dict[str, str]) -> tuple[str, list[str]]:
+    model = Replacing(words)
+    editor = Editor(model, Tokeniser(Namespace(bpe="words")), form=form)
+    return editor.edit([text])[0].text, model.read
+
+
+STRAIGHT = Form(straight=True, apart=False)
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "words", "read", "result"),
+    [
+        (STRAIGHT, "It\u2019s  his, dont.", {"dont": "don't"}, "It's  his, dont.", "It\u2019s  his, don\u2019t."),
+        (STRAIGHT, "It's his, dont.", {"dont": "don't"}, "It's his, dont.", "It's his, don't."),
+        (STRAIGHT, "\u201cDont\u201d, he said.", {"he": "she"}, '"Dont", he said.', "\u201cDont\u201d, she said."),
+        (Form(), "It\u2019s dont.", {"dont": "don't"}, "It\u2019s dont.", "It\u2019s don't."),
+        (Form(), "Abuot TEH cat.", {"Abuot": "about", "TEH": "the", "cat": "dog"}, "Abuot TEH cat.", "About THE dog."),
+        (Form(), "About It.", {"About": "about", "It": "in"}, "About It.", "about in."),
+        (Form(lower=True), "Teh CAT.", {"teh": "the", "cat": "dog"}, "teh cat.", "The DOG."),
+    ],
+)
+def test_the_model_reads_its_form_and_the_text_keeps_its_own(
+    form: Form, text: str, words: dict[str, str], read: str, result: str
+) -> None:
+    assert edited(text, form, words) == (result, [read])
+
+
+# ---- punctuation of the other form -----------------------------------------------------------------------------------
+
+
+LINE, EDITED = "Return the vlaues !", "Return the values !"
+PLAIN = "Mr. Smith, come here."
+
+
+def plain_editor() -> Editor:
+    """Trained on text without blanks before its punctuation."""
+    return Editor(Replacing({"vlaues": "values"}), Tokeniser(Namespace(bpe="words")), form=Form(apart=False))
+
+
+@pytest.mark.parametrize(
+    "others", [[], [PLAIN] * 64, [LINE] * 64, ["Wow ! Nice , is n't it ?"] * 9], ids=["none", "plain", "same", "apart"]
+)
+@pytest.mark.parametrize("text", [LINE, "Is this the vlaues? Maybe ! yes", "the vlaues : ici ; ( a ) :)", PLAIN])
+def test_a_text_is_edited_alike_whatever_its_neighbours(text: str, others: list[str]) -> None:
+    edited = plain_editor().edit([*others, text, *others])[len(others)]
+    assert edited.text == text.replace("vlaues", "values")
+    assert [len(each.edits) for each in plain_editor().edit([text])] == [len(edited.edits)]
+
+
+@pytest.mark.parametrize("flags", [[], ["--batch-lines", "65"], ["--batch-lines", "1"], ["--resume", "out"]])
+def test_one_line_does_not_end_a_run(flags: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("lev_plugins.cli.edit.load", lambda *_, **__: plain_editor())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{PLAIN}\n".encode() * 64 + LINE.encode())))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out := io.BytesIO(), write_through=True))
+    (tmp_path / "folder").mkdir()
+    assert main(["edit", "folder", *flags]) == 0
+    written = Path("out").read_bytes() if "--resume" in flags else out.getvalue()
+    assert written.decode() == f"{PLAIN}\n" * 64 + EDITED
+
+
+def test_a_server_answers_alike_alone_and_among_other_requests() -> None:
+    given = [LINE, PLAIN, "Wow !", LINE] * 8
+    with serving(Context(models(plain_editor())), seconds=20) as client, ThreadPoolExecutor(len(given)) as clients:
+        alone = client.edit(LINE)
+        assert (alone.status, [result["text"] for result in alone.json["results"]]) == (200, [EDITED])
+        answers = [answer.json["results"] for answer in clients.map(client.edit, given)]
+        assert [[result["text"] for result in results] for results in answers] == [
+            [text.replace("vlaues", "values")] for text in given
+        ]
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.levelname == "WARNING"]
+
+
+@pytest.mark.parametrize(
+    ("apart", "text", "message"),
+    [
+        (True, "He came, he saw.", "no blanks before its punctuation, but this model was trained on tokenised text"),
+        (False, "He came , he saw .", "has blanks before its punctuation, but this model was trained on text without"),
+    ],
+)
+def test_a_file_of_the_other_form_is_warned_of_once(
+    apart: bool, text: str, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_once.cache_clear()
+
+    def edit(form: Form, *texts: str) -> None:
+        editor = Editor(Replacing({}), Tokeniser(Namespace(bpe="words")), form=form)
+        for each in texts:
+            assert [edited.text for edited in editor.edit([each])] == [each]
+
+    edit(Form(apart=not apart), text, text)
+    edit(Form(), text, text)
+    edit(Form(apart=apart), "Mr. Smith came", "Mr. Smith came")  # says nothing either way
+    edit(Form(apart=False), LINE, PLAIN, f"{LINE}\n{LINE}\n{PLAIN}", LINE)
+    assert not warnings_of(caplog)
+    edit(Form(apart=apart), text, text)
+    (said,) = warnings_of(caplog)
+    assert message in said
+
+
+# ---- what is no text -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("He go",), r"texts must be a list, but is 'He go': put a single text in brackets, \[text\]"),
+        ((b"He go",), r"texts must be a list, but is b'He go'"),
+        ((None,), r"texts must be a list, but is None"),
+        (([1],), r"the input, line 1: a text must be a string, but is 1$"),
+        ((["a", None],), r"the input, line 2: a text must be a string, but is None$"),
+        ((["a", "b"], "cd"), r"drafts must be a list, but is 'cd'"),
+        ((["a", "b"], None, "de"), r"languages must be a list, but is 'de'"),
+        ((["a"], ["a", "b"]), r"there are 1 texts, but 2 drafts"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused(given: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        plain_editor().edit(*given)
+    assert [edited.text for edited in plain_editor().edit(text for text in (LINE, PLAIN))] == [EDITED, PLAIN]
+
+
+# ---- dictionaries ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("counts", "form"),
+    [
+        ({"▁it": 9, "▁it's": 100, "▁it\u2019s": 1, ",": 5, "▁,": 1}, Form(straight=True, apart=False)),
+        ({"▁it's": 9, "▁it\u2019s": 9, "▁.": 3}, Form(apart=True)),
+        ({"Ġthe": 9, "Ġ,": 3, ",": 9}, Form(apart=False)),
+        ({"it,": 9, "saw.": 3, "the": 8}, Form(apart=False)),
+        ({"▁": 9, "a": 3, ".": 9}, Form()),  # letters
+        ({f"▁{a}{b}": 1 for a in "abcdefghijk" for b in "abcdefghijk"}, Form(lower=True)),
+        ({}, Form()),
+    ],
+)
+def test_a_dictionary_shows_how_its_text_was_written(counts: dict[str, int], form: Form) -> None:
+    assert Form.of(counts) == form

@@ -1,0 +1,405 @@
+"""What no corrector should touch stays, whatever a model wants: here one that wants to change, delete or join all."""
+
+import random
+import re
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.cli.edit import decoding_of
+from lev_plugins.edits.requests import KEEP, SPAN
+from lev_plugins.errors import UserError
+from lev_plugins.inference.editor import Editor
+from lev_plugins.model_folder import Decoding
+from lev_plugins.text.edited import Edit, Edited, Span, apply
+from lev_plugins.text.own_words import WordList
+from lev_plugins.text.protected import KINDS, OwnWords, letters_of, protected, untouched
+from lev_plugins.text.segments import Segment
+from lev_plugins.text.tokenise import Tokeniser
+from tests import teachers
+from tests.commands import ROOT
+from tests.helpers import thorough
+from tests.pages import read
+
+ODD = ROOT / "tests" / "odd" / "sentences.txt"
+LATIN = ["▁the", "hat", "▁v1", "▁5", "abcdefghijklmnopqrstuvwxyz"]
+LEVT = ROOT / "tests" / "golden" / "0.1" / "levt" / "data"
+
+
+def examples_of_the_page() -> list[str]:
+    """What stands in backquotes in the table of docs/correction.md."""
+    table = read("docs/correction.md").split("| kind | examples |\n|---|---|\n")[1].split("\n\n")[0]
+    cells = [line.split(" | ", 1)[1].partition("; but not ")[0] for line in table.splitlines()]
+    return re.findall(r"[`*]([^`*]+)[`*]", re.sub(r"`` .*? ``|`\*\*`|`\]\(`", "", " ".join(cells)))
+
+
+@pytest.mark.parametrize("example", examples_of_the_page())
+def test_what_the_page_says_is_left_alone(example: str) -> None:
+    text = f"Here are {example} hats"
+    left_alone = protected(text, {"here", "are", "hats"}.__contains__, letters_of(LATIN))
+    assert "".join(text[span.start : span.end] for span in left_alone).replace(" ", "") == example.replace(" ", "")
+
+
+def each_word(text: str, new: str) -> list[Edit]:
+    return [Edit(*word.span(), new) for word in re.finditer(r"\S+", text)]
+
+
+def each_blank(text: str, new: str) -> list[Edit]:
+    return [Edit(*blank.span(), new) for blank in re.finditer(r"\s+", text)]
+
+
+def each_letter(text: str, new: str) -> list[Edit]:
+    return [Edit(i, i + 1, new) for i in range(len(text))]
+
+
+def at_each_letter(text: str, new: str) -> list[Edit]:
+    return [Edit(i, i, new) for i in range(len(text) + 1)]
+
+
+def everything(text: str, new: str) -> list[Edit]:
+    return [Edit(0, len(text), new)]
+
+
+def anything(text: str, new: str) -> list[Edit]:
+    draw = random.Random(text)
+    places = sorted(draw.choices(range(len(text) + 1), k=len(text)))
+    return [
+        Edit(*pair, draw.choice(["", new, " ", ",", f" {new} ", f"{new}. "]))
+        for pair in zip(places[::2], places[1::2], strict=False)
+    ]
+
+
+WISHES = [each_word, each_blank, each_letter, at_each_letter, everything, anything]
+NEW = ["", "x", "-", " ", ",", "5", " x ", "xx x", "\u00e9", "("]
+
+
+class Greedy:
+    """A model of the segments of an editor that makes all these edits."""
+
+    task, longest = "text_editing", 10_000
+
+    def __init__(
+        self, wish: Callable[[str, str], list[Edit]], new: str, drafts: bool = True, symbols: Path | None = None
+    ):
+        self.wish, self.new, self.drafts, self.symbols = wish, new, drafts, LATIN
+        self.segments: list[Segment] = []
+
+    def decode(self, segments: list[Segment]) -> list[list[Edit]]:
+        self.segments = segments
+        return [self.wish(segment.text, self.new) for segment in segments]
+
+
+def greedy(wish: Callable[[str, str], list[Edit]], new: str, bpe: str | None = "words", **options: str) -> Editor:
+    return Editor(Greedy(wish, new), Tokeniser(None if bpe is None else Namespace(bpe=bpe)), **options)
+
+
+def require_kept(edited: Edited, parts: list[Span]) -> None:
+    """Each of these parts is in the text as before, and nothing new is glued to it."""
+    assert edited.text == apply(edited.original, edited.edits)
+    before, after = edited.original, edited.text
+    for start, end in parts:
+        assert not any(edit.start < end and start < edit.end for edit in edited.edits)
+        moved = start + sum(len(e.replacement) - e.end + e.start for e in edited.edits if e.end <= start)
+        # what is inserted where a part begins stands before it
+        assert after[moved : moved + end - start] == before[start:end], edited
+        if not before[start - 1 : start].strip():
+            assert not after[moved - 1 : moved].strip() or moved == 0, edited
+        if not before[end : end + 1].strip():
+            behind = after[moved + end - start :][:2]
+            assert not behind[:1].strip() or (behind[0] in ".,;:!?" and not behind[1:].strip()), edited
+
+
+def marked(line: str) -> tuple[str, list[Span]]:
+    """The text, and what is between ⟪ and ⟫ in it."""
+    pieces = re.split("[⟪⟫]", line)
+    places = [len("".join(pieces[:i])) for i in range(len(pieces) + 1)]
+    return "".join(pieces), [Span(places[i], places[i + 1]) for i in range(1, len(pieces), 2)]
+
+
+SENTENCES = [marked(line) for line in ODD.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("wish", WISHES)
+def test_fifty_odd_sentences(wish: Callable[[str, str], list[Edit]]) -> None:
+    texts = [text for text, _ in SENTENCES]
+    changed = 0
+    for new in NEW:
+        for bpe in ("words", None):
+            found = greedy(wish, new, bpe).edit(texts)
+            for (text, parts), edited in zip(SENTENCES, found, strict=True):
+                words = [
+                    Span(place.start() + start, place.end() + start)
+                    for start, end in parts
+                    for place in re.finditer(r"\S+", text[start:end])
+                ]
+                require_kept(edited, words)
+            changed += sum(len(edited.edits) for edited in found)
+    assert len(texts) == 50 and (changed > 5_000 or wish == everything)
+
+
+def test_what_is_ordinary_is_not_protected() -> None:
+    """Words, punctuation, quotes, apostrophes, brackets and hyphens: a model may change all of them."""
+    for text in [
+        "J. R. O'Neil's (well-known) \"hat\": is it; no, 'tis!",
+        "Th-that \u2013 \u201cyes\u201d \u2026 it\u2019s \u00abno\u00bb?",
+    ]:
+        assert protected(text, lambda word: False, letters_of(LATIN)) == []
+        assert greedy(each_letter, "").edit([text])[0].text == ""
+
+
+# ---- generated sentences ---------------------------------------------------------------------------------------------
+
+NAMES = st.text("abcxyz", min_size=1, max_size=6)
+NUMBERS = st.integers(0, 10**6).map(str)
+DECIMALS = st.builds("{}.{}".format, st.integers(0, 999), st.integers(0, 99))
+DAYS = st.dates(date(1000, 1, 1))
+THINGS = {
+    "urls": st.builds("https://{}.{}/{}?{}={}".format, NAMES, st.sampled_from(["org", "xyz"]), NAMES, NAMES, NUMBERS)
+    | st.builds("www.{}.com".format, NAMES),
+    "addresses": st.builds("{}.{}+{}@{}.org".format, NAMES, NAMES, NUMBERS, NAMES),
+    "paths": st.builds("/{}/{}.{}/{}".format, NAMES, NAMES, NUMBERS, NAMES)
+    | st.builds("{}.py".format, NAMES)
+    | st.builds(r"C:\{}\{}.txt".format, NAMES, NAMES),
+    "names": st.builds("@{}_{}".format, NAMES, NUMBERS) | st.builds("#{}".format, NAMES),
+    "numbers": NUMBERS
+    | DECIMALS
+    | st.builds("{:,}".format, st.integers(0, 10**9))
+    | st.builds("{}{}".format, DECIMALS, st.sampled_from(["%", " kg", "km/h", " °C", " GB", "ms", " EUR", "€"]))
+    | st.builds("{}{}".format, st.sampled_from("$€£¥₹"), DECIMALS),
+    "dates": DAYS.map(str)
+    | st.datetimes().map(lambda at: at.isoformat())
+    | st.times().map(str)
+    | DAYS.map(lambda day: f"{day.day}/{day.month}/{day.year}")
+    | DAYS.map(lambda day: f"{day.day} May {day.year}"),
+    "versions": st.builds("v{}.{}-rc{}".format, NUMBERS, NUMBERS, NUMBERS) | st.uuids().map(str),
+    "code": st.builds("`{} = {}({})`".format, NAMES, NAMES, NUMBERS)
+    | st.builds("{}_{}".format, NAMES, NAMES)
+    | NAMES.map("{}()".format),
+    "markup": NAMES.map("<{}>".format) | NAMES.map("\\{}".format) | st.sampled_from(["**", "&nbsp;", "~~"]),
+    "formulas": st.builds("${}_{} + {}$".format, NAMES, NAMES, NUMBERS) | st.builds("{} = {}".format, NAMES, NUMBERS),
+    "symbols": st.sampled_from(
+        ["👍🏽", "👨‍👩‍👧‍👦", "❤️", "🎉", "🇩🇪", ":-)", "→", "©", "&", "^_^", "§", "±", "<3", "???"]
+    ),
+    "scripts": st.sampled_from(["привет", "東京", "שלום", "ελλάδα", "สวัสดี"]),
+}
+SAID = """The hat teh is, was well-known (very) red; isn't it: O'Neil said 'no' and "yes" a I."""
+WORDS = st.sampled_from(SAID.split())
+
+
+@thorough
+@given(
+    st.lists(
+        WORDS.map(lambda word: (word, False)) | st.one_of(*THINGS.values()).map(lambda thing: (thing, True)),
+        max_size=12,
+    ),
+    st.sampled_from(WISHES),
+    st.sampled_from(NEW),
+)
+def test_nothing_protected_changes_ever(
+    row: list[tuple[str, bool]], wish: Callable[[str, str], list[Edit]], new: str
+) -> None:
+    text, parts = "", []
+    for piece, kept in row:
+        parts += [Span(len(text), len(text) + len(piece))] if kept else []
+        text += f"{piece} "
+    require_kept(greedy(wish, new).edit([text])[0], parts)
+
+
+# ---- what the editor does with it ------------------------------------------------------------------------------------
+
+
+def test_the_model_keeps_what_is_protected_and_a_word_that_it_knows_is_a_word() -> None:
+    editor = greedy(each_word, "x")
+    assert editor.edit(["the v1 has 5% of http://a.org. Ok v2."])[0].text == "x x x 5% x http://a.org. x v2."
+    (first, last) = editor.model.segments
+    kept = [requests and [request % SPAN for request in requests] for requests in (first.requests, last.requests)]
+    assert first.pieces == ["▁the", "▁v1", "▁has", "▁5", "%", "▁of", "▁http", ":", "/", "/", "a", ".", "org", "."]
+    assert kept == [[0, 0, 0, 0, KEEP, KEEP, 0, *[KEEP] * 7, 0], [0, 0, KEEP, 0]]
+    assert len({request for request in first.requests if request}) == 2  # two spans
+    assert greedy(each_word, "x").edit(["a b"]) and greedy(each_word, "x").edit(["a"])[0].protected == ()
+
+
+def test_a_model_that_takes_no_requests_gets_none() -> None:
+    model = Greedy(each_word, "x", drafts=False)
+    editor = Editor(model, Tokeniser(None))
+    assert editor.edit(["the 5% hat"])[0].text == "x 5% x" and model.segments[0].requests is None
+
+
+def test_kinds_that_are_edited_all_the_same() -> None:
+    text = "the 5% at a@b.org :-)"
+    assert greedy(each_word, "x", edit_also="numbers,symbols").edit([text])[0].text == "x x x a@b.org x"
+    assert greedy(each_word, "x", edit_also="all").edit([text])[0].text == "x x x x x"
+    assert Decoding(edit_also="numbers").options == {"edit_also": "numbers"}  # as a model folder gives it to the editor
+    for refuses in (
+        lambda: greedy(each_word, "x", edit_also="words"),
+        lambda: decoding_of(Namespace(**vars(Decoding(edit_also="words")))),
+    ):
+        with pytest.raises(UserError, match=r"--edit-also must be all, or some of code,markup,.*, but has 'words'"):
+            refuses()
+
+
+def test_own_words_are_left_alone_in_drafts_too(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("teh\nNew York\n", "utf-8")
+    editor = greedy(each_word, "x", None, words=path)
+    assert editor.edit(["Teh hat in New York"])[0].text == "Teh x x New York"
+    assert editor.edit(["a", "a"], ["teh 5 hats", "a"], words=[[OwnWords(["hats"])], []])[0].text == "teh x hats"
+    with pytest.raises(UserError, match="--words: there is no file"):
+        greedy(each_word, "x", words=tmp_path / "none")
+
+
+def test_strange_letters_may_be_slips_in_small_words_that_are_known_without_them() -> None:
+    known, letters = {"of", "their", "Garcia", "a"}, letters_of(["abcdefghijklmnopqrstuvwxyz"])
+    text = "øf thểir García à vår"
+    assert [text[a:b] for a, b in protected(text, known.__contains__, letters)] == ["García", "à", "vår"]
+
+
+def test_a_model_that_reads_bytes_knows_all_scripts() -> None:
+    text = "дом 東京"
+    assert greedy(each_word, "x").edit([text])[0].text == text
+    editor = greedy(each_word, "x", None)
+    editor.model.symbols = [*LATIN, "\ua9a0"]
+    assert editor.edit([text])[0].text == "x x"
+
+
+def test_a_levt_leaves_alone_what_is_protected(tmp_path: Path) -> None:
+    """One with random weights, which edits much."""
+    flags = ["-s", "src", "-t", "tgt", "--draft-lang", "mt", "--max-insertions", 4]
+    teachers.write_teacher(tmp_path / "checkpoint.pt", LEVT, *teachers.LEVT, *flags, seed=3)
+    search = {"iter_decode_max_iter": 0, "iter_decode_eos_penalty": -1.5}
+    editor, other = (
+        Editor.load(tmp_path / "checkpoint.pt", LEVT, search=search, edit_also=kinds) for kinds in ("", "all")
+    )
+    things = ["https://a.org/b", "12.5%", "🎉", "a@b.org", "snake_case", "`x`"]
+    draw = random.Random(1)
+    texts = [" ".join(draw.choices([*things, *sorted(editor.model.symbols)[:8]], k=8)) for _ in range(40)]
+    edits = lost = 0
+    for text, edited, free in zip(texts, editor.edit(texts), other.edit(texts), strict=True):
+        parts = [Span(*place.span()) for place in re.finditer(r"\S+", text) if place[0] in things]
+        require_kept(edited, parts)
+        edits += len(edited.edits)
+        lost += any(edit.start < end and start < edit.end for edit in free.edits for start, end in parts)
+        segments = [segment for _, segment in editor.segments(text, None, None, ())[1]]
+        for wishes in editor.model.decode(segments):  # by the model itself, before any edit is left out
+            assert not any(edit.start < end and start < edit.end for edit in wishes for start, end in parts)
+    assert edits > 40 and lost > 10
+
+
+# ---- time ------------------------------------------------------------------------------------------------------------
+
+
+REPEATED = ["a", "a.", "a/", "a@", "`a", "[", "](", "$a", "1,", "a=", ":a", "{", "\\(", "{'a", "*a", "-", "_a", "IV"]
+REPEATED += ["1x", "U$", "|", "&a", "#", "~/", "a:", "12", '{"a":', "a+", "👍", "\\a{", "[a]", "<a", "a-", "%@", "a'"]
+REPEATED += ["é", "語", "a_", "::", "ab:", ".a", "=)", "a(", "http://"]
+REPEATED += ["<!-- ", "+1 ", "`` a", "123 ", "C:\\a ", "$$ ", "May 1", "(1) ", "x "]
+
+
+@pytest.mark.parametrize("end", ["", "!", " "])
+def test_no_text_takes_long(end: str) -> None:
+    """What repeats itself makes some patterns take the square of its length: 20,000 characters then take minutes."""
+    slowest = 0.0
+    for part in REPEATED:
+        start = time.process_time()
+        protected((part * 20_000)[:20_000] + end, lambda word: False, letters_of(LATIN))
+        slowest = max(slowest, time.process_time() - start)
+    assert slowest < 2
+
+
+def test_each_kind_has_an_example() -> None:
+    import lev_plugins.text.protected as module
+
+    assert all(f"# {kind}" in (module.__doc__ or "") for kind in KINDS)
+
+
+# ---- words of the user, in a request and in a file -------------------------------------------------------------------
+
+
+def test_of_words_that_begin_alike_the_longest() -> None:
+    protected = OwnWords(["New York", "New", "York City Hall"])
+    text = "New York City, new"
+    assert [text[a:b] for a, b in protected.spans(text)] == ["New York"]
+
+
+def test_many_words_in_words_take_no_time() -> None:
+    protected = OwnWords([" ".join("a" * n) for n in range(1, 101)])
+    start = time.process_time()
+    assert len(protected.spans("a " * 5_000)) == 5_000
+    assert time.process_time() - start < 5  # once 46 s
+
+
+def test_an_accent_may_be_written_apart() -> None:
+    """As macOS does; places are those of the text."""
+    for word in ("café", "cafe\u0301"):
+        assert OwnWords([word]).spans("a cafe\u0301, café") == [(2, 7), (9, 13)]
+
+
+def test_many_edits_of_many_words_take_no_time() -> None:
+    """Spans may overlap, and are in no order: a long one may begin before others and end behind them."""
+    draw = random.Random(1)
+    spans = [Span(start, start + draw.randint(1, 9)) for start in draw.choices(range(300), k=60)]
+    edits = [Edit(start, start + draw.randint(0, 3), "x") for start in range(0, 300, 4)]
+    kept = untouched(Edited("a" * 310, tuple(edits)), spans).edits
+    assert list(kept) == [
+        edit for edit in edits if not any(edit.start < span.end and span.start < edit.end for span in spans)
+    ]
+    assert 0 < len(kept) < len(edits)
+
+    text = "teh a " * 30_000
+    many = Edited(text, tuple(Edit(place, place + 3, "the") for place in range(0, len(text), 6)))
+    start = time.process_time()
+    assert len(untouched(many, OwnWords(["a"]).spans(text)).edits) == 30_000
+    assert time.process_time() - start < 10  # the square of 30,000 takes minutes
+
+
+def test_a_byte_order_mark_is_no_part_of_a_word(tmp_path: Path) -> None:
+    """It would stand at the start of the file, which then could not be read."""
+    file = tmp_path / "words.txt"
+    words = WordList(file)
+    assert words.add("\ufeffteh") and words.add("tset") and not words.add("teh")
+    assert list(WordList(file).words) == ["teh", "tset"]
+    assert words.delete("\ufeffteh")
+
+
+def test_a_word_that_is_too_long() -> None:
+    with pytest.raises(UserError, match="at most 200 characters"):
+        OwnWords(["a" * 201])
+
+
+def test_a_file_with_a_word_that_is_too_long(tmp_path: Path) -> None:
+    """It refuses every change, not only the first, and changes nothing."""
+    file = tmp_path / "words.txt"
+    words = WordList(file)
+    long = f"{'a' * 201}\n"
+    file.write_text(long, encoding="utf-8")
+    for _ in range(2):
+        with pytest.raises(UserError, match="at most 200 characters"):
+            words.add("beta")
+    assert file.read_text(encoding="utf-8") == long
+
+
+def test_what_others_wrote_into_the_file_stays(tmp_path: Path) -> None:
+    file = tmp_path / "words.txt"
+    file.write_text("alpha\n", encoding="utf-8")
+    words = WordList(file)
+    with file.open("a", encoding="utf-8") as more:
+        more.write("beta\n")
+    assert words.add("gamma") and not words.add("beta") and words.delete("alpha")
+    assert file.read_text(encoding="utf-8") == "beta\ngamma\n"
+    assert words.protected.spans("beta")
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("lev_plugins.text.own_words.all_or_nothing", fail)
+    words = WordList(tmp_path / "words.txt")
+    with pytest.raises(UserError, match=r"words\.txt cannot be written"):
+        words.add("alpha")
+    assert not words.words
