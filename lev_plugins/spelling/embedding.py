@@ -1,8 +1,8 @@
 """Spelling-aware words, in place of a table of embeddings.
 
 The vector of a word is the mean of the vectors of its groups of letters (``spelling.candidates``), plus a row of its
-own if training has seen it, plus one for how often, and one for its capitals. So a misspelt word lies beside the word that was
-meant, though training has never seen it.
+own if training has seen it, plus one for how often, and one for its capitals. So a misspelt word lies beside the word
+that was meant, though training has never seen it.
 
 Rows: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown words of the batch (``data.words``).
 Shapes: n words, P groups of all words, R words of a sample; see also ``lev_plugins.layers``.
