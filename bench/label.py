@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import timing
 from lev_plugins.data.labels.dataset import LabelledDataset
-from lev_plugins.data.labels.examples import Example, Question
+from lev_plugins.data.labels.examples import Example, LabelRequest
 from lev_plugins.layers.t5 import T5Shape
 from lev_plugins.models.enct5 import EncT5, LabelHead, LatentDecoder
 from lev_plugins.models.enct5_config import LabelSpec
@@ -68,7 +68,7 @@ def batches_of(
 ) -> tuple[list[dict[str, Any]], float]:
     """Returns what the model reads, and the share of its tokens that are not padding."""
     names = tuple(range(LABELS[kind])) if kind == "multilabel" else ()
-    dataset = LabelledDataset(examples_of(size, kind), Question(kind, names, bool(names)), Dictionary(), width)
+    dataset = LabelledDataset(examples_of(size, kind), LabelRequest(kind, names, bool(names)), Dictionary(), width)
     order = dataset.ordered_indices() if sort or width else np.arange(len(dataset))
     groups = dataset.batch_by_size(order, max_tokens=size.tokens)
     batches = [dataset.collater([dataset[i] for i in group]) for group in groups]

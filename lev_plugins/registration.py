@@ -17,9 +17,9 @@ from lev_plugins.scoring import fairseq_scorers  # noqa: E402,F401
 from lev_plugins.tasks import text_correction, text_editing, text_labelling  # noqa: E402,F401
 
 keep_freed()
-copies.forget_copies()
+copies.drop_weight_copies()
 resuming.install()
-gpus.heed_gpus(__package__)
+gpus.allow_bf16_on_gpu(__package__)
 atexit.register(shutdown.stop_reading_ahead)
 checkpoints.refuse_programs()
 explain_at_exit()

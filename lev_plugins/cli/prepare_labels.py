@@ -16,7 +16,7 @@ from lev_plugins.data.binarise import load_dictionary
 from lev_plugins.data.labels import text
 from lev_plugins.data.labels.dataset import write_part
 from lev_plugins.data.labels.examples import Encoder, tokenised_row
-from lev_plugins.data.labels.folder import LABELS, LONGER, WORDS, Info, adopt_files, require_template
+from lev_plugins.data.labels.folder import LABELS, LONGER, WORDS, LabellingInfo, adopt_files, require_template
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
 from lev_plugins.ranges import at_least, bounded, dictionary_size
@@ -107,7 +107,7 @@ def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path,
     """Rows -> pieces, labels and dictionary -> binarised parts; returns the lines of the report."""
     bert = positions_of_bert(args.pretrained_tokenizer)
     longest = args.longest or (LONGEST if bert is None else min(LONGEST, bert - 1))  # [CLS] takes one
-    info = Info(
+    info = LabellingInfo(
         kind=args.label_kind,
         columns=args.text_columns,
         separator=args.label_separator,
@@ -164,7 +164,7 @@ def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path,
     return [*report, f"{len(dictionary):,} pieces" + described, ""]
 
 
-def dictionary_of_pieces(args: argparse.Namespace, rows: Rows, info: Info, tokeniser: Tokeniser) -> Dictionary:
+def dictionary_of_pieces(args: argparse.Namespace, rows: Rows, info: LabellingInfo, tokeniser: Tokeniser) -> Dictionary:
     if args.pretrained_tokenizer or args.srcdict:
         return load_dictionary(args.srcdict or Path(args.pretrained_tokenizer) / DICTIONARY)
     dictionary = Dictionary()

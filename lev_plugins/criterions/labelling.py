@@ -14,7 +14,7 @@ from fairseq.logging import meters, metrics
 from fairseq.logging.meters import Meter
 from torch import Tensor
 
-from lev_plugins.data.labels.folder import Info
+from lev_plugins.data.labels.folder import LabellingInfo
 from lev_plugins.data.labels.text import Labels
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import bounded, flag
@@ -123,7 +123,7 @@ class LabellingCriterion(FairseqCriterion):
     def __init__(self, cfg: LabellingConfig, task: Any):
         super().__init__(task)
         bounded("--score-at", cfg.score_at, 1)
-        info: Info = task.info
+        info: LabellingInfo = task.info
         self.kind, self.labels = info.kind, task.labels
         self.weights = label_weights(cfg.class_weights, task.labels, info.kind, info.train_examples)
         self.classes = len(task.labels or ())

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lev_plugins import ranges
 from lev_plugins.errors import require
-from lev_plugins.fairseq_fixes.batching import HearsOfEpochs
+from lev_plugins.fairseq_fixes.batching import SharedEpochDataset
 from lev_plugins.noise import FLAGS, Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.draws import stream
 from lev_plugins.ranges import flag_name
@@ -31,7 +31,7 @@ PIECES = {"▁": str.startswith, "@@": str.endswith}  # how the pieces of words 
 MANY = 0.05  # if more of a dictionary's symbols have such a mark, they are pieces
 
 
-class NoisySourceDataset(HearsOfEpochs):
+class NoisySourceDataset(SharedEpochDataset):
     """Replaces the source of each example by its target with noise.
 
     The noise of an example depends only on (seed, epoch, index), not on worker, batch or process, nor on examples read

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from lev_plugins.edits.beside import beside
+from lev_plugins.edits.source_alignment import align_to_source
 from lev_plugins.errors import require
 
 
@@ -103,10 +103,10 @@ def replaced(tokens: Tensor, deleted: Tensor, holes: Tensor, pad: int) -> Tensor
     return tokens.gather(1, at).masked_fill(~inside, pad)
 
 
-def known(tokens: Tensor, size: int, unk: int) -> Tensor:
+def unknown_to_unk(tokens: Tensor, size: int, unk: int) -> Tensor:
     """<unk> in place of the unknown words of a batch, which come after the ``size`` words and the placeholder.
 
-    >>> known(torch.tensor([0, 11, 20, 21, 2]), size=20, unk=3)
+    >>> unknown_to_unk(torch.tensor([0, 11, 20, 21, 2]), size=20, unk=3)
     tensor([ 0, 11, 20,  3,  2])
     """
     return tokens.masked_fill(tokens > size, unk)
@@ -126,14 +126,14 @@ def index_of(rows: list[Any], device: torch.device) -> Tensor:
     return torch.tensor(rows, dtype=torch.long).to(device, non_blocking=True)
 
 
-def places_beside(tokens: Tensor, source: Tensor, pad: int) -> Tensor:
+def source_positions(tokens: Tensor, source: Tensor, pad: int) -> Tensor:
     """(B, T), (B, S) -> (B, T) the place in the source of what is ``beside`` each; one question to a GPU.
 
-    >>> places_beside(torch.tensor([[0, 11, 99, 2]]), torch.tensor([[1, 0, 11, 12, 2]]), pad=1)
+    >>> source_positions(torch.tensor([[0, 11, 99, 2]]), torch.tensor([[1, 0, 11, 12, 2]]), pad=1)
     tensor([[1, 2, 3, 4]])
     """
     rows, width = torch.cat([tokens, source], 1).tolist(), tokens.size(1)
-    return index_of([beside(row[:width], row[width:], pad) for row in rows], tokens.device)
+    return index_of([align_to_source(row[:width], row[width:], pad) for row in rows], tokens.device)
 
 
 def among(tokens: Tensor, target: Tensor) -> Tensor:

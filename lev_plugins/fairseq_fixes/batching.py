@@ -6,7 +6,7 @@ import torch
 from fairseq.data import BaseWrapperDataset
 
 
-class HearsOfEpochs(BaseWrapperDataset):
+class SharedEpochDataset(BaseWrapperDataset):
     """fairseq keeps its worker processes from epoch to epoch: they would not see changes of a plain attribute."""
 
     def __init__(self, dataset: Any):
@@ -22,7 +22,7 @@ class HearsOfEpochs(BaseWrapperDataset):
         self.shared_epoch.fill_(epoch)
 
 
-class EverySentence(HearsOfEpochs):
+class KeepLastBatch(SharedEpochDataset):
     """Keeps a last batch that is not a multiple of --required-batch-size-multiple (8); fairseq drops it."""
 
     def batch_by_size(self, indices: Any, *args: Any, **kwargs: Any) -> list[Any]:

@@ -13,7 +13,7 @@ PARTS = ("in_proj", "out_proj", "fc1", "fc2")
 COPIES = [f"{part}_{kind}" for part in PARTS for kind in ("weight", "bias")]
 
 
-def forget_copies() -> None:
+def drop_weight_copies() -> None:
     """Models have the same weights in every version of fairseq, and read the checkpoints of each."""
     forget(EncoderLayer, COPIES)
     forget(SinusoidalPositionalEmbedding, ["_float_tensor"])

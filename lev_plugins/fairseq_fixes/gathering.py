@@ -18,6 +18,6 @@ def all_gather_list(data: Any, group: Any = None, max_size: int = 0) -> list[Any
     return gathered
 
 
-def gather_anything() -> None:
+def gather_any_size() -> None:
     """From here on, fairseq's trainer gathers in this way."""
     distributed.all_gather_list = all_gather_list

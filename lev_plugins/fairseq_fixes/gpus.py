@@ -9,7 +9,7 @@ import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 
-def heed_gpus(package: str) -> None:
+def allow_bf16_on_gpu(package: str) -> None:
     """For the architectures of a package: fairseq calls the function of the chosen one when it has read the flags."""
     for name, model in ARCH_MODEL_REGISTRY.items():
         if model.__module__.startswith(f"{package}."):

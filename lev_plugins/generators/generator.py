@@ -70,7 +70,7 @@ class RefinementGenerator:
         hypotheses = list(self.hypotheses(sentences))
         groups = [hypotheses[i : i + n] for i in range(0, len(hypotheses), n)]
         if self.reranker is not None:
-            known = self.tgt_dict.known(src_tokens) if self.ensemble.spells else src_tokens
+            known = self.tgt_dict.unknown_to_unk(src_tokens) if self.ensemble.spells else src_tokens
             rerank(self.reranker, self.tgt_dict, known, groups)
         if n > 1:
             for group in groups:
@@ -93,7 +93,7 @@ class RefinementGenerator:
             src_tokens: the sources (B, S), padded on either side
             source_lengths: their numbers of tokens
             drafts: the tokens of each draft, with boundaries
-            marks: what a person requested for each token (``edits.requests``)
+            marks: what a person requested for each token (``edits.mark_bits``)
             words: with --spelling, the unknown words of the batch
             alternatives: how many of the best words to record for each placeholder
             target: the references (B, R) without <s>, for an oracle

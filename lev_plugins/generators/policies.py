@@ -17,10 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lev_plugins.edits.actions import Removed
-from lev_plugins.edits.beside import beside
 from lev_plugins.edits.expert import align, missing_counts
+from lev_plugins.edits.mark_bits import KEEP, in_one_span
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.edits.requests import KEEP, in_one_span
+from lev_plugins.edits.source_alignment import align_to_source
 from lev_plugins.errors import require
 from lev_plugins.generators.refinement import (
     Array,
@@ -83,7 +83,7 @@ class Ensemble:
             never += (UNK,)
         return never
 
-    def known(self, tokens: Array) -> Array:
+    def unknown_to_unk(self, tokens: Array) -> Array:
         """Replaces the unknown words of a batch, which come after the placeholder, with <unk> if no model spells."""
         return tokens if self.spells else np.where(tokens > self.vocabulary, UNK, tokens)
 
@@ -196,11 +196,11 @@ class EnsemblePolicies(Policies):
             reuse: continue from the states of the deletion policy, which has read the same tokens
         """
         rows, index, alignment, states = padded([one.tokens for one in sentences]), self.index_of(sentences), None, []
-        tokens = self.to_device(self.ensemble.known(rows))
+        tokens = self.to_device(self.ensemble.unknown_to_unk(rows))
         if self.sources:
             sources = [self.sources[one.number // self.options.candidates] for one in sentences]
             pairs = zip(rows.tolist(), sources, strict=True)
-            alignment = self.to_device(np.array([beside(*pair, PAD) for pair in pairs]))
+            alignment = self.to_device(np.array([align_to_source(*pair, PAD) for pair in pairs]))
         for i, (model, memory) in enumerate(zip(self.models, self.memories, strict=True)):
             known, depth = None, model.decoder.depths[head]
             if reuse:

@@ -32,8 +32,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lev_plugins.edits.mark_bits import DELETE, INSERT, KEEP, PREFER, in_one_span
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, in_one_span
 from lev_plugins.text.ids import BOS, EOS, PAD, Rows, padded
 from lev_plugins.text.segments import Offer, WordEdits
 
@@ -46,7 +46,7 @@ class Word(NamedTuple):
 
     token: int
     score: float = 0.0  # log-probability of the token policy choosing it; 0 for a token of the draft
-    marks: int = 0  # what a person requested for it (``edits.requests``)
+    marks: int = 0  # what a person requested for it (``edits.mark_bits``)
     origin: int = -1  # its position in the draft; -1 if it was inserted
     inserted_at: int = 0  # the iteration that inserted it, from 1; 0 for a token of the draft
     log_odds: float = 0.0  # of inserting anything in its slot, in that iteration

@@ -6,7 +6,7 @@ import torch
 from fairseq.data import data_utils
 from torch import Tensor
 
-from lev_plugins.generators.keeping import scored
+from lev_plugins.generators.copy_bias import scored
 
 
 def rerank(model: Any, tgt_dict: Any, src_tokens: Tensor, groups: list[list[dict[str, Any]]]) -> None:
@@ -23,6 +23,6 @@ def rerank(model: Any, tgt_dict: Any, src_tokens: Tensor, groups: list[list[dict
         "src_lengths": torch.tensor([len(source) for source in sources], device=src_tokens.device),
     }
     hypotheses = [hypo for group in groups for hypo in group]
-    targets = [tgt_dict.known(hypo["tokens"]) for hypo in hypotheses]
+    targets = [tgt_dict.unknown_to_unk(hypo["tokens"]) for hypo in hypotheses]
     for hypo, best in zip(hypotheses, scored([model], {"net_input": net_input}, targets, tgt_dict), strict=True):
         hypo["score"] = best["score"]

@@ -17,7 +17,7 @@ from fairseq.utils import split_paths
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.data.tokenise import MODEL
 from lev_plugins.errors import require
-from lev_plugins.generators.keeping import scored
+from lev_plugins.generators.copy_bias import scored
 from lev_plugins.generators.refinement import ALTERNATIVES, Sentence
 from lev_plugins.inference.load_model import Loaded, read_models
 from lev_plugins.inference.segments import RefinedSegments, WrittenSegments, batches

@@ -24,7 +24,7 @@ from typing import Any
 
 from lev_plugins import compatibility, model_folder
 from lev_plugins.data.drafts import marks
-from lev_plugins.edits.requests import KEEP, SPAN
+from lev_plugins.edits.mark_bits import KEEP, SPAN
 from lev_plugins.errors import at_line, require
 from lev_plugins.inference.onnx_models import editor_of, light
 from lev_plugins.json_schema import from_entries

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from lev_plugins import checkpoints, model_folder, registration  # noqa: F401  a checkpoint names its task and model
 from lev_plugins.data.binarise import load_dictionary
-from lev_plugins.data.labels.folder import WORDS, Info
+from lev_plugins.data.labels.folder import WORDS, LabellingInfo
 from lev_plugins.errors import UserError, explained, require
 from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import BACKBONE, LABELLER, WEIGHTS, ModelConfig
@@ -239,7 +239,7 @@ def build_task(config: ModelConfig, cfg: Any, folder: Path) -> Any:
         for side in ("source_lang", "target_lang"):
             model_folder.require_listed(config, folder, f"dict.{config.task_flags[side]}.txt")
         return tasks.setup_task(cfg.task, from_checkpoint=True)
-    info = Info.of(config, folder)
+    info = LabellingInfo.of(config, folder)
     settings = TextLabellingConfig(data=str(folder), label_kind=info.kind)
     return TextLabellingTask(settings, info, load_dictionary(folder / WORDS), info.labels(folder))
 

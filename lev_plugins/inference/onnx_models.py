@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lev_plugins import model_folder
-from lev_plugins.data.labels.examples import Example, Question, collate
-from lev_plugins.data.labels.folder import WORDS, Info
+from lev_plugins.data.labels.examples import Example, LabelRequest, collate
+from lev_plugins.data.labels.folder import WORDS, LabellingInfo
+from lev_plugins.edits.mark_bits import KEEP
 from lev_plugins.edits.options import OF_FAIRSEQ, OF_TASK, RefinementOptions
-from lev_plugins.edits.requests import KEEP
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.refinement import Refiner, Sentence
 from lev_plugins.inference.scorer import Scorer
@@ -109,24 +109,24 @@ def dictionaries_of(folder: Path, config: ModelConfig) -> tuple[tuple[Vocabulary
 
 class LightScorer(Scorer):
     def __init__(self, folder: Path, config: ModelConfig, bits: int):
-        info, words, flags = Info.of(config, folder), Vocabulary(folder / WORDS), config.model_flags
+        info, words, flags = LabellingInfo.of(config, folder), Vocabulary(folder / WORDS), config.model_flags
         super().__init__(info, words, info.labels(folder), folder)
         self.label, self.first = Session(folder, LABEL, bits), words.size + 1
         self.spelt = StoredIndex(words, folder, config) if flags.get("spelling") else None
         every = tuple(range(len(self.labels or ()))) if info.kind == "multilabel" else ()
-        self.question = Question(info.kind, every, bool(every) and flags["latents"] == "label")
+        self.request = LabelRequest(info.kind, every, bool(every) and flags["latents"] == "label")
         asked_together = not flags["no_label_interaction"] and flags.get("pool", "no") == "no"
-        self.interaction = self.question.a_latent_each and asked_together and len(every) > 1
+        self.interaction = self.request.latent_per_label and asked_together and len(every) > 1
         (scores,) = self.scores([Example("", [words.size - 1, EOS], [], [1])])  # with the last of the words
         fits = scores.shape[-1:] == (() if self.labels is None else (len(self.labels),))
         require(fits, f"{self.label.path} does not give a score to each label: {model_folder.AGAIN}")
 
     def batch(self, examples: list[Example], asked: tuple[int, ...]) -> list[Any]:
-        question, unknown, groups = self.question, dict[str, int](), dict[str, Any]()
+        request, unknown, groups = self.request, dict[str, int](), dict[str, Any]()
         if self.spelt is not None:
             examples = [replace(e, tokens=numbered(e.tokens, e.unknown, unknown, self.first)) for e in examples]
-        question = replace(question, asked=asked) if asked else question
-        given = collate(examples, [[i] for i in range(len(examples))], question, PAD, packed=False)
+        request = replace(request, labels=asked) if asked else request
+        given = collate(examples, [[i] for i in range(len(examples))], request, PAD, packed=False)
         tokens = given.pop("src_tokens")
         words = tokens[None]
         if self.spelt is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lev_plugins.data.labels.examples import Encoder, Example
-from lev_plugins.data.labels.folder import Info
+from lev_plugins.data.labels.folder import LabellingInfo
 from lev_plugins.data.labels.text import Labels
 
 BATCH = 32  # examples
@@ -18,7 +18,7 @@ class Scorer:
 
     interaction: bool  # whether labels of a set influence each other
 
-    def __init__(self, info: Info, dictionary: Any, labels: Labels | None, folder: Path):
+    def __init__(self, info: LabellingInfo, dictionary: Any, labels: Labels | None, folder: Path):
         self.info, self.labels = info, labels
         self.encoder = Encoder(info, info.tokeniser(folder), dictionary, labels)
 

@@ -24,7 +24,7 @@ class TaskScorer(Scorer):
         checkpoints.require_finite_weights(model)
         self.task, self.device, self.model = task, torch.device(device), model.to(device).eval()
         self.interaction = model.decoder.interaction
-        task.with_its_precision([model])
+        task.prepare_for_decoding([model])
 
     @classmethod
     def load(
@@ -47,5 +47,5 @@ class TaskScorer(Scorer):
         """Truth and scores (n, L) of a binarised part, of all labels or of those of interest."""
         self.task.load_dataset(part)
         examples = self.task.datasets[part].examples
-        question = self.task.dataset_of(examples, labels=asked).question
-        return targets(examples, question).numpy(), np.stack(self.scores(examples, asked, size))
+        request = self.task.dataset_of(examples, labels=asked).request
+        return targets(examples, request).numpy(), np.stack(self.scores(examples, asked, size))

@@ -19,7 +19,7 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
-from lev_plugins.edits.actions import Removed, known, places_beside
+from lev_plugins.edits.actions import Removed, source_positions, unknown_to_unk
 from lev_plugins.edits.expert import align
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
@@ -233,7 +233,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
                 read = torch.cat([side.flatten() for side in sides])
                 sample = self.spelling.sample(read, words, nearest.near[:, :RIVALS])
         elif draft is not None:
-            draft = known(draft, decoder.vocabulary, self.unk)
+            draft = unknown_to_unk(draft, decoder.vocabulary, self.unk)
         memory = self.encode(src_tokens, words, target, sample)
 
         beside_kept, beside_opened = states.beside or (None, None)
@@ -262,10 +262,10 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
             edited = flat.scatter(0, holes, inserted).view_as(target)
             if draft is not None and states.from_draft is not None:
                 edited = mix_rows(states.from_draft, draft, edited, self.pad)
-            kept = align(known(edited, decoder.vocabulary, self.unk), target, self.pad).kept
+            kept = align(unknown_to_unk(edited, decoder.vocabulary, self.unk), target, self.pad).kept
             deleted = (~kept).long().masked_fill(edited.eq(self.pad), IGNORE)
         if memory.beside is not None:
-            memory = memory._replace(places=places_beside(edited, src_tokens, self.pad))
+            memory = memory._replace(places=source_positions(edited, src_tokens, self.pad))
         deletions = decoder.deletion_logits(decoder.states("deletion", edited, memory))
 
         return LevTOutput(

@@ -42,7 +42,7 @@ def readable(draft: Tensor, dictionary: EditingDictionary) -> Tensor:
     """
     bos, eos, pad = dictionary.bos(), dictionary.eos(), dictionary.pad()
     words = deletable(draft, bos, eos, pad)
-    return dictionary.known(draft).masked_fill(draft.eq(bos) | ~words.any(1, keepdim=True), pad)
+    return dictionary.unknown_to_unk(draft).masked_fill(draft.eq(bos) | ~words.any(1, keepdim=True), pad)
 
 
 class PostEditEncoder(TransformerEncoderBase):
@@ -61,7 +61,7 @@ class PostEditEncoder(TransformerEncoderBase):
         src_tokens: Tensor,  # (B, S)
         src_lengths: Tensor | None = None,  # (B,); unused: part of fairseq's interface
         draft: Tensor | None = None,  # (B, N)
-        requests: Tensor | None = None,  # (B, N) requests from the marks on the draft, see lev_plugins.edits.requests
+        requests: Tensor | None = None,  # (B, N) requests from the marks on the draft, see lev_plugins.edits.mark_bits
     ) -> dict[str, list[Tensor]]:
         """What fairseq's decoder reads: ``encoder_out`` (S + N, B, C), ``encoder_padding_mask`` (B, S + N), ..."""
         row = src_tokens.masked_fill(src_tokens.eq(self.dictionary.bos()), self.padding_idx)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lev_plugins.edits.beside import beside
+from lev_plugins.edits.source_alignment import align_to_source
 from lev_plugins.generators.refinement import (
     Array,
     Choices,
@@ -86,7 +86,7 @@ class GraphPolicies(Policies):
         every, inputs = len(numbers) == len(self.real), dict[str, Array]()
         for states in self.source_states:
             pairs = zip(rows.tolist(), (self.sources[number] for number in numbers), strict=True)
-            inputs = {"beside": states[numbers], "places": np.array([beside(*pair, PAD) for pair in pairs])}
+            inputs = {"beside": states[numbers], "places": np.array([align_to_source(*pair, PAD) for pair in pairs])}
         return {
             "words": self.features(rows),
             "memory": self.memory if every else self.memory[:, numbers],

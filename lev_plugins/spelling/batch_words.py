@@ -1,8 +1,8 @@
 """Words of a batch, known and unknown: what a text task reads and prints.
 
 In the tensors of a batch, a word is a row of a table: 0 ... V - 1 the dictionary, V the placeholder, and from V + 1 on
-the U unknown words of the batch, as they come. Where a model does not read spellings, or texts are compared with
-targets, ``known`` makes them <unk>. How they are spelt, and what they may be meant to be, travels with the batch
+the U unknown words of the batch, as they come. Where a model reads no spellings, or texts are compared with
+targets, ``unknown_to_unk`` makes them <unk>. How they are spelt, and what they may be meant to be, is in the batch
 (``BatchWords``), and the words themselves, for printing.
 """
 
@@ -15,7 +15,7 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from lev_plugins.edits.actions import known
+from lev_plugins.edits.actions import unknown_to_unk
 from lev_plugins.spelling.candidates import Spelt, WordIndex
 from lev_plugins.text.ids import ids_of, numbered
 
@@ -27,7 +27,7 @@ class SpeltRow(NamedTuple):
 
     ids: Tensor  # (N,)
     unknown: Sequence[str] = ()  # the spelling of each <unk> among the ids, in their order; (): not known
-    requests: Tensor | None = None  # (N,) of a draft, what its marks ask for: see lev_plugins.edits.requests
+    requests: Tensor | None = None  # (N,) of a draft, what its marks ask for: see lev_plugins.edits.mark_bits
 
 
 class EditingDictionary(Dictionary):
@@ -82,9 +82,9 @@ class EditingDictionary(Dictionary):
         ids = torch.tensor([self.bos(), *known, self.eos()])
         return SpeltRow(ids, unknown, torch.tensor([*requests, 0]) if requests else torch.zeros_like(ids))
 
-    def known(self, tokens: Tensor) -> Tensor:
+    def unknown_to_unk(self, tokens: Tensor) -> Tensor:
         """The ids that a model without spellings can look up."""
-        return known(tokens, self.size, self.unk())
+        return unknown_to_unk(tokens, self.size, self.unk())
 
 
 class UnknownWords:

@@ -53,7 +53,7 @@ class PrecisionTask:
         finally:
             self.building = False
 
-    def with_its_precision(self, models: list[Any]) -> None:
+    def prepare_for_decoding(self, models: list[Any]) -> None:
         """Before decoding, in place."""
         if self.building:
             return

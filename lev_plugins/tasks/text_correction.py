@@ -15,8 +15,8 @@ from lev_plugins import ranges
 from lev_plugins.data.noisy import NoiseConfig, check_noise, noise_and_codec
 from lev_plugins.data.tokenise import row_of
 from lev_plugins.errors import require
-from lev_plugins.fairseq_fixes.batching import EverySentence
-from lev_plugins.generators.keeping import Copier, KeepingEnsemble, with_confidence
+from lev_plugins.fairseq_fixes.batching import KeepLastBatch
+from lev_plugins.generators.copy_bias import Copier, CopyBiasEnsemble, with_confidence
 from lev_plugins.ranges import flag
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, refuse
@@ -103,7 +103,7 @@ class TextCorrectionTask(ScoredTask):
         pair = self.datasets[split]
         if self.cfg.noise_kind is not None and split == self.cfg.train_subset:
             pair, _ = noise_and_codec(pair, self.cfg, self.source_dictionary, self.target_dictionary)
-        self.datasets[split] = EverySentence(pair)
+        self.datasets[split] = KeepLastBatch(pair)
 
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
         rows = [torch.tensor(row_of(encode_fn(line).split(), self.source_dictionary)) for line in lines]
@@ -120,8 +120,8 @@ class TextCorrectionTask(ScoredTask):
             "--replace-unk takes source words from the alignment: add --print-alignment, and pass '' or a file of "
             "replacements to --replace-unk; with a pbd, which has no alignment, leave it out",
         )
-        self.with_its_precision(models)
-        ensemble = KeepingEnsemble(models, self.cfg.keep_bias, self.copier) if self.cfg.keep_bias else models
+        self.prepare_for_decoding(models)
+        ensemble = CopyBiasEnsemble(models, self.cfg.keep_bias, self.copier) if self.cfg.keep_bias else models
         return super().build_generator(ensemble, args, *options, **named)
 
     def inference_step(self, generator: Any, models: list[Any], sample: dict[str, Any], **options: Any) -> Any:

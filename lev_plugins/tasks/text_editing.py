@@ -184,7 +184,7 @@ class TextEditingTask(ScoredTask):
             refuse(args, one_sided, GenerationConfig, reason)
             reason = "reads the text after a TAB, which is the draft here"
             refuse(args, ["constraints"], GenerationConfig, reason)
-            self.with_its_precision(models)
+            self.prepare_for_decoding(models)
             return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, **unused)
 
         check_search(models, args)
@@ -203,7 +203,7 @@ class TextEditingTask(ScoredTask):
             "--iter-decode-with-external-reranker chooses among candidates: set --iter-decode-with-beam to more than 1",
         )
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
-        self.with_its_precision(models)
+        self.prepare_for_decoding(models)
         options = RefinementOptions(
             **{name: option(args, flag) for flag, name in OF_FAIRSEQ.items()},
             **{name: getattr(self.cfg, flag) for flag, name in OF_TASK.items()},

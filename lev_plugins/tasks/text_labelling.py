@@ -13,12 +13,12 @@ from omegaconf import II
 from lev_plugins import ranges
 from lev_plugins.data.binarise import data_folder, load_dictionary
 from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset
-from lev_plugins.data.labels.examples import Question
-from lev_plugins.data.labels.folder import LABELS, WORDS, Info
+from lev_plugins.data.labels.examples import LabelRequest
+from lev_plugins.data.labels.folder import LABELS, WORDS, LabellingInfo
 from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError, require
 from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointTask, FairseqFlags
-from lev_plugins.fairseq_fixes.gathering import gather_anything
+from lev_plugins.fairseq_fixes.gathering import gather_any_size
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import fill_sizes
@@ -45,18 +45,18 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
     name = "text_labelling"
     lower_is_better = ("mse",)
 
-    def __init__(self, cfg: TextLabellingConfig, info: Info, dictionary: Dictionary, labels: Labels | None):
+    def __init__(self, cfg: TextLabellingConfig, info: LabellingInfo, dictionary: Dictionary, labels: Labels | None):
         super().__init__(cfg)
         self.info, self.dictionary, self.labels = info, dictionary, labels
-        self.question = Question(info.kind, tuple(range(len(labels or ()))) if info.kind == "multilabel" else ())
+        self.request = LabelRequest(info.kind, tuple(range(len(labels or ()))) if info.kind == "multilabel" else ())
         self.word_index: WordIndex | None = None  # of the model, if it spells
 
     @classmethod
     def setup_task(cls, cfg: TextLabellingConfig, **kwargs: Any) -> "TextLabellingTask":
         ranges.check(cfg)
-        gather_anything()  # the answers of a validation
+        gather_any_size()  # the answers of a validation
         folder = data_folder(cfg.data, "text_labelling", "lev-plugins prepare-labels")
-        info = Info.load(folder)
+        info = LabellingInfo.load(folder)
         kind = getattr(cfg.label_kind, "value", cfg.label_kind)
         require(
             kind in (None, info.kind),
@@ -93,8 +93,8 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
     def dataset_of(self, examples: Any, shuffle: bool = False, labels: tuple[int, ...] = ()) -> LabelledDataset:
         """``labels``: in multilabel, the ids of the labels of interest; empty: all."""
         pack = self.cfg.pack_length if self.cfg.pack else 0
-        question = replace(self.question, asked=labels) if labels else self.question
-        return LabelledDataset(examples, question, self.dictionary, pack, shuffle, self.word_index)
+        request = replace(self.request, asked=labels) if labels else self.request
+        return LabelledDataset(examples, request, self.dictionary, pack, shuffle, self.word_index)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
@@ -112,7 +112,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         fill_sizes(cfg)
         model = super().build_model(cfg, from_checkpoint)
         assert isinstance(model, EncT5)
-        self.question = replace(self.question, a_latent_each=model.spec.latent_per_label)
+        self.request = replace(self.request, latent_per_label=model.spec.latent_per_label)
         self.word_index = model.word_index
         return model
 

@@ -12,8 +12,8 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.utils import move_to_cuda
 from torch.utils._pytree import tree_flatten
 
+from lev_plugins.edits.mark_bits import KEEP
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.edits.requests import KEEP
 from lev_plugins.errors import explain
 from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.models.levt import LevT

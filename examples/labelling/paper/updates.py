@@ -11,13 +11,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from examples.shared import finish
-from lev_plugins.data.labels.folder import Info
+from lev_plugins.data.labels.folder import LabellingInfo
 from lev_plugins.ranges import at_least
 
 
 def run(args: argparse.Namespace) -> None:
     at_least(args, 1, "epochs", "batch")
-    sys.stdout.write(f"{args.epochs * math.ceil(Info.load(args.folder).train_examples / args.batch)}\n")
+    sys.stdout.write(f"{args.epochs * math.ceil(LabellingInfo.load(args.folder).train_examples / args.batch)}\n")
 
 
 def main() -> int:

@@ -9,10 +9,10 @@ from fairseq.data import FairseqDataset, LanguagePairDataset, ListDataset, data_
 from torch import Tensor
 
 from lev_plugins.data.noisy import NoisyWords
-from lev_plugins.edits.actions import Removed, places_beside, removed_after, replaced
+from lev_plugins.edits.actions import Removed, removed_after, replaced, source_positions
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from lev_plugins.errors import require
-from lev_plugins.fairseq_fixes.batching import EverySentence
+from lev_plugins.fairseq_fixes.batching import KeepLastBatch
 from lev_plugins.spelling.batch_words import BatchWords, EditingStates, SpeltRow, UnknownWords
 from lev_plugins.spelling.candidates import WordIndex
 
@@ -38,7 +38,7 @@ def as_spelt(row: Tensor | SpeltRow) -> SpeltRow:
     return row if isinstance(row, SpeltRow) else SpeltRow(row)
 
 
-class TextEditingDataset(EverySentence):
+class TextEditingDataset(KeepLastBatch):
     """Adds drafts and roll-ins to a ``LanguagePairDataset`` whose two sides both begin with <s>.
 
     Without ``rollin``, batches contain only what decoding needs; with ``teacher_forcing``, they contain what an
@@ -150,7 +150,7 @@ class TextEditingDataset(EverySentence):
             from_draft = torch.tensor([e["delete_from_draft"] for e in examples])
             rows = [i for i, e in enumerate(examples) if e["insert_into_draft"]]
             if rows:
-                kept, present = align(self.dataset.tgt_dict.known(drafts[rows]), target[rows], pad)
+                kept, present = align(self.dataset.tgt_dict.unknown_to_unk(drafts[rows]), target[rows], pad)
                 missing[rows] = ~present & target[rows].ne(pad)
                 gone = ~kept & drafts[rows].ne(pad)
                 in_place_of[rows] = replaced(drafts[rows], gone, missing[rows], pad)
@@ -164,7 +164,7 @@ class TextEditingDataset(EverySentence):
             states = states._replace(nearest=tuple(map(torch.from_numpy, found)))
         if self.index is not None and self.index.pieces is not None:
             read = labels.tokens, target.masked_fill(missing, self.dataset.tgt_dict.size)
-            states = states._replace(beside=tuple(places_beside(rows, sources, pad) for rows in read))
+            states = states._replace(beside=tuple(source_positions(rows, sources, pad) for rows in read))
         return states
 
     def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:

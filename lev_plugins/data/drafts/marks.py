@@ -15,11 +15,11 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from lev_plugins.edits import requests
+from lev_plugins.edits import mark_bits
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.edited import common
 
-KINDS = {"!": requests.KEEP, "~": requests.PREFER, "-": requests.DELETE, "+": requests.INSERT}
+KINDS = {"!": mark_bits.KEEP, "~": mark_bits.PREFER, "-": mark_bits.DELETE, "+": mark_bits.INSERT}
 MARKED = re.compile(r"(?<!\\)(?:\\\\)*⟦[!~+-]")
 TOKEN = re.compile(r"(?<!\\)(?P<slashes>\\*)(?:(?P<open>⟦)(?P<kind>[!~+-])?|(?P<close>⟧))")
 
@@ -104,15 +104,15 @@ def tokenize(line: str, encode: Callable[[str], str]) -> tuple[list[str], list[i
     for mark in marks:
         first, last = _tokens_of(mark, text, tokens, encode)
         if mark.kind == "+":
-            requested[first] |= requests.INSERT  # for the token to the left, which may be <s>
+            requested[first] |= mark_bits.INSERT  # for the token to the left, which may be <s>
             continue
         span += 1
         for i in range(first + 1, last + 1):
             require(
-                requested[i] & ~requests.INSERT == 0,
+                requested[i] & ~mark_bits.INSERT == 0,
                 f"two marks of the draft {line!r} touch the same token {tokens[i - 1]!r}: remove one of them",
             )
-            requested[i] |= KINDS[mark.kind] | span * requests.SPAN
+            requested[i] |= KINDS[mark.kind] | span * mark_bits.SPAN
     for mark in marks:
         if mark.kind == "+":
             _refuse_split(line, tokens, requested, _tokens_of(mark, text, tokens, encode)[0])
@@ -149,9 +149,9 @@ def _tokens_of(mark: Mark, text: str, tokens: list[str], encode: Callable[[str],
 
 def _refuse_split(line: str, tokens: list[str], requested: list[int], left: int) -> None:
     right = left + 1
-    both = right < len(requested) and requested[left] & requested[right] & requests.KEEP
+    both = right < len(requested) and requested[left] & requested[right] & mark_bits.KEEP
     require(
-        not (both and requested[left] // requests.SPAN == requested[right] // requests.SPAN),
+        not (both and requested[left] // mark_bits.SPAN == requested[right] // mark_bits.SPAN),
         f"a mark of the draft {line!r} asks for an insertion inside a protected span, between "
         f"{tokens[left - 1 : right]}: remove one of the marks",
     )

@@ -6,7 +6,7 @@ as ``fairseq-interactive`` does. The targets that ``--noise-kind`` makes drafts 
 
     {"line": 7, "tokens": ["in", "Zürich"], "requests": [0, 0, 17]}
 
-There is one request (``lev_plugins.edits.requests``) for <s> and one per token. A note must agree with the ids.
+There is one request (``lev_plugins.edits.mark_bits``) for <s> and one per token. A note must agree with the ids.
 """
 
 import json
@@ -32,7 +32,7 @@ from fairseq.data import (
 from torch import Tensor
 
 from lev_plugins.data.drafts import marks
-from lev_plugins.edits import requests
+from lev_plugins.edits import mark_bits
 from lev_plugins.errors import UserError, at_line, require
 from lev_plugins.spelling.batch_words import EditingDictionary, SpeltRow
 from lev_plugins.text.lines import read_lines
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 SUFFIX = ".notes.jsonl"
 TOKEN = re.compile(r"[^\s\ud800-\udfff]+")  # no white space, and no surrogates, which UTF-8 cannot encode
-KINDS = (0, requests.KEEP, requests.PREFER, requests.DELETE)
+KINDS = (0, mark_bits.KEEP, mark_bits.PREFER, mark_bits.DELETE)
 
 
 # ---- from texts ------------------------------------------------------------------------------------------------------
@@ -166,10 +166,10 @@ def is_request(value: Any, place: int, tokens: int) -> bool:
     >>> is_request(17, 1, tokens=1), is_request(17, 0, tokens=1), is_request(33, 1, tokens=1)
     (True, False, False)
     """
-    if type(value) is not int or not 0 <= value < (tokens + 1) * requests.SPAN:
+    if type(value) is not int or not 0 <= value < (tokens + 1) * mark_bits.SPAN:
         return False
-    kind = value % requests.SPAN & ~requests.INSERT
-    return kind in KINDS if place else value in (0, requests.INSERT)
+    kind = value % mark_bits.SPAN & ~mark_bits.INSERT
+    return kind in KINDS if place else value in (0, mark_bits.INSERT)
 
 
 # ---- of a split ------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from fairseq.data import Dictionary, FairseqDataset, data_utils
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 from torch import Tensor
 
-from lev_plugins.data.labels.examples import Example, Question, collate, first_fit, runs_within
+from lev_plugins.data.labels.examples import Example, LabelRequest, collate, first_fit, runs_within
 from lev_plugins.errors import UserError, require
 from lev_plugins.spelling.batch_words import BatchWords
 from lev_plugins.spelling.candidates import WordIndex
@@ -25,13 +25,13 @@ from lev_plugins.text.lines import read_lines
 UNKNOWN = "unknown.txt"
 
 
-def targets(examples: list[Example], question: Question) -> Tensor:
+def targets(examples: list[Example], request: LabelRequest) -> Tensor:
     """In the order of the examples: (n,) classes, numbers or tags; (n, L) zeros and ones for the labels of interest."""
-    if question.kind != "multilabel":  # a double stays exact with --bf16, where fairseq shortens every float
+    if request.kind != "multilabel":  # a double stays exact with --bf16, where fairseq shortens every float
         values = [label for example in examples for label in example.labels]
-        return torch.tensor(values, dtype=torch.double if question.kind == "regression" else torch.long)
-    present = torch.zeros(len(examples), len(question.asked))
-    columns = {label: column for column, label in enumerate(question.asked)}
+        return torch.tensor(values, dtype=torch.double if request.kind == "regression" else torch.long)
+    present = torch.zeros(len(examples), len(request.labels))
+    columns = {label: column for column, label in enumerate(request.labels)}
     for row, example in zip(present, examples, strict=True):
         row[[columns[int(label)] for label in example.labels if label in columns]] = 1.0
     return present
@@ -46,7 +46,7 @@ class LabelledDataset(FairseqDataset):
     def __init__(
         self,
         examples: Sequence[Example],
-        question: Question,
+        request: LabelRequest,
         dictionary: Dictionary,
         pack: int = 0,
         shuffle: bool = False,
@@ -58,7 +58,7 @@ class LabelledDataset(FairseqDataset):
                 f"--spelling requires a line of {examples.part}.{UNKNOWN} for each text: run lev-plugins "
                 "prepare-labels again",
             )
-        self.examples, self.question, self.dictionary = examples, question, dictionary
+        self.examples, self.request, self.dictionary = examples, request, dictionary
         self.pack, self.shuffle, self.index = pack, shuffle, index
         sizes = examples.text.sizes if isinstance(examples, BinarisedExamples) else [len(e.tokens) for e in examples]
         self.sizes = np.array(sizes, dtype=np.int64)
@@ -107,18 +107,18 @@ class LabelledDataset(FairseqDataset):
         lengths = [len(example.tokens) for example in examples]
         rows = first_fit(lengths, self.pack) if self.pack else [[i] for i in range(len(examples))]
         order = [i for row in rows for i in row]
-        arrays = collate(examples, rows, self.question, self.dictionary.pad(), packed=bool(self.pack))
+        arrays = collate(examples, rows, self.request, self.dictionary.pad(), packed=bool(self.pack))
         net_input: dict[str, Any] = {name: torch.from_numpy(array) for name, array in arrays.items()}
         if self.index is not None:
             net_input["words"] = BatchWords.of(list(unknown), self.index, search=False)
         ordered = [examples[i] for i in order]
-        labelled = all(example.labels for example in ordered) or self.question.kind == "multilabel"
+        labelled = all(example.labels for example in ordered) or self.request.kind == "multilabel"
         return {
             "id": torch.tensor([samples[i]["id"] for i in order]),
             "nsentences": len(examples),
             "ntokens": sum(lengths),
             "words": torch.tensor([len(example.spans) or 1 for example in ordered]),
-            "target": targets(ordered, self.question) if labelled else None,
+            "target": targets(ordered, self.request) if labelled else None,
             "net_input": net_input,
         }
 

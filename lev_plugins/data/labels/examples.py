@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lev_plugins.data.labels.folder import Info
+from lev_plugins.data.labels.folder import LabellingInfo
 from lev_plugins.data.labels.text import Labels, number_of
 from lev_plugins.errors import require
 from lev_plugins.text.ids import EOS, UNK, ids_of
@@ -27,12 +27,12 @@ class Example:
     unknown: list[str] = field(default_factory=list)  # the pieces that are <unk> in ``tokens``, in their order
 
 
-def tokenised_row(texts: list[str], info: Info, tokeniser: Tokeniser) -> list[list[str]]:
+def tokenised_row(texts: list[str], info: LabellingInfo, tokeniser: Tokeniser) -> list[list[str]]:
     """The pieces of each word (tagging), of each column, or of the text that a template makes of the columns.
 
-    >>> tokenised_row(["a b", "c"], Info("classification", 2), Tokeniser(None))
+    >>> tokenised_row(["a b", "c"], LabellingInfo("classification", 2), Tokeniser(None))
     [['a', 'b'], ['c']]
-    >>> tokenised_row(["a b", "c"], Info("classification", 2, template="{1} {0}"), Tokeniser(None))
+    >>> tokenised_row(["a b", "c"], LabellingInfo("classification", 2, template="{1} {0}"), Tokeniser(None))
     [['c', 'a', 'b']]
     """
     if info.kind == "tagging":
@@ -45,7 +45,7 @@ def tokenised_row(texts: list[str], info: Info, tokeniser: Tokeniser) -> list[li
 class Encoder:
     """Turns rows into examples, for preparing a folder and for labelling new text alike."""
 
-    def __init__(self, info: Info, tokeniser: Tokeniser, dictionary: Any, labels: Labels | None):
+    def __init__(self, info: LabellingInfo, tokeniser: Tokeniser, dictionary: Any, labels: Labels | None):
         self.info, self.tokeniser, self.dictionary, self.labels = info, tokeniser, dictionary, labels
 
     def examples(self, texts: list[str], labels: list[str], where: str) -> list[Example]:
@@ -102,24 +102,24 @@ def runs_within(room: float, spans: Sequence[int], most: int | None = None) -> l
 
 
 @dataclass(frozen=True)
-class Question:
+class LabelRequest:
     """What the model answers for each example: how many latents it gets, and which."""
 
     kind: str
-    asked: tuple[int, ...] = ()  # multilabel: ids of the labels of interest
-    a_latent_each: bool = False  # ... each with its own latent
+    labels: tuple[int, ...] = ()  # multilabel: ids of the labels of interest
+    latent_per_label: bool = False  # ... each with its own latent
 
     def latents(self, example: Example) -> list[int]:
         """decoder_input_tokens of the paper.
 
-        >>> Question("multilabel", (0, 2), True).latents(Example("", [5, 2], []))
+        >>> LabelRequest("multilabel", (0, 2), True).latents(Example("", [5, 2], []))
         [0, 2]
-        >>> Question("tagging").latents(Example("", [5, 6, 7, 2], [], spans=[2, 1]))
+        >>> LabelRequest("tagging").latents(Example("", [5, 6, 7, 2], [], spans=[2, 1]))
         [0, 0]
         """
         if self.kind == "tagging":
             return [0] * len(example.spans)
-        return list(self.asked) if self.a_latent_each else [0]
+        return list(self.labels) if self.latent_per_label else [0]
 
 
 def first_fit(lengths: Sequence[int], width: int) -> list[list[int]]:
@@ -142,10 +142,10 @@ def first_fit(lengths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def collate(
-    examples: list[Example], rows: list[list[int]], question: Question, pad: int, packed: bool
+    examples: list[Example], rows: list[list[int]], request: LabelRequest, pad: int, packed: bool
 ) -> dict[str, NDArray[Any]]:
     """The arguments of ``EncT5.forward``; ``rows`` lists the examples in each row."""
-    asked = {i: question.latents(example) for i, example in enumerate(examples)}
+    asked = {i: request.latents(example) for i, example in enumerate(examples)}
     width = max(sum(len(examples[i].tokens) for i in row) for row in rows)
     latents_of_row = max(sum(len(asked[i]) for i in row) for row in rows)
     tokens = np.full((len(rows), width), pad, dtype=np.int64)  # (B, S)
@@ -160,7 +160,7 @@ def collate(
             segments[r, at:end] = number
             latents[r, latent_at:latent_end] = asked[i]
             latent_segments[r, latent_at:latent_end] = number
-            if question.kind == "tagging":  # words are numbered along the row; </s> belongs to no word
+            if request.kind == "tagging":  # words are numbered along the row; </s> belongs to no word
                 words = np.arange(latent_at + 1, latent_end + 1)
                 spans[r, at : end - 1] = np.repeat(words, example.spans)
                 latent_spans[r, latent_at:latent_end] = words
@@ -168,10 +168,10 @@ def collate(
     batch = {"src_tokens": tokens, "latents": latents, "where": latent_segments.reshape(-1).nonzero()[0]}
     if packed:
         batch["encoder_segments"] = segments
-    if packed or question.kind == "tagging":
+    if packed or request.kind == "tagging":
         batch["decoder_segments"] = latent_segments
-    if question.kind == "tagging":
+    if request.kind == "tagging":
         batch |= {"encdec_segments": spans, "latent_encdec_segments": latent_spans}
-    if question.asked:
-        batch["asked"] = np.array(question.asked)
+    if request.labels:
+        batch["asked"] = np.array(request.labels)
     return batch

@@ -30,7 +30,7 @@ LONGER = ["refuse", "cut"]
 
 
 @dataclass(frozen=True)
-class Info(Layout):
+class LabellingInfo(Layout):
     """How text becomes examples."""
 
     template: str | None = None  # "{0}" and "{1}" stand for the columns
@@ -81,7 +81,7 @@ class Info(Layout):
         (folder / INFO).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
     @classmethod
-    def of(cls, config: model_folder.ModelConfig, folder: Path) -> Info:
+    def of(cls, config: model_folder.ModelConfig, folder: Path) -> LabellingInfo:
         """Of a model folder, whose files are looked at."""
         where, file = f"{folder / model_folder.CONFIG}: labelling", config.tokeniser_file
         bpe = {} if config.tokeniser is None else {"bpe": config.tokeniser, **file}
@@ -92,7 +92,7 @@ class Info(Layout):
         return info
 
     @classmethod
-    def load(cls, folder: Path) -> Info:
+    def load(cls, folder: Path) -> LabellingInfo:
         path = folder / INFO
         require(path.is_file(), f"{folder} has no {INFO}: give a folder from lev-plugins prepare-labels")
         try:
@@ -125,7 +125,7 @@ def require_template(template: str | None, columns: int, where: str) -> None:
 
 
 def adopt_files(options: Namespace, folder: Path) -> dict[str, Any]:
-    """Copies the files that a BPE reads into the folder; returns ``bpe`` and ``files`` for its ``Info``."""
+    """Copies the files that a BPE reads into the folder; returns ``bpe`` and ``files`` for its ``LabellingInfo``."""
     flags, files = dict(vars(options)), []
     for name, value in vars(options).items():
         path = Path(str(value))

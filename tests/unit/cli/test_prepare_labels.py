@@ -10,7 +10,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from lev_plugins.cli.main import main
 from lev_plugins.data.labels.dataset import BinarisedExamples
-from lev_plugins.data.labels.folder import Info
+from lev_plugins.data.labels.folder import LabellingInfo
 from lev_plugins.data.labels.text import Labels
 from lev_plugins.errors import UserError
 from tests.helpers import Refusal, write_lines
@@ -58,7 +58,7 @@ def test_every_kind(tmp_path: Path, kind: str, values: list, ends: list) -> None
     assert (found["values"], found["ends"]) == (values, ends)
     assert texts(tmp_path)[0] == f"{ROWS[kind][0].partition(chr(9))[0]} </s>"
     assert (tmp_path / "data" / "labels.txt").exists() == (kind != "regression")
-    assert Info.load(tmp_path / "data").kind == kind
+    assert LabellingInfo.load(tmp_path / "data").kind == kind
     if kind == "multilabel":
         assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(["joy", "love"], [2, 1])
 
@@ -81,7 +81,7 @@ def test_numbers_become_classes(tmp_path: Path) -> None:
     names, counts = ["0.00", "0.25", "0.50", "0.75", "1.00", "1.25", "1.50"], [1, 0, 1, 0, 2, 0, 0]
     assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(names, counts)
     assert arrays(tmp_path)["values"] == [0, 4, 2, 4]
-    assert Info.load(tmp_path / "data").step == 0.25
+    assert LabellingInfo.load(tmp_path / "data").step == 0.25
     listed = ["--round-labels", 1, "--labels", write_lines(tmp_path / "labels.txt", ["0", "1", "2"])]
     assert prepare(tmp_path, "classification", ["a\t0.9", "b\t-0.1"], *listed, "--dest", tmp_path / "listed") == 0
     assert Labels.load(tmp_path / "listed" / "labels.txt") == Labels(["0", "1", "2"], [1, 1, 0])
@@ -214,7 +214,7 @@ def test_bad_flags(tmp_path: Path, flags: list, reason: str, refusal: Refusal) -
 def test_learned_pieces_go_into_the_folder(tmp_path: Path) -> None:
     rows = [f"the cat number {n} sleeps\t{n % 2}" for n in range(50)]
     assert prepare(tmp_path, "classification", rows, "--learn-sentencepiece", 30) == 0
-    info = Info.load(tmp_path / "data")
+    info = LabellingInfo.load(tmp_path / "data")
     assert info.bpe["bpe"] == "sentencepiece"
     assert (tmp_path / "data" / info.bpe["sentencepiece_model"]).is_file()
 
@@ -232,13 +232,13 @@ def test_the_name_of_a_bpe_is_no_path(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "characters").mkdir()
     monkeypatch.chdir(tmp_path)
     assert prepare(tmp_path, "classification", ROWS["classification"], "--bpe", "characters") == 0
-    info = Info.load(tmp_path / "data")
+    info = LabellingInfo.load(tmp_path / "data")
     assert info.bpe["bpe"] == "characters" and not info.files
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="give a folder from lev-plugins prepare-labels"):
-        Info.load(tmp_path)
+        LabellingInfo.load(tmp_path)
     for text in (
         "{",
         '{"kind": "classification", "columns": "1"}',
@@ -249,4 +249,4 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     ):
         (tmp_path / "info.json").write_text(text)
         with pytest.raises(ValueError, match=r"is damaged|must name a file of the folder|must have only letters"):
-            Info.load(tmp_path)
+            LabellingInfo.load(tmp_path)

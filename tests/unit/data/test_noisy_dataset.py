@@ -16,7 +16,7 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from lev_plugins.cli import noise
 from lev_plugins.data.noisy import UNKNOWN, NoiseConfig, NoisySourceDataset, TextCodec, noise_and_codec
 from lev_plugins.errors import UserError
-from lev_plugins.fairseq_fixes.batching import EverySentence
+from lev_plugins.fairseq_fixes.batching import KeepLastBatch
 from lev_plugins.noise import FLAGS, Corruption, NoiseOptions, build_corruption
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.text.tokenise import Chars
@@ -181,7 +181,7 @@ def test_epochs_of_a_training_have_other_noise() -> None:
     """The batches stay, what is in them does not."""
     codec = TextCodec(dictionary_of(), Chars())
     task = TextCorrectionTask(config(**PLAIN), codec.dictionary, codec.dictionary)
-    dataset = EverySentence(with_flags(codec))
+    dataset = KeepLastBatch(with_flags(codec))
     sources = {}
     for epoch in (1, 2):
         batches = task.get_batch_iterator(dataset, max_sentences=4, seed=1, epoch=epoch)

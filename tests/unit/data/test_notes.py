@@ -11,7 +11,7 @@ from fairseq.data import Dictionary, FairseqDataset
 
 from lev_plugins.cli.main import main
 from lev_plugins.data.drafts import marks, notes
-from lev_plugins.edits.requests import DELETE, INSERT, KEEP, SPAN
+from lev_plugins.edits.mark_bits import DELETE, INSERT, KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.spelling.batch_words import PLACEHOLDER, EditingDictionary, SpeltRow, UnknownWords
 from lev_plugins.tasks.text_editing import TextEditingTask
@@ -164,7 +164,7 @@ def test_a_post_editor_reads_unknown_words_and_keeps_to_no_marks(text: Path) -> 
     model, dataset = toy_post_editor(task), loaded(task)
     generator = task.build_generator([model], Namespace(beam=2, max_len_b=6))
     noted, plain = collated(dataset, [3, 0]), collated(dataset, [3, 0])
-    plain["net_input"]["draft"] = task.tgt_dict.known(plain["net_input"]["draft"])
+    plain["net_input"]["draft"] = task.tgt_dict.unknown_to_unk(plain["net_input"]["draft"])
     with_notes, without = (task.inference_step(generator, [model], batch) for batch in (noted, plain))
     for one, other in zip(with_notes, without, strict=True):
         assert one[0]["tokens"].tolist() == other[0]["tokens"].tolist()
@@ -306,7 +306,7 @@ def test_an_unknown_word_of_a_draft_is_printed_as_it_was_written() -> None:
     rows = words.rows(dictionary.draft(["w1", "Zürich", "</s>", "<unk>", "Zürich"]))
     dictionary.printed = words.spelt
     assert dictionary.string(rows.int()) == "w1 Zürich </s> <unk> Zürich"
-    assert dictionary.known(rows).tolist() == [BOS, 5, UNK, UNK, UNK, UNK, EOS]
+    assert dictionary.unknown_to_unk(rows).tolist() == [BOS, 5, UNK, UNK, UNK, UNK, EOS]
     assert rows[2] == rows[5]
     assert len(dictionary) == len(toy_dictionary())
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from lev_plugins.edits import actions
 from lev_plugins.edits.actions import apply_deletions, deletable
-from lev_plugins.edits.beside import beside
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
+from lev_plugins.edits.source_alignment import align_to_source
 from tests.helpers import (
     BOS,
     EOS,
@@ -147,7 +147,7 @@ def test_words_that_occur_in_the_target(pairs: list[tuple[list[int], list[int]]]
     ],
 )
 def test_the_source_token_in_the_place_of_each(text: list[int], source: list[int], places: list[int]) -> None:
-    assert beside(text, source, PAD) == places
+    assert align_to_source(text, source, PAD) == places
 
 
 @thorough

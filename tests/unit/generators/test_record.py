@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from examples.post_editing.quality import first_odds
-from lev_plugins.edits import requests
+from lev_plugins.edits import mark_bits
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.text.segments import WordEdits
@@ -59,7 +59,7 @@ def test_what_a_hole_was_offered_begins_with_what_fills_it() -> None:
 
 def test_what_a_mark_asks_for_is_certain() -> None:
     draft = [BOS, 5, 6, EOS]
-    asked = [[0, requests.DELETE + requests.SPAN, requests.INSERT, 0]]
+    asked = [[0, mark_bits.DELETE + mark_bits.SPAN, mark_bits.INSERT, 0]]
     (hypothesis,) = recorded([draft], asked, max_iter=0)
     edits = hypothesis["edits"]
     assert edits.deleted[1] == math.inf and edits.died[1] == 1

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lev_plugins.edits.actions import removed_after, replaced
+from lev_plugins.edits.mark_bits import DELETE, INSERT, KEEP, SPAN
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.edits.requests import DELETE, INSERT, KEEP, SPAN
 from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.generators.policies import EnsemblePolicies
 from lev_plugins.generators.refinement import (

@@ -109,10 +109,10 @@ def test_training_refuses_it() -> None:
 def test_a_generator_that_is_built_before_the_weights_are_read_rounds_none(all_sizes: None) -> None:
     task, model = toy_task(cpu_int8=True), toy_model().eval()
     task.building = True
-    task.with_its_precision([model])
+    task.prepare_for_decoding([model])
     assert not [part for part in model.modules() if isinstance(part, Int8Linear)]
     task.building = False
-    task.with_its_precision([model])
+    task.prepare_for_decoding([model])
     assert [part for part in model.modules() if isinstance(part, Int8Linear)]
 
 

@@ -15,8 +15,8 @@ import lev_plugins
 from lev_plugins import model_folder
 from lev_plugins.cli.main import main
 from lev_plugins.data.labels.text import KINDS
+from lev_plugins.edits.mark_bits import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.generators.policies import Ensemble
 from lev_plugins.generators.refinement import Refiner

@@ -20,7 +20,7 @@ from omegaconf import OmegaConf
 from lev_plugins import checkpoints
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
-from lev_plugins.fairseq_fixes.batching import EverySentence
+from lev_plugins.fairseq_fixes.batching import KeepLastBatch
 from lev_plugins.fairseq_fixes.best_checkpoint import logged_by
 from lev_plugins.models.encoder_decoder import SIDES
 from lev_plugins.models.pbd import PBDConfig
@@ -75,7 +75,7 @@ def test_no_sentence_is_left_out() -> None:
     limits = {"max_tokens": None, "max_sentences": 9, "required_batch_size_multiple": 8}
     indices = pair.ordered_indices()
     assert sum(len(batch) for batch in pair.batch_by_size(indices, **limits)) == 8
-    whole = EverySentence(pair)
+    whole = KeepLastBatch(pair)
     found = [index for batch in whole.batch_by_size(indices, **limits) for index in batch]
     assert sorted(found) == list(range(13))
     assert whole.batch_by_size(indices[:0], **limits) == []
@@ -100,7 +100,7 @@ def test_the_scores_are_those_of_free_running_decoding() -> None:
     targets = [row if i % 3 else [row[0], 5, *row[1:]] for i, row in enumerate(sources)]
     targets[1] = [UNK, *sources[1][1:]]  # matches nothing, not even <unk>
     sources[1] = targets[1]
-    dataset = EverySentence(toy_pairs(sources, targets))
+    dataset = KeepLastBatch(toy_pairs(sources, targets))
     batches = [collated(dataset, rows) for rows in (range(2), range(2, 9))]
     found = logged(task, model, batches)
     strings = [[" ".join(f"w{token - 4}" for token in row[:-1]) for row in rows] for rows in (targets, sources)]
@@ -225,7 +225,7 @@ def test_a_search_that_cannot_work_is_refused_before_it_begins(message: str, fla
 def test_r_drop_leaves_the_batch_to_the_decoding() -> None:
     task = correction_task(**ALL)
     model = build(task).eval()
-    batch = collated(EverySentence(toy_pairs(sentences(5), sentences(5, seed=2))))
+    batch = collated(KeepLastBatch(toy_pairs(sentences(5), sentences(5, seed=2))))
     names = ("exact_match", "wrr", "bleu")
     before = logged(task, model, [batch])
     criterion = r_drop(task, False, label_smoothing=0.1)
@@ -255,7 +255,7 @@ def test_a_wrong_option_is_refused_by_name(message: str, options: dict[str, Any]
 def test_a_training_that_goes_on_in_a_later_epoch_has_the_same_batches() -> None:
     sources, found = [[5, 6, 7]] * 20, []
     for epoch in (1, 3):
-        dataset = EverySentence(toy_pairs(sources, sources))
+        dataset = KeepLastBatch(toy_pairs(sources, sources))
         task = correction_task(required_seq_len_multiple=1)
         task.datasets["train"] = dataset
         batches = task.get_batch_iterator(dataset, max_sentences=4, seed=7, epoch=epoch)

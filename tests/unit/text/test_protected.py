@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.cli.edit import decoding_of
-from lev_plugins.edits.requests import KEEP, SPAN
+from lev_plugins.edits.mark_bits import KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
 from lev_plugins.model_folder import Decoding

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from rapidfuzz.distance import Levenshtein
 
 
-def beside(own: Sequence[int], theirs: Sequence[int], pad: int) -> list[int]:
+def align_to_source(own: Sequence[int], theirs: Sequence[int], pad: int) -> list[int]:
     """The place in ``theirs`` of the same token, or of the one that it took the place of; the length: there is none.
 
     Both may be padded, the source on either side.
 
-    >>> beside([0, 11, 99, 2], [1, 0, 11, 12, 2], pad=1)
+    >>> align_to_source([0, 11, 99, 2], [1, 0, 11, 12, 2], pad=1)
     [1, 2, 3, 4]
-    >>> beside([0, 12, 99, 2, 1], [1, 0, 11, 12, 2], pad=1)
+    >>> align_to_source([0, 12, 99, 2, 1], [1, 0, 11, 12, 2], pad=1)
     [1, 3, 5, 4, 5]
     """
     row, start = [len(theirs)] * len(own), theirs.count(pad) if theirs[0] == pad else 0

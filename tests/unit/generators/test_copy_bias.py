@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from lev_plugins.edits.copy_alignment import distances_after, distances_before, expected
-from lev_plugins.generators.keeping import Copier, Followed, KeepingEnsemble, biased, with_confidence
+from lev_plugins.generators.copy_bias import Copier, CopyBiasEnsemble, Followed, biased, with_confidence
 from tests.helpers import (
     EOS,
     PAD,
@@ -103,7 +103,7 @@ def sample_of(sources: Tensor) -> dict[str, Any]:
 
 def decode(models: list[nn.Module], sources: Tensor, beam: int, bias: float | None, task: Any) -> list[Any]:
     copier = Copier(task.source_dictionary, task.target_dictionary)
-    ensemble = models if bias is None else KeepingEnsemble(models, bias, copier)
+    ensemble = models if bias is None else CopyBiasEnsemble(models, bias, copier)
     generator = SequenceGenerator(ensemble, task.target_dictionary, beam_size=beam, max_len_b=14)
     return generator.generate(models, sample_of(sources))
 

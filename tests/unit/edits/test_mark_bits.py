@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.data.drafts import marks
+from lev_plugins.edits.mark_bits import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.generators.policies import EnsemblePolicies
@@ -301,4 +301,4 @@ def test_an_unknown_word_of_a_draft_is_kept_as_a_word_of_its_own(placeholder: st
     if placeholder == "plh":
         twin = {**net_input, "draft": rows_to_tensor([[UNK if t == unknown else t for t in row] for row in drafts])}
         known = [best[0]["tokens"] for best in generator.generate([model], {"net_input": twin})]
-        assert dictionary.known(results[0]).tolist() == known[0].tolist()
+        assert dictionary.unknown_to_unk(results[0]).tolist() == known[0].tolist()

@@ -1,6 +1,6 @@
 """Cautious correction: change the text only where the model is confident enough.
 
-``KeepingEnsemble`` acts during search: at every step it raises the log-odds of the tokens that leave the rest of the
+``CopyBiasEnsemble`` acts during search: at every step it raises the log-odds of the tokens that leave the rest of the
 source unchanged. ``with_confidence`` acts after search: it compares an edited sentence with its source. Both work with
 any model that fairseq's left-to-right search decodes.
 """
@@ -49,7 +49,7 @@ class Followed:
         return Followed(self.source, distances_after(self.distances, self.source, token))
 
 
-class KeepingEnsemble(EnsembleModel):
+class CopyBiasEnsemble(EnsembleModel):
     """An ensemble that adds ``bias`` to the log-odds of leaving the text unchanged, at every step.
 
     The Levenshtein alignment of the text so far with its source determines the tokens that do so (``edits.expected``),
