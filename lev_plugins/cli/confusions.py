@@ -34,10 +34,7 @@ def run(args: argparse.Namespace) -> int:
             raise UserError(
                 f"NOISY and CLEAN must have the same number of lines, but {ended} has {number - 1} and {longer} more"
             )
-        try:
-            learner.learn(clean, noisy)
-        except UserError as error:
-            raise UserError(f"line {number} of {args.noisy} and {args.clean}: {error}") from error
+        learner.learn(clean, noisy)
     for clean in read_lines(args.clean):
         learner.count(clean)
     table = learner.table(args.min_count)

@@ -11,18 +11,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.noise.draws import Draw, by_weight
-from lev_plugins.noise.kinds import NoiseKind, has_company
+from lev_plugins.noise.kinds import NoiseKind, word_remains
 from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_space, like
 from lev_plugins.ranges import bounded
 
 OCR = Path(__file__).parent / "tables" / "ocr.tsv"
 UNITS = ("character", "word")
 HEADERS = {unit: f"{unit}s\tbecome\trate" for unit in UNITS}
-REMEMBERED = 50_000  # words or places whose confusions are kept
+CACHE_SIZE = 50_000  # words or places
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class Confusion(NamedTuple):
@@ -91,14 +95,14 @@ def confuser(table: ConfusionTable) -> Confuse:
     return Confuse(table) if table.unit == "character" else ConfuseWords(table)
 
 
-class Remembered(dict[Any, Any]):
-    """Results of ``compute``; unlike functools.lru_cache, another process can get a copy."""
+class Cache(dict[Key, Value]):
+    """Results of ``compute`` by argument; unlike functools.lru_cache, it can be pickled for another process."""
 
-    def __init__(self, compute: Callable[[Any], Any]):
+    def __init__(self, compute: Callable[[Key], Value]):
         self.compute = compute
 
-    def __missing__(self, key: Any) -> Any:
-        if len(self) >= REMEMBERED:
+    def __missing__(self, key: Key) -> Value:
+        if len(self) >= CACHE_SIZE:
             self.clear()
         self[key] = self.compute(key)
         return self[key]
@@ -113,28 +117,28 @@ class Confuse(NoiseKind):
         self.starting: dict[str, list[Confusion]] = {}
         for confusion in table.confusions:
             self.starting.setdefault(confusion.clean[0], []).append(confusion)
-        self.rates_of = Remembered(self._rates_of)  # most words recur
-        self.options = Remembered(self._options)
+        self.rates_of = Cache(self._rates_of)  # most words recur
+        self.options = Cache(self._options)
 
     def rates(self, line: Line, words: Sequence[Word]) -> tuple[list[int], list[float]]:
-        """Where some words may be confused, and at which rates."""
+        """Return the cells where the words may be confused, and the rate of each."""
         places: list[int] = []
         rates: list[float] = []
         for word in words:
-            inside, their_rates = self.rates_of[line.piece(word.start, word.next)]
-            places += [word.start + at for at in inside]
-            rates += their_rates
+            offsets, word_rates = self.rates_of[line.piece(word.start, word.next)]
+            places += [word.start + offset for offset in offsets]
+            rates += word_rates
         return places, rates
 
     def _rates_of(self, word: str) -> tuple[list[int], list[float]]:
-        """The same for a word and the white space after it."""
+        """Return the offsets and rates of confusions in a word with the white space after it."""
         cells = tuple(clusters(word))
         options = [self.options[cells[at : at + self.longest]] for at in range(len(cells))]
         places = [at for at, (possible, _) in enumerate(options) if possible]
         return places, [options[at][1][-1] for at in places]
 
     def _options(self, cells: tuple[str, ...]) -> tuple[list[Confusion], list[float]]:
-        """The confusions possible where these cells begin, and the cumulative sums of their rates."""
+        """Return the confusions that are possible where ``cells`` begin, and the cumulative sums of their rates."""
         starting = self.starting.get(cells[0], ())
         possible = [confusion for confusion in starting if cells[: len(confusion.clean)] == confusion.clean]
         return possible, list(accumulate(confusion.rate for confusion in possible))
@@ -146,8 +150,9 @@ class Confuse(NoiseKind):
         possible, cumulative = self.options[tuple(line.cells[at : at + self.longest])]
         if not possible:
             return False
-        drawn = possible[bisect_right(cumulative, draw() * cumulative[-1])]
-        return confuse(line, at, drawn) or any(confuse(line, at, other) for other in possible if other is not drawn)
+        choice = possible[bisect_right(cumulative, draw() * cumulative[-1])]
+        alternatives = (confusion for confusion in possible if confusion is not choice)
+        return any(confuse(line, at, confusion) for confusion in (choice, *alternatives))
 
     def edit_by_rate(self, line: Line, words: Sequence[Word], draw: Draw) -> None:
         """Confuse every place of some words at the rate of the table."""
@@ -162,13 +167,13 @@ def confuse(line: Line, at: int, confusion: Confusion) -> bool:
     if stop > at + 1 and not line.untouched(at + 1, stop):
         return False
     blank = not "".join(confusion.noisy).strip()
-    if blank and not is_space(line.cells[at]) and not has_company(line, at, stop):
+    if blank and not is_space(line.cells[at]) and not word_remains(line, at, stop):
         return False
     return line.put(at, stop, confusion.noisy)
 
 
 class ConfuseWords(Confuse):
-    """The same for whole words, separated by white space.
+    """Mistakes whole words, separated by white space, for others.
 
     A capitalised word that is not in the table is treated like the same word in lower case.
     """
@@ -178,32 +183,35 @@ class ConfuseWords(Confuse):
         return [at for at, rate in rates.items() if rate], [rate for rate in rates.values() if rate]
 
     def possible(self, line: Line, word: Word) -> list[Confusion]:
-        """The confusions possible for the words that start with this one, in its case."""
+        """Return the confusions of the words that start with this one, in its case."""
         text = line.piece(word.start, word.end)
-        known = text in self.starting
-        following = tuple(line.piece(other.start, other.end) for other in line.words_after(word, self.longest - 1))
+        in_table = text in self.starting
+        following = tuple(line.piece(after.start, after.end) for after in line.words_after(word, self.longest - 1))
         return [
-            confusion if known else confusion._replace(noisy=capitalised(confusion.noisy, text))
-            for confusion in self.starting.get(text if known else like(text[:1], "a") + text[1:], ())
+            confusion if in_table else confusion._replace(noisy=capitalised(confusion.noisy, text))
+            for confusion in self.starting.get(text if in_table else like(text[:1], "a") + text[1:], ())
             if confusion.clean[1:] == following[: len(confusion.clean) - 1]
         ]
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        first = bisect_left(line.starts, at)
-        possible = self.possible(line, line.word(first))
+        number = bisect_left(line.starts, at)
+        possible = self.possible(line, line.word(number))
         order = by_weight(range(len(possible)), [confusion.rate for confusion in possible], draw)
-        return any(confuse_words(line, first, possible[number]) for number in order)
+        return any(confuse_words(line, number, possible[i]) for i in order)
 
 
-def confuse_words(line: Line, first: int, confusion: Confusion) -> bool:
-    """A deleted word takes the white space after it, or before it at the end of the line. The last word stays."""
-    last = line.word(first + len(confusion.clean) - 1)
-    start, stop = line.starts[first], last.end
+def confuse_words(line: Line, number: int, confusion: Confusion) -> bool:
+    """Apply the confusion to the words from ``number`` on, if they are untouched and part of the line remains.
+
+    A deleted word takes the white space after it, or before it at the end of the line.
+    """
+    final = line.word(number + len(confusion.clean) - 1)
+    start, stop = line.starts[number], final.end
     if not confusion.noisy:
-        if last.next > last.end:
-            stop = last.next
-        elif first:
-            start = line.word(first - 1).end
+        if final.next > final.end:
+            stop = final.next
+        elif number:
+            start = line.word(number - 1).end
     rest = chain(line.cells[:start], line.cells[stop:])  # more than white space must remain
     if not line.untouched(start, stop) or not (confusion.noisy or any(cell and not is_space(cell) for cell in rest)):
         return False
@@ -211,4 +219,5 @@ def confuse_words(line: Line, first: int, confusion: Confusion) -> bool:
 
 
 def capitalised(words: tuple[str, ...], model: str) -> tuple[str, ...]:
-    return tuple(like(word[:1], model[:1]) + word[1:] if not number else word for number, word in enumerate(words))
+    """Return the words with the first one capitalised like ``model``."""
+    return tuple(like(word[:1], model[:1]) + word[1:] for word in words[:1]) + words[1:]

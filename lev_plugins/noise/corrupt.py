@@ -25,15 +25,15 @@ class Corruption:
     """
 
     kinds: Sequence[NoiseKind]
-    weights: Sequence[float]
-    word_rate: float | None
-    char_rate: float | None
+    weights: Sequence[float]  # of the kinds
+    word_rate: float | None  # share of the words to change
+    char_rate: float | None  # slips per character, of the changed words if there is a word_rate
     seed: int
     min_letters: int = 0  # shorter words stay as they are
     varied: bool = False  # each line has a rate of its own, from 0 to twice that rate
     prose: bool = False  # words stay as they are if no corrector should touch them
-    short_words: frozenset[str] = frozenset()  # in small letters: they may change although they are too short
-    lower_rate: float = 0.0  # share of the changed words that lose their capital, too
+    short_words: frozenset[str] = frozenset()  # lower-case words that change in spite of min_letters
+    lower_rate: float = 0.0  # share of the changed words that also lose their capital
 
     def __call__(self, text: str, index: int, epoch: int = 1) -> str:
         line = Line(text, all(kind.alone for kind in self.kinds))
@@ -62,34 +62,34 @@ class Corruption:
         letters = [cell for cell in line.cells[word.start : word.end] if is_letter(cell)]
         return len(letters) >= self.min_letters or "".join(letters).lower() in self.short_words
 
-    def _words(self, line: Line, possible: Sequence[int], wanted: int, draw: Draw) -> None:
-        """Change ``wanted`` words, drawn from the ``possible`` ones that can be changed."""
+    def _words(self, line: Line, possible: Sequence[int], count: int, draw: Draw) -> None:
+        """Change ``count`` words, drawn from the ``possible`` ones that can be changed."""
         for number in (possible[place] for place in shuffled(range(len(possible)), draw)):
-            if wanted <= 0:
+            if count <= 0:
                 return
-            before = len(line.log)
+            log_length = len(line.log)
             changed = self._word(line, line.word(number), draw)
-            # only one more is wanted, but two change: accept every second time
-            if changed > wanted and draw() * changed >= wanted:
-                line.undo(before)
-            wanted -= changed
+            # where one more should change but two do, accept every second time
+            if changed > count and draw() * changed >= count:
+                line.undo(log_length)
+            count -= changed
 
     def _word(self, line: Line, word: Word, draw: Draw) -> int:
-        """Make the slips due to the length of a word, at least one; returns the number of words changed."""
+        """Make at least one slip in a word, more in a long one, and return the number of words changed."""
         count = 1
         if self.char_rate:
             count = max(1, int(self.char_rate * (word.end - word.start) + draw()))
-        before = len(line.log)
+        log_length = len(line.log)
         changed = self._edits(line, [word], count, draw)
-        if count > 1 and changed and line.as_before(before):  # such as a letter deleted and inserted again
-            line.undo(before)
+        if count > 1 and changed and line.as_before(log_length):  # such as a letter deleted and inserted again
+            line.undo(log_length)
             changed = self._edits(line, [word], 1, draw)
-        if self.lower_rate and changed and draw() < self.lower_rate:  # without a rate, no draw, as in Keyboard
+        if self.lower_rate and changed and draw() < self.lower_rate:  # as in Keyboard: no draw without a rate
             lose_capital(line, word)
         return changed
 
     def _edits(self, line: Line, among: Sequence[Word], count: int, draw: Draw) -> int:
-        """Make up to ``count`` slips in some words; returns the most words that one slip changed."""
+        """Make up to ``count`` slips in the words, and return the largest number of words that one slip changed."""
         walks: dict[int, Iterator[int]] = {}
         possible = list(range(len(self.kinds)))
         words = 0
@@ -109,28 +109,29 @@ class Corruption:
 
 
 def lose_capital(line: Line, word: Word) -> None:
-    """
+    """Write the first letter of a word small, unless the word has only capitals.
+
     >>> lines = [Line("Once"), Line("(Once)"), Line("UN"), Line("10")]
     >>> [lose_capital(line, line.word(0)) or str(line) for line in lines]
     ['once', '(once)', 'UN', '10']
     """
     cells = line.cells[word.start : word.end]
-    first = next((place for place, cell in enumerate(cells) if is_letter(cell)), None)
-    if first is not None and not "".join(cells).isupper():
-        line.put(word.start + first, word.start + first + 1, [cells[first].lower()])
+    at = next((offset for offset, cell in enumerate(cells) if is_letter(cell)), None)
+    if at is not None and not "".join(cells).isupper():
+        line.put(word.start + at, word.start + at + 1, [cells[at].lower()])
 
 
 def prose_of(line: Line) -> list[int]:
-    """The numbers of the words that a corrector may touch; the others count as touched.
+    """Return the numbers of the words that a corrector may touch, and mark the other words as touched.
 
     >>> prose_of(Line("see a.org or `b c` for 5 kg"))
     [0, 2, 5]
     """
-    strange = Untouchable(protected(line.text, lambda word: False, None))
-    places = list(accumulate(map(len, line.was), initial=0))  # of each cell in the text
+    untouchable = Untouchable(protected(line.text, lambda word: False, None))
+    offsets = list(accumulate(map(len, line.original), initial=0))  # of each cell in the text
     prose = []
     for number, word in enumerate(line.words()):
-        if strange.touched_by(Span(places[word.start], places[word.end])):
+        if untouchable.touched_by(Span(offsets[word.start], offsets[word.end])):
             line.touched.update(range(word.start, word.end))
         else:
             prose.append(number)

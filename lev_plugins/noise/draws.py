@@ -19,7 +19,7 @@ BLOCK = 64  # lines among which the levels of noise are distributed
 
 
 def stream(seed: int, epoch: int, index: int, purpose: str = "") -> Draw:
-    """The numbers of one line, independent of those for another purpose.
+    """Return the random numbers of one line, independent of those for another purpose.
 
     >>> draw = stream(seed=1, epoch=1, index=0)
     >>> [round(draw(), 3) for _ in range(3)]
@@ -37,7 +37,7 @@ def _numbers(key: str) -> Iterator[float]:
 
 
 def level(seed: int, epoch: int, index: int, draw: Draw) -> float:
-    """How noisy a line is compared with other lines, in [0, 1): from the least to the most.
+    """Return how noisy a line is compared with other lines: a quantile, from 0 to below 1.
 
     For a single line this is any number. Each of ``BLOCK`` consecutive lines gets its own part of [0, 1), so that clean
     and noisy lines balance, and a text of many lines has the requested rate.
@@ -52,30 +52,30 @@ def level(seed: int, epoch: int, index: int, draw: Draw) -> float:
 
 @lru_cache(maxsize=64)
 def _order(key: str) -> tuple[int, int]:
-    """An odd step and a start, which visit a block of 2 ** n lines in pseudo-random order."""
+    """Return an odd step and a start, which visit a block of 2 ** n lines in pseudo-random order."""
     step, start = blake2b(key.encode(), digest_size=2).digest()
     return step | 1, start
 
 
 def binomial(trials: int, rate: float, at: float) -> int:
-    """The ``at`` quantile of the number of successes in ``trials``, each with probability ``rate``.
+    """Return the ``at`` quantile of the number of successes in ``trials``, each with probability ``rate``.
 
     >>> [binomial(10, 0.3, at) for at in (0.01, 0.25, 0.5, 0.75, 0.99)]
     [0, 2, 3, 4, 7]
     """
     if rate <= 0 or rate >= 1 or not trials:
         return trials if rate >= 1 else 0
-    least, cumulative = _cumulative(trials, rate)
-    return min(least + bisect_right(cumulative, at), trials)
+    start, cumulative = _cumulative(trials, rate)
+    return min(start + bisect_right(cumulative, at), trials)
 
 
 @lru_cache(maxsize=1024)
 def _cumulative(trials: int, rate: float) -> tuple[int, list[float]]:
-    """The least count that ever occurs, and the probabilities of at most that count, at most one more, ..."""
+    """Return the smallest count with a noticeable probability, and the cumulative probabilities from there on."""
     reach = 10 + 9 * math.sqrt(trials * rate * (1 - rate))
-    least, most = max(0, int(trials * rate - reach)), min(trials, int(trials * rate + reach))
+    start, stop = max(0, int(trials * rate - reach)), min(trials, int(trials * rate + reach))
     total, cumulative = 0.0, []
-    for count in range(least, most):
+    for count in range(start, stop):
         total += math.exp(
             math.lgamma(trials + 1)
             - math.lgamma(count + 1)
@@ -84,41 +84,41 @@ def _cumulative(trials: int, rate: float) -> tuple[int, list[float]]:
             + (trials - count) * math.log1p(-rate)
         )
         cumulative.append(total)
-    return least, cumulative
+    return start, cumulative
 
 
 def shuffled(places: Iterable[int], draw: Draw) -> Iterator[int]:
-    """The places in random order, drawn lazily.
+    """Yield the places in random order, drawn lazily.
 
     >>> list(shuffled(range(3, 8), stream(1, 1, 0)))
     [4, 7, 6, 3, 5]
     """
     pool = list(places)
-    for left in range(len(pool), 0, -1):
-        at = int(draw() * left)
+    for size in range(len(pool), 0, -1):
+        at = int(draw() * size)
         yield pool[at]
-        pool[at] = pool[left - 1]
+        pool[at] = pool[size - 1]
 
 
 def by_weight(places: Sequence[int], weights: Sequence[float], draw: Draw) -> Iterator[int]:
-    """The places in random order, drawn lazily in proportion to their weights.
+    """Yield the places in random order, drawn lazily in proportion to their weights.
 
     >>> list(by_weight([3, 4, 5], [1.0, 2.0, 9.0], stream(1, 1, 0)))
     [5, 4, 3]
     """
-    left = list(weights)
-    cumulative = list(accumulate(left))
+    remaining = list(weights)
+    cumulative = list(accumulate(remaining))
     for _ in places:
         at = bisect_right(cumulative, draw() * cumulative[-1])
-        if not left[at]:  # already drawn: draw from the rest
-            cumulative = list(accumulate(left))
+        if not remaining[at]:  # already drawn: draw from the rest
+            cumulative = list(accumulate(remaining))
             at = bisect_right(cumulative, draw() * cumulative[-1])
         yield places[at]
-        left[at] = 0.0
+        remaining[at] = 0.0
 
 
 def pick(choices: Sequence[int], weights: Sequence[float], draw: Draw) -> int:
-    """One of the choices, drawn in proportion to ``weights[choice]``.
+    """Return one of the choices, drawn in proportion to ``weights[choice]``.
 
     >>> draw = stream(1, 1, 0)
     >>> [pick([0, 2], [1.0, 5.0, 1.0], draw) for _ in range(6)]

@@ -11,18 +11,18 @@ from lev_plugins.noise.draws import Draw, shuffled
 from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_letter, is_space, like
 from lev_plugins.text.protected import without_marks
 
-ANY = "any"  # the alphabet of everything
+ANY = "any"  # --alphabet any
 ALPHABETS = Path(__file__).parent / "tables" / "alphabets.tsv"
 
 
 class NoiseKind:
     """One kind of slip."""
 
-    alone = True  # all that it writes passes ``all_alone``
-    words = 1  # changed by one slip
+    alone = True  # everything that it writes passes ``all_alone``
+    words = 1  # the number of words that one slip changes
 
     def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
-        """Cells of some neighbouring words in the order to try them, uniform at random."""
+        """Yield the cells of neighbouring words in the order in which to try them, uniformly at random."""
         return shuffled(range(words[0].start, words[-1].end), draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
@@ -31,7 +31,10 @@ class NoiseKind:
 
 
 class Alphabets:
-    """What may be written beside or instead of a letter: those of its script, or a fixed set, in its case; or anything.
+    """The letters that may be written beside or instead of a letter.
+
+    By default they are those of its script, in its case; with ``letters``, that fixed set, in its case; with ``ANY``,
+    letters of the script in either case, digits and signs.
 
     >>> "".join(Alphabets().beside("É"))[:5], Alphabets().beside("7")[:3], Alphabets("aäy").beside("Y")
     ('ABCDE', ('0', '1', '2'), ('A', 'Ä', 'Y'))
@@ -41,21 +44,21 @@ class Alphabets:
 
     def __init__(self, letters: str | None = None):
         self.any = letters == ANY
-        self.given = tuple(dict.fromkeys(clusters(letters))) if letters and not self.any else None
+        self.letters = tuple(dict.fromkeys(clusters(letters))) if letters and not self.any else None
         self.alone = self.any or all_alone(letters or "")
 
     def beside(self, cell: str) -> tuple[str, ...]:
-        """Empty for anything but letters and digits, and for scripts without a table."""
+        """Return the letters for a cell; none for other characters than letters and digits, and for unknown scripts."""
         if not is_letter(cell):
             return ()
         if self.any:
             return anything(letters_of_script(cell[0]))
-        return cased(self.given or letters_of_script(cell[0]), cell)
+        return cased(self.letters or letters_of_script(cell[0]), cell)
 
 
 @lru_cache(maxsize=64)
 def anything(letters: tuple[str, ...]) -> tuple[str, ...]:
-    """Small letters, capitals, digits and the signs of ASCII."""
+    """Return the letters in both cases, digits and ASCII punctuation."""
     capitals = (letter.upper() for letter in letters if len(letter.upper()) == len(letter))
     return tuple(dict.fromkeys([*letters, *capitals, *digits, *punctuation]))
 
@@ -78,8 +81,8 @@ def known_alphabets() -> dict[str, tuple[str, ...]]:
 
 
 @lru_cache(maxsize=4096)
-def others(letters: tuple[str, ...], letter: str) -> tuple[str, ...]:
-    return tuple(other for other in letters if other != letter)
+def without(letters: tuple[str, ...], letter: str) -> tuple[str, ...]:
+    return tuple(candidate for candidate in letters if candidate != letter)
 
 
 class Insert(NoiseKind):
@@ -93,8 +96,8 @@ class Insert(NoiseKind):
         letters = self.alphabets.beside(cell)
         if not letters:
             return False
-        new = letters[int(draw() * len(letters))]
-        return line.put(at, at + 1, [new, cell] if draw() < 0.5 else [cell, new])
+        letter = letters[int(draw() * len(letters))]
+        return line.put(at, at + 1, [letter, cell] if draw() < 0.5 else [cell, letter])
 
 
 class Substitute(NoiseKind):
@@ -105,7 +108,7 @@ class Substitute(NoiseKind):
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         cell = line.cells[at]
-        letters = others(self.alphabets.beside(cell), cell)
+        letters = without(self.alphabets.beside(cell), cell)
         return bool(letters) and line.put(at, at + 1, [letters[int(draw() * len(letters))]])
 
 
@@ -123,7 +126,7 @@ class Accent(NoiseKind):
 
 @lru_cache(maxsize=1)
 def with_marks() -> dict[str, list[str]]:
-    """Letters with marks, by the letter without."""
+    """Return the Latin letters with marks, by the letter without marks."""
     marked: dict[str, list[str]] = {}
     for letter in map(chr, [*range(0xC0, 0x180), *range(0x1E00, 0x1F00)]):
         marked.setdefault(without_marks(letter), []).append(letter)
@@ -134,11 +137,11 @@ class Delete(NoiseKind):
     """A missing letter or digit. The last character of a word stays, so that no word disappears."""
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        return is_letter(line.cells[at]) and has_company(line, at, at + 1) and line.put(at, at + 1, [])
+        return is_letter(line.cells[at]) and word_remains(line, at, at + 1) and line.put(at, at + 1, [])
 
 
-def has_company(line: Line, start: int, stop: int) -> bool:
-    """Whether the word would still have a character without these cells."""
+def word_remains(line: Line, start: int, stop: int) -> bool:
+    """Return whether the word would still have a character without these cells."""
     for place, step in ((start - 1, -1), (stop, 1)):
         while 0 <= place < len(line.cells) and not is_space(line.cells[place]):
             if line.cells[place]:
@@ -154,38 +157,36 @@ class OneOf(NoiseKind):
         self.kinds, self.alone = kinds, all(kind.alone for kind in kinds)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        first = int(draw() * len(self.kinds))
-        if self.kinds[first].edit(line, at, draw):
-            return True
-        return any(kind.edit(line, at, draw) for kind in (*self.kinds[first + 1 :], *self.kinds[:first]))
+        start = int(draw() * len(self.kinds))
+        return any(kind.edit(line, at, draw) for kind in (*self.kinds[start:], *self.kinds[:start]))
 
 
 class Keyboard(NoiseKind):
     """A neighbouring key, with the same shift or, at a rate, with the wrong one: fox becomes gox or Gox."""
 
-    def __init__(self, near: Mapping[str, Sequence[str]], other: Mapping[str, str], shift_rate: float = 0.0):
-        self.near, self.other, self.shift_rate = near, other, shift_rate
+    def __init__(self, near: Mapping[str, Sequence[str]], shifts: Mapping[str, str], shift_rate: float = 0.0):
+        self.near, self.shifts, self.shift_rate = near, shifts, shift_rate
         self.alone = all(map(all_alone, near))
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         near = self.near.get(line.cells[at], ())
         if not near:
             return False
-        new = near[int(draw() * len(near))]
+        key = near[int(draw() * len(near))]
         if self.shift_rate and draw() < self.shift_rate:  # without a rate, no draw: the noise of a seed must stay
-            new = self.other.get(new, new)
-        return line.put(at, at + 1, [new])
+            key = self.shifts.get(key, key)
+        return line.put(at, at + 1, [key])
 
 
 class Shift(NoiseKind):
     """The right key, with shift held or not held by mistake."""
 
-    def __init__(self, other: Mapping[str, str]):
-        self.other, self.alone = other, all(map(all_alone, other))
+    def __init__(self, shifts: Mapping[str, str]):
+        self.shifts, self.alone = shifts, all(map(all_alone, shifts))
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        other = self.other.get(line.cells[at])
-        return other is not None and line.put(at, at + 1, [other])
+        key = self.shifts.get(line.cells[at])
+        return key is not None and line.put(at, at + 1, [key])
 
 
 class Swap(NoiseKind):
@@ -194,11 +195,11 @@ class Swap(NoiseKind):
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         if at + 1 >= len(line.cells) or not line.untouched(at + 1, at + 2):
             return False
-        one, other = line.cells[at : at + 2]
-        if not (is_letter(one) and is_letter(other)):
+        left, right = line.cells[at : at + 2]
+        if not (is_letter(left) and is_letter(right)):
             return False
-        swapped = [like(other, one), like(one, other)]
-        return swapped != [one, other] and line.put(at, at + 2, swapped)
+        swapped = [like(right, left), like(left, right)]
+        return swapped != [left, right] and line.put(at, at + 2, swapped)
 
 
 class SwapWords(NoiseKind):
@@ -211,22 +212,22 @@ class SwapWords(NoiseKind):
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         words = len(line.starts)
-        mine = bisect_left(line.starts, at)
-        nearest = (number for distance in range(1, words) for number in (mine + distance, mine - distance))
+        number = bisect_left(line.starts, at)
+        nearest = (neighbour for step in range(1, words) for neighbour in (number + step, number - step))
         return any(
-            exchange_words(line, line.word(min(mine, other)), line.word(max(mine, other)))
-            for other in nearest
-            if 0 <= other < words and line.starts[other] not in line.touched
+            exchange_words(line, line.word(min(number, neighbour)), line.word(max(number, neighbour)))
+            for neighbour in nearest
+            if 0 <= neighbour < words and line.starts[neighbour] not in line.touched
         )
 
 
-def exchange_words(line: Line, first: Word, second: Word) -> bool:
+def exchange_words(line: Line, left: Word, right: Word) -> bool:
     """Exchange two words, unless they are equal or one of them has been touched."""
-    if not (line.untouched(first.start, first.end) and line.untouched(second.start, second.end)):
+    if not (line.untouched(left.start, left.end) and line.untouched(right.start, right.end)):
         return False
-    one, other = line.cells[first.start : first.end], line.cells[second.start : second.end]
-    between = line.cells[first.end : second.start]
-    return one != other and line.put(first.start, second.end, [*other, *between, *one])
+    left_cells, right_cells = line.cells[left.start : left.end], line.cells[right.start : right.end]
+    between = line.cells[left.end : right.start]
+    return left_cells != right_cells and line.put(left.start, right.end, [*right_cells, *between, *left_cells])
 
 
 class RunOn(NoiseKind):

@@ -16,7 +16,7 @@ def known_layouts() -> list[str]:
 
 @lru_cache(maxsize=8)
 def neighbouring_keys(layout: str, flag: str = "--layout") -> dict[str, tuple[str, ...]]:
-    """For every character of a layout, those of the neighbouring keys, with or without shift like the character.
+    """Return the characters of the neighbouring keys, by character of a layout: with shift if the character has it.
 
     A layout is a name, or a file like those in tables/layouts. It has one line per row of keys, from the top: the start
     of its first key, in key widths from the left; its characters without shift; its characters with shift.
@@ -32,7 +32,7 @@ def neighbouring_keys(layout: str, flag: str = "--layout") -> dict[str, tuple[st
 
 @lru_cache(maxsize=8)
 def shifts(layout: str, flag: str = "--layout") -> dict[str, str]:
-    """For every character of a layout, that of the same key with shift, or without.
+    """Return, by character of a layout, that of the same key with shift, or without.
 
     >>> [shifts("qwerty")[key] for key in "aA1!"]
     ['A', 'a', '!', '1']
@@ -44,7 +44,7 @@ def shifts(layout: str, flag: str = "--layout") -> dict[str, str]:
 
 
 def read_layout(layout: str, flag: str) -> tuple[Keys, Keys]:
-    """The keys without and with shift."""
+    """Return the keys without and with shift."""
     path = LAYOUTS / f"{layout}.txt" if layout in known_layouts() else Path(layout)
     require(
         path.is_file(), f"{flag} {layout} is unknown: choose from {', '.join(known_layouts())}, or name a layout file"
@@ -56,18 +56,18 @@ def read_layout(layout: str, flag: str) -> tuple[Keys, Keys]:
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text: follow the layouts in {LAYOUTS}") from error
     for row, text in enumerate(lines):
-        start, *both = text.split() or [""]
+        start, *characters = text.split() or [""]
         number = start.replace(".", "", 1)
         require(
-            number.isdecimal() and len(both) == 2 and len(both[0]) == len(both[1]),
+            number.isdecimal() and len(characters) == 2 and len(characters[0]) == len(characters[1]),
             f"{path}:{row + 1}: a row must be START KEYS SHIFTED, the last two equally long, but is {text!r}",
         )
-        for keys, characters in zip((plain, shifted), both, strict=True):
-            keys |= {key: (float(start) + at, row) for at, key in enumerate(characters) if key != NO_KEY}
+        for keys, in_row in zip((plain, shifted), characters, strict=True):
+            keys |= {key: (float(start) + at, row) for at, key in enumerate(in_row) if key != NO_KEY}
     return plain, shifted
 
 
-def adjacent(one: tuple[float, int], other: tuple[float, int]) -> bool:
-    """The keys on both sides in a row; in the rows above and below, those that overlap."""
-    across, down = abs(one[0] - other[0]), abs(one[1] - other[1])
+def adjacent(key: tuple[float, int], other_key: tuple[float, int]) -> bool:
+    """Return whether two keys are side by side in a row, or overlap in neighbouring rows."""
+    across, down = abs(key[0] - other_key[0]), abs(key[1] - other_key[1])
     return across == 1 if down == 0 else down == 1 and across < 1

@@ -2,15 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
-import numpy as np
+from rapidfuzz.distance import Levenshtein
 
-from lev_plugins.errors import require
 from lev_plugins.noise.confusions import Confusion, ConfusionTable, split_units
 from lev_plugins.noise.text import is_space
 
 Block = tuple[tuple[str, ...], tuple[str, ...]]  # clean, noisy
-LARGEST = 25_000_000  # cells of an alignment table
 
 
 class Learner:
@@ -21,47 +20,48 @@ class Learner:
     ...     learner.learn(clean, clean.replace("rn", "m"))
     >>> for clean in ("modern", "corner", "morning", "rn"):
     ...     learner.count(clean)
-    >>> learner.table(least=2).confusions
+    >>> learner.table(min_count=2).confusions
     [Confusion(clean=('r', 'n'), noisy=('m',), rate=0.75)]
     """
 
     def __init__(self, unit: str, longest: int):
         self.unit, self.longest = unit, longest
-        self.confused: Counter[Block] = Counter()
+        self.confusions: Counter[Block] = Counter()
         self.clean: set[tuple[str, ...]] = set()  # the clean sides of these
-        self.occurring: Counter[tuple[str, ...]] = Counter()
+        self.occurrences: Counter[tuple[str, ...]] = Counter()
 
     def learn(self, clean: str, noisy: str) -> None:
         if clean != noisy:
-            confused = blocks(split_units(clean, self.unit), split_units(noisy, self.unit))
-            fitting = [block for block in confused if self._fits(*block)]
-            self.confused.update(fitting)
-            self.clean.update(was for was, _ in fitting)
+            pair = blocks(split_units(clean, self.unit), split_units(noisy, self.unit))
+            confusions = [block for block in pair if self._can_be_learned(*block)]
+            self.confusions.update(confusions)
+            self.clean.update(clean for clean, _ in confusions)
 
-    def _fits(self, clean: tuple[str, ...], noisy: tuple[str, ...]) -> bool:
-        """Words are confused one by one: white space may only be the last confused character."""
+    def _can_be_learned(self, clean: tuple[str, ...], noisy: tuple[str, ...]) -> bool:
+        """Noise changes one word at a time, so white space may only be the last confused character."""
         one_word = self.unit == "word" or not any(map(is_space, clean[:-1]))
         return max(len(clean), len(noisy)) <= self.longest and one_word
 
     def count(self, clean: str) -> None:
-        """Call this after all pairs have been learned, for every place where a confusion was possible."""
+        """Count every place where a confusion was possible; to be called after all pairs have been learned."""
         units = split_units(clean, self.unit)
         for length in range(1, self.longest + 1):
             runs = zip(*(units[start:] for start in range(length)), strict=False)
-            self.occurring.update(run for run in runs if run in self.clean)
+            self.occurrences.update(run for run in runs if run in self.clean)
 
-    def table(self, least: int) -> ConfusionTable:
-        """The confusions seen at least ``least`` times, the most frequent first."""
+    def table(self, min_count: int) -> ConfusionTable:
+        """Return the confusions that were seen at least ``min_count`` times, the most frequent first."""
         frequent = [
-            Confusion(clean, noisy, times / max(times, self.occurring[clean]))
-            for (clean, noisy), times in self.confused.items()
-            if times >= least
+            Confusion(clean, noisy, count / max(count, self.occurrences[clean]))
+            for (clean, noisy), count in self.confusions.items()
+            if count >= min_count
         ]
-        return ConfusionTable(self.unit, sorted(frequent, key=lambda one: (-one.rate, one.clean, one.noisy)))
+        order = sorted(frequent, key=lambda confusion: (-confusion.rate, confusion.clean, confusion.noisy))
+        return ConfusionTable(self.unit, order)
 
 
 def blocks(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[Block]:
-    """What replaces what: the runs of edits in a cheapest alignment.
+    """Yield what replaces what: the runs of edits in a cheapest alignment.
 
     A run of substitutions is split into single ones, except two neighbours in the wrong order; an insertion belongs
     to the unit before it, or at the start to the unit after it.
@@ -69,20 +69,21 @@ def blocks(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[Block]:
     >>> [("".join(a), "".join(b)) for a, b in blocks("the corner shop is", "tke comer hsop iss")]
     [('h', 'k'), ('rn', 'm'), ('sh', 'hs'), ('i', 'is')]
     """
-    done_clean = done_noisy = 0
+    start = noisy_start = 0
     for i, j in [*equal_units(clean, noisy), (len(clean), len(noisy))]:
-        was, became = tuple(clean[done_clean:i]), tuple(noisy[done_noisy:j])
-        if not was and became:
-            yield from insertion(clean, i, became)
-        elif len(was) == len(became) and (len(was) != 2 or was != became[::-1]):
-            yield from zip(zip(was), zip(became), strict=True)
-        elif was:
-            yield was, became
-        done_clean, done_noisy = i + 1, j + 1
+        original, replacement = tuple(clean[start:i]), tuple(noisy[noisy_start:j])
+        if not original and replacement:
+            yield from insertion(clean, i, replacement)
+        elif len(original) == len(replacement) and (len(original) != 2 or original != replacement[::-1]):
+            yield from zip(zip(original), zip(replacement), strict=True)
+        elif original:
+            yield original, replacement
+        start, noisy_start = i + 1, j + 1
 
 
 def insertion(clean: Sequence[str], at: int, inserted: tuple[str, ...]) -> Iterator[Block]:
-    """
+    """Yield an insertion as the replacement of a neighbouring unit.
+
     >>> list(insertion("ab", 1, ("x",))), list(insertion("ab", 0, ("x",))), list(insertion("", 0, ("x",)))
     ([(('a',), ('a', 'x'))], [(('a',), ('x', 'a'))], [])
     """
@@ -93,51 +94,20 @@ def insertion(clean: Sequence[str], at: int, inserted: tuple[str, ...]) -> Itera
 
 
 def equal_units(clean: Sequence[str], noisy: Sequence[str]) -> list[tuple[int, int]]:
-    """Which units are equal in an alignment with the fewest substitutions, deletions and insertions.
+    """Return the positions of equal units in an alignment with the fewest substitutions, deletions and insertions.
 
-    >>> equal_units("corner", "comer")
-    [(0, 0), (1, 1), (4, 3), (5, 4)]
+    Of two units in the wrong order, neither counts as equal: both are substituted, which costs the same.
+
+    >>> equal_units("corner", "comer"), equal_units("their", "thier")
+    ([(0, 0), (1, 1), (4, 3), (5, 4)], [(0, 0), (1, 1), (4, 4)])
     """
-    shorter = min(len(clean), len(noisy))
-    head = next((at for at in range(shorter) if clean[at] != noisy[at]), shorter)
-    tail = next((at for at in range(shorter - head) if clean[-1 - at] != noisy[-1 - at]), shorter - head)
-    table = distances(clean[head : len(clean) - tail], noisy[head : len(noisy) - tail])
-    i, j = table.shape[0] - 1, table.shape[1] - 1
-    inner = []
-    while i and j:  # a pair before a deletion before an insertion
-        same = clean[head + i - 1] == noisy[head + j - 1]
-        if table[i, j] == table[i - 1, j - 1] + (not same):
-            i, j = i - 1, j - 1
-            if same:
-                inner.append((head + i, head + j))
-        elif table[i, j] == table[i - 1, j] + 1:
-            i -= 1
-        else:
-            j -= 1
-    ends = ((len(clean) - at, len(noisy) - at) for at in range(tail, 0, -1))
-    return [*((at, at) for at in range(head)), *reversed(inner), *ends]
-
-
-def distances(clean: Sequence[str], noisy: Sequence[str]) -> np.ndarray:
-    """Edit distances from the first i clean units to the first j noisy ones, row by row.
-
-    >>> distances("rn", "m").tolist()
-    [[0, 1], [1, 1], [2, 2]]
-    """
-    n, m = len(clean), len(noisy)
-    require(
-        n * m <= LARGEST,
-        f"lines of {n} and {m} units are too long to align (their product may be at most {LARGEST:,}): split them",
-    )
-    numbers = {unit: number for number, unit in enumerate({*clean, *noisy})}
-    rows = np.array([numbers[unit] for unit in clean], dtype=np.int32)
-    columns = np.array([numbers[unit] for unit in noisy], dtype=np.int32)
-    across = np.arange(m + 1, dtype=np.int32)
-    table = np.empty((n + 1, m + 1), dtype=np.int32)
-    table[0] = across
-    for i in range(1, n + 1):
-        table[i, 0] = i
-        np.minimum(table[i - 1, :-1] + (columns != rows[i - 1]), table[i - 1, 1:] + 1, out=table[i, 1:])
-        # an insertion costs one more than what is to its left
-        table[i] = np.minimum.accumulate(table[i] - across) + across
-    return table
+    matches = Levenshtein.editops(clean, noisy).as_matching_blocks()
+    pairs = [(block.a + k, block.b + k) for block in matches for k in range(block.size)]
+    equal = [(-1, -1)]
+    for (i, j), (next_i, next_j) in pairwise([*pairs, (len(clean), len(noisy))]):
+        before_i, before_j = equal[-1]
+        gaps = {(i - before_i, j - before_j), (next_i - i, next_j - j)}
+        swapped = clean[before_i + 1 : next_i] == noisy[before_j + 1 : next_j][::-1]
+        if gaps != {(1, 2), (2, 1)} or not swapped:
+            equal.append((i, j))
+    return equal[1:]

@@ -1,7 +1,7 @@
 """The noise that a user requests, and the ``Corruption`` built from it."""
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Optional
 
@@ -86,35 +86,45 @@ FLAGS = [option for option in fields(NoiseOptions) if "help" in option.metadata]
 
 
 def build_corruption(options: NoiseOptions) -> Corruption:
-    """
+    """Check the options and build the noise from them.
+
     >>> build_corruption(NoiseOptions("delete", word_rate=1.0))("The quick brown fox", index=0)
     'Th qick rown fx'
     """
-    prefix = options.prefix
-    weights = parse_kinds(options.kind, prefix)
+    weights = parse_kinds(options.kind, options.prefix)
+    check_options(options, weights)
+    return Corruption(
+        [KINDS[name](options) for name in weights],
+        list(weights.values()),
+        options.word_rate,
+        options.char_rate,
+        options.seed,
+        options.min_letters,
+        options.varied,
+        options.prose,
+        frozenset(filter(None, options.short_words.lower().split(","))),
+        options.lower_rate,
+    )
+
+
+def check_options(options: NoiseOptions, weights: dict[str, float]) -> None:
+    """Refuse values out of range, and flags that need another flag or kind of noise."""
+    prefix, has_word_rate = options.prefix, options.word_rate is not None
     for name in ("word_rate", "char_rate", "shift_rate", "lower_rate"):
         rate = getattr(options, name)
         if rate is not None:
             bounded(f"{prefix}{name.replace('_', '-')}", rate, 0, 1)
     bounded(f"{prefix}min-letters", options.min_letters, 0)
-    for name in ("min-letters", "lower-rate"):
-        require(
-            not getattr(options, name.replace("-", "_")) or options.word_rate is not None,
-            f"{prefix}{name} applies to the words that {prefix}word-rate changes: give both or neither",
-        )
+    has_rate = has_word_rate or options.char_rate is not None
+    rates = f"{prefix}word-rate, {prefix}char-rate or both"
     require(
-        not options.short_words or options.min_letters > 0,
-        f"{prefix}short-words are changed in spite of {prefix}min-letters: give both or neither",
+        has_rate or options.kind in WITH_RATES,
+        f"{prefix}kind {options.kind} needs {rates}: only {' or '.join(WITH_RATES)} has rates of its own",
     )
-    require(
-        options.word_rate is not None or options.char_rate is not None or options.kind in WITH_RATES,
-        f"{prefix}kind {options.kind} needs {prefix}word-rate, {prefix}char-rate or both: only "
-        f"{' or '.join(WITH_RATES)} has rates of its own",
-    )
-    require(
-        not options.varied or options.word_rate is not None or options.char_rate is not None,
-        f"{prefix}varied varies {prefix}word-rate or {prefix}char-rate: give one of them, or leave it out",
-    )
+    require(has_rate or not options.varied, f"{prefix}varied needs {rates}")
+    require(has_word_rate or not options.min_letters, f"{prefix}min-letters needs {prefix}word-rate")
+    require(has_word_rate or not options.lower_rate, f"{prefix}lower-rate needs {prefix}word-rate")
+    require(options.min_letters > 0 or not options.short_words, f"{prefix}short-words needs {prefix}min-letters")
     require(
         ("confusions" in weights) == (options.confusions is not None),
         f"{prefix}confusions FILE and the kind confusions go together: give both or neither",
@@ -126,14 +136,11 @@ def build_corruption(options: NoiseOptions) -> Corruption:
             getattr(options, option.name) == option.default or not weights.keys().isdisjoint(readers),
             f"{prefix}{option.name.replace('_', '-')} is for the kind {' or '.join(readers)}: name it, or leave it out",
         )
-    chosen, rates = [KINDS[name](options) for name in weights], (options.word_rate, options.char_rate)
-    short = frozenset(filter(None, options.short_words.lower().split(",")))
-    made = Corruption(chosen, list(weights.values()), *rates, options.seed, options.min_letters, options.varied)
-    return replace(made, prose=options.prose, short_words=short, lower_rate=options.lower_rate)
 
 
 def parse_kinds(text: str, prefix: str = "--") -> dict[str, float]:
-    """
+    """Return the kinds of noise with their weights.
+
     >>> parse_kinds("keyboard"), parse_kinds("keyboard:2,swap:0.5")
     ({'keyboard': 1.0}, {'keyboard': 2.0, 'swap': 0.5})
     """

@@ -20,12 +20,12 @@ RUN = re.compile(r"\S+|\s+")
 
 
 def all_alone(text: str) -> bool:
-    """Whether every code point of the text is a grapheme cluster, and stays one beside others that are."""
+    """Return whether every code point is a grapheme cluster, and stays one beside others for which this holds."""
     return text.isascii() or ALONE.fullmatch(text) is not None
 
 
 def clusters(text: str) -> list[str]:
-    """What a reader sees as one character each: a letter with its accents, a flag, a family emoji.
+    """Split a text into grapheme clusters, such as a letter with its accents, a flag or a family emoji.
 
     >>> [len(cluster) for cluster in clusters("ae\\u0301b")]
     [1, 2, 1]
@@ -40,7 +40,7 @@ class Word(NamedTuple):
 
 
 class Line:
-    """Grapheme clusters, some of which may have been changed.
+    """A line as grapheme clusters, some of which may have been changed.
 
     A cell keeps its place: a deletion leaves an empty cell, an insertion shares a cell. A cell is touched only once.
     White space has cells, too, so that all untouched text stays as it was.
@@ -52,21 +52,24 @@ class Line:
     (True, True, 'on Mat')
     """
 
-    __slots__ = ("_ends", "alone", "cells", "log", "starts", "text", "touched", "was")
+    __slots__ = ("_ends", "alone", "cells", "log", "original", "starts", "text", "touched")
 
     def __init__(self, text: str, alone: bool = True):
         """``alone``: everything put into the text passes ``all_alone``."""
         self.text = text
         self.alone = alone and all_alone(text)
-        self.was: Sequence[str] = text if self.alone else CLUSTER.findall(text)
-        self.cells = list(self.was)
+        self.original: Sequence[str] = text if self.alone else CLUSTER.findall(text)
+        self.cells = list(self.original)
         self.touched: set[int] = set()
-        self.log: list[tuple[int, list[str]]] = []  # where something was put, and what it replaced
+        self.log: list[tuple[int, list[str]]] = []  # the start of each change, and the cells that it replaced
         # where the words of the original text start and end; a cluster is white space if its first character is
-        outline = text if self.alone else "".join(" " if is_space(cell) else "x" for cell in self.was)
+        outline = text if self.alone else "".join(" " if is_space(cell) else "x" for cell in self.original)
         bounds = [0, *accumulate(map(len, RUN.findall(outline)))]
-        first, last = outline[:1].isspace(), len(bounds) - outline[-1:].isspace()
-        self.starts, self._ends = bounds[first : last - 1 : 2], bounds[first + 1 : last : 2]
+        if outline[:1].isspace():
+            bounds = bounds[1:]
+        if outline[-1:].isspace():
+            bounds = bounds[:-1]
+        self.starts, self._ends = bounds[:-1:2], bounds[1::2]
 
     def __str__(self) -> str:
         return "".join(self.cells)
@@ -80,33 +83,33 @@ class Line:
         return [self.word(number) for number in range(len(self.starts))]
 
     def words_after(self, word: Word, count: int) -> list[Word]:
-        first = bisect_left(self.starts, word.start) + 1
-        return [self.word(number) for number in range(first, min(first + count, len(self.starts)))]
+        start = bisect_left(self.starts, word.start) + 1
+        return [self.word(number) for number in range(start, min(start + count, len(self.starts)))]
 
     def piece(self, start: int, stop: int) -> str:
-        """The original content of these cells."""
-        return self.text[start:stop] if self.alone else "".join(self.was[start:stop])
+        """Return the original content of the cells."""
+        return self.text[start:stop] if self.alone else "".join(self.original[start:stop])
 
     def put(self, start: int, stop: int, parts: Sequence[str]) -> bool:
-        """Replace some cells by ``parts``, all clusters; False if they would join their neighbours."""
+        """Replace cells by ``parts``, which are clusters; return False if they would join their neighbours."""
         if not self.alone and not self._stay_apart(start, stop, parts):
             return False
-        new = parts[0] if len(parts) == 1 else "".join(parts)
+        content = parts[0] if len(parts) == 1 else "".join(parts)
         if stop == start + 1:
             self.log.append((start, [self.cells[start]]))
-            self.cells[start] = new
+            self.cells[start] = content
             self.touched.add(start)
         else:
             self.log.append((start, self.cells[start:stop]))
-            self.cells[start:stop] = [new, *[""] * (stop - start - 1)]
+            self.cells[start:stop] = [content, *[""] * (stop - start - 1)]
             self.touched.update(range(start, stop))
         return True
 
     def _stay_apart(self, start: int, stop: int, parts: Sequence[str]) -> bool:
         left = next((self.cells[at] for at in range(start - 1, -1, -1) if self.cells[at]), "")
         right = next((self.cells[at] for at in range(stop, len(self.cells)) if self.cells[at]), "")
-        apart = [cluster for part in (left, *parts, right) for cluster in CLUSTER.findall(part)]
-        return CLUSTER.findall(left + "".join(parts) + right) == apart
+        separate = [cluster for part in (left, *parts, right) for cluster in CLUSTER.findall(part)]
+        return CLUSTER.findall(left + "".join(parts) + right) == separate
 
     def undo(self, length: int) -> None:
         """Undo all changes after the first ``length`` entries of the log."""
@@ -116,7 +119,7 @@ class Line:
             self.touched.difference_update(range(start, start + len(cells)))
 
     def as_before(self, length: int) -> bool:
-        """Whether the changes after the first ``length`` entries of the log cancel out.
+        """Return whether the changes after the first ``length`` entries of the log cancel out.
 
         >>> line = Line("aba")
         >>> line.put(0, 1, []), line.as_before(0), line.put(2, 3, ["a", "b", "a"]), line.as_before(0)
@@ -128,10 +131,10 @@ class Line:
         puts = self.log[length:]
         start = min((start for start, _ in puts), default=0)
         stop = max((start + len(cells) for start, cells in puts), default=0)
-        before = self.cells[start:stop]
+        restored = self.cells[start:stop]
         for at, cells in puts:
-            before[at - start : at - start + len(cells)] = cells
-        return "".join(before) == "".join(self.cells[start:stop])
+            restored[at - start : at - start + len(cells)] = cells
+        return "".join(restored) == "".join(self.cells[start:stop])
 
     def untouched(self, start: int, stop: int) -> bool:
         return self.touched.isdisjoint(range(start, stop))
@@ -142,12 +145,12 @@ def is_space(cell: str) -> bool:
 
 
 def is_letter(cell: str) -> bool:
-    """A letter or a digit, with or without marks."""
+    """Return whether a cell is a letter or a digit, with or without marks."""
     return cell[:1].isalnum()
 
 
 def like(letter: str, model: str) -> str:
-    """A letter in the case of another, if it has that case.
+    """Return a letter in the case of another, if it has that case.
 
     >>> like("x", "A"), like("X", "a"), like("x", "1"), like("ß", "A")
     ('X', 'x', 'x', 'ß')

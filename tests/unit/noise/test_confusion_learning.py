@@ -12,19 +12,21 @@ from hypothesis import strategies as st
 
 from lev_plugins.noise import NoiseOptions, build_corruption
 from lev_plugins.noise.confusions import Confusion, ConfusionTable, read_table, write_table
-from lev_plugins.noise.learning import Learner, blocks, distances, equal_units
+from lev_plugins.noise.learning import Learner, blocks, equal_units
 from tests.helpers import Refusal, thorough
 
 strings = st.text(alphabet="abc ", max_size=8)
 
 
-def learned(pairs: list[tuple[str, str]], unit: str = "character", longest: int = 3, least: int = 1) -> ConfusionTable:
+def learned(
+    pairs: list[tuple[str, str]], unit: str = "character", longest: int = 3, min_count: int = 1
+) -> ConfusionTable:
     learner = Learner(unit, longest)
     for clean, noisy in pairs:
         learner.learn(clean, noisy)
     for clean, _ in pairs:
         learner.count(clean)
-    return learner.table(least)
+    return learner.table(min_count)
 
 
 def test_clean_text_is_read_twice_so_it_is_no_pipe(tmp_path: Path, refusal: Refusal) -> None:
@@ -32,12 +34,6 @@ def test_clean_text_is_read_twice_so_it_is_no_pipe(tmp_path: Path, refusal: Refu
     os.mkfifo(tmp_path / "clean")
     said = refusal("confusions", tmp_path / "noisy", tmp_path / "clean")
     assert "is read twice, so it must be a file, not a pipe" in said
-
-
-@thorough
-@given(strings, strings)
-def test_the_last_distance_is_the_edit_distance(clean: str, noisy: str) -> None:
-    assert distances(clean, noisy)[-1, -1] == editdistance.eval(clean, noisy)
 
 
 @thorough
@@ -83,7 +79,7 @@ def test_rates_are_shares_of_the_places() -> None:
 
 def test_rare_and_long_ones_are_left_out() -> None:
     pairs = [("mole", "mode"), ("hole", "hode"), ("mile", "nile"), ("elephant", "xyzzy")]
-    assert [found.clean for found in learned(pairs, least=2).confusions] == [("l",)]
+    assert [found.clean for found in learned(pairs, min_count=2).confusions] == [("l",)]
     assert all(len(found.clean) <= 2 for found in learned(pairs, longest=2).confusions)
 
 
@@ -123,7 +119,7 @@ def test_noise_learned_is_noise_made(tmp_path: Path) -> None:
     known = [found._replace(noisy=tuple("".join(found.noisy))) for found in known] + [Confusion((" ",), (), 0.04)]
     (tmp_path / "known.tsv").write_text("".join(write_table(ConfusionTable("character", known))), "utf-8")
     corrupt = build_corruption(NoiseOptions("confusions", confusions=str(tmp_path / "known.tsv")))
-    again = learned([(line, corrupt(line, index)) for index, line in enumerate(clean)], least=20)
+    again = learned([(line, corrupt(line, index)) for index, line in enumerate(clean)], min_count=20)
     rates = {found[:2]: found.rate for found in again.confusions}
     for found in known:
         assert rates[found[:2]] == pytest.approx(found.rate, rel=0.2)

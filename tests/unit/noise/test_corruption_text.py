@@ -232,7 +232,7 @@ def test_a_table_that_is_none(tmp_path: Path, content: str, message: str) -> Non
         (NoiseOptions("swap"), "--kind swap needs --word-rate, --char-rate or both: only ocr or confusions has rates"),
         (NoiseOptions("swap", 0.1, layout="dvorak"), "--layout is for the kind keyboard or shift: name it, or leave"),
         (NoiseOptions("keyboard", 0.1, alphabet="abc"), "--alphabet is for the kind random"),
-        (NoiseOptions("ocr", varied=True), "--varied varies --word-rate or --char-rate"),
+        (NoiseOptions("ocr", varied=True), "--varied needs --word-rate, --char-rate or both"),
         (NoiseOptions("keyboard", 0.1, layout="qwertzy"), "--layout qwertzy is unknown: choose from azerty, .*qwertz"),
         (NoiseOptions("confusions", 0.1), "--confusions FILE and the kind confusions go together"),
         (NoiseOptions("swap", 0.1, confusions="x.tsv"), "--confusions FILE and the kind confusions go together"),
