@@ -189,7 +189,8 @@ def commands(parser: argparse.ArgumentParser, words: str) -> Iterator[tuple[str,
 
 def command_text(parser: argparse.ArgumentParser) -> str:
     own = parser._positionals._group_actions + parser._optionals._group_actions
-    rows = [action_row(action) for action in own if not isinstance(action, argparse._HelpAction)]
+    documented = [action for action in own if action.help != argparse.SUPPRESS]
+    rows = [action_row(action) for action in documented if not isinstance(action, argparse._HelpAction)]
     titles = [group.title for group in parser._action_groups[2:] if group._group_actions]
     description = str(parser.description or "")
     parts = [escaped(f"{description[:1].upper()}{description[1:].rstrip('.')}.")] if description else []

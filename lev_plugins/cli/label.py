@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lev_plugins.cli.edit import add_int8_argument, device_of
+from lev_plugins.cli.flags import RemovedFlag
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.inference.labeller import Labeller, read_thresholds
 from lev_plugins.model_folder import found
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tuned = "multilabel: thresholds from tune-thresholds (default: those of the model folder, or 0.5 for all labels)"
     add("--thresholds", metavar="FILE", type=Path, help=tuned)
     add("--scores", action="store_true", help="also print the probabilities of all labels")
-    add("--json", action="store_true", help="print a JSON object per line, as without this flag")
+    add("--json", action=RemovedFlag, const="label prints JSON anyway: leave it out")
     add_resume_argument(add)
 
 
@@ -33,19 +34,20 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     add_int8_argument(add)
 
 
-def load(args: argparse.Namespace, **options: Any) -> Labeller:
+def load(args: argparse.Namespace, thresholds: dict[str, float] | None = None) -> Labeller:
+    options = {} if thresholds is None else {"thresholds": thresholds}
     device = device_of(args, args.model)
     return Labeller.load(args.model, args.data, device, args.cpu_int8, batch_size=args.batch_size, **options)
 
 
 def run(args: argparse.Namespace) -> int:
+    labeller = load(args, None if args.thresholds is None else read_thresholds(args.thresholds))
     options: dict[str, Any] = {"scores": args.scores}
-    labeller = load(args, **({} if args.thresholds is None else {"thresholds": read_thresholds(args.thresholds)}))
     if args.labels_of_interest is not None:
         options["labels_of_interest"] = labeller.names_in(args.labels_of_interest)
 
-    def answer(first: int, texts: list[str]) -> Iterator[str]:
-        found = labeller.label([text.rstrip("\r") for text in texts], first_line=first, **options)
-        return (json.dumps(each, ensure_ascii=False) for each in found)
+    def answer(first_line: int, texts: list[str]) -> Iterator[str]:
+        results = labeller.label([text.rstrip("\r") for text in texts], first_line=first_line, **options)
+        return (json.dumps(result, ensure_ascii=False) for result in results)
 
     return answer_lines(answer, labeller.batch_size, args.resume)

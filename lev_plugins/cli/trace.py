@@ -1,42 +1,41 @@
-"""``lev-plugins trace LOG``: show how sentences were edited in each iteration, as text or as an HTML page."""
+"""``lev-plugins trace LOG``: show how sentences were edited in each iteration."""
 
 import argparse
 import heapq
 import os
 import sys
 from contextlib import nullcontext
-from pathlib import Path
 
 from lev_plugins.cli import streams
+from lev_plugins.cli.flags import RemovedFlag
 from lev_plugins.errors import require
-from lev_plugins.files import all_or_nothing
 from lev_plugins.ranges import at_least
 from lev_plugins.traces.log import Log
-from lev_plugins.traces.page import page
-from lev_plugins.traces.rows import JOININGS, layout
+from lev_plugins.traces.rows import layout, sentencepiece, separate
 from lev_plugins.traces.terminal import COLOUR, PLAIN, trace_lines
 
-NAMED = 5  # how many of the sentences left out are listed
+MAX_LISTED = 5  # of the sentences that are left out
+SPACINGS = {"none": separate, "sentencepiece": sentencepiece}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("log", metavar="LOG", nargs="?", default="-", help="log of fairseq-generate (default: standard input)")
-    add("--html", metavar="OUT.html", type=Path, help="write a self-contained HTML page instead of text")
     only = "show only these sentences, by the number in S-NUMBER"
     add("--select", metavar="ID,...", action="append", help=only)
     add("--first", metavar="N", type=int, help="show only the first N of them, in input order")
     only = "show only sentences in which an iteration changed words of a draft or of an earlier iteration"
     add("--changed", action="store_true", help=only)
-    add("--remove-bpe", choices=list(JOININGS), default="none", help="how to join pieces into words")
+    add("--remove-bpe", choices=list(SPACINGS), default="none", help="how to join pieces into words")
     when = "when to use colours (default auto: on a terminal, unless NO_COLOR is set)"
     add("--color", choices=["auto", "always", "never"], help=when)
+    page = "print the trace with --color always, and let a program such as aha make a page of it"
+    add("--html", action=RemovedFlag, const=page)
 
 
 def run(args: argparse.Namespace) -> int:
-    wanted = sentence_numbers(args.select) if args.select else None
+    numbers = sentence_numbers(args.select) if args.select else None
     at_least(args, 1, "first")
-    require(args.html is None or args.color is None, "--color applies to text: leave it out with --html")
     piped = args.log == "-"
     require(
         not (piped and sys.stdin.isatty()),
@@ -44,30 +43,23 @@ def run(args: argparse.Namespace) -> int:
     )
     log = Log("standard input" if piped else args.log)
     with nullcontext(sys.stdin.buffer) if piped else open(args.log, "rb") as file:
-        same = not piped and args.html is not None and args.html.exists() and args.html.samefile(args.log)
-        require(not same, f"--html {args.html} is the log itself: choose another file")
-        chosen = (sentence for sentence in log.read(file, wanted) if sentence.changed() or not args.changed)
-        # in input order, whatever the order of the log; only chosen sentences are held in memory
-        most = sys.maxsize if args.first is None else args.first
-        sentences = heapq.nsmallest(most, chosen, key=lambda sentence: sentence.number)
+        complete = log.read(file, numbers)
+        selection = (sentence for sentence in complete if sentence.changed() or not args.changed)
+        # in input order, whatever the order of the log; only selected sentences are held in memory
+        limit = sys.maxsize if args.first is None else args.first
+        sentences = heapq.nsmallest(limit, selection, key=lambda sentence: sentence.number)
     log.check()
     require(not log.missing, f"--select {min(log.missing, default=0)}: {log.name} has no such sentence")
-    if torn := sorted(log.incomplete):
-        names = ", ".join([*map(str, torn[:NAMED]), *(["..."] if torn[NAMED:] else [])])
-        number = f"{len(torn):,} of {log.sentences:,} sentences"
+    if incomplete := sorted(log.incomplete):
+        names = ", ".join([*map(str, incomplete[:MAX_LISTED]), *(["..."] if incomplete[MAX_LISTED:] else [])])
+        number = f"{len(incomplete):,} of {log.sentences:,} sentences"
         warn(f"{log.name}: {number} left out, because their history is incomplete ({names})")
     if not sentences and args.changed:
         warn("nothing to show: no iteration changed existing words (--changed)")
-    blocks = (block for sentence in sentences for block in layout(sentence, JOININGS[args.remove_bpe]))
-    if args.html is None:
-        lines = trace_lines(blocks, COLOUR if in_colour(args.color) else PLAIN)
-        # characters that the terminal lacks are written as numbers
-        return streams.write(f"{line}\n".encode(sys.stdout.encoding, "backslashreplace") for line in lines)
-    summary = f"{len(sentences):,} of {log.sentences:,} sentences"
-    with all_or_nothing(args.html) as out:
-        out.writelines(part.encode() for part in page(Path(log.name).name, summary, blocks))
-    sys.stdout.write(f"{args.html} shows {summary} of {log.name}\n")
-    return 0
+    blocks = (block for sentence in sentences for block in layout(sentence, SPACINGS[args.remove_bpe]))
+    lines = trace_lines(blocks, COLOUR if in_colour(args.color) else PLAIN)
+    # characters that the terminal lacks are written as numbers
+    return streams.write(f"{line}\n".encode(sys.stdout.encoding, "backslashreplace") for line in lines)
 
 
 def sentence_numbers(lists: list[str]) -> set[int]:
@@ -86,7 +78,7 @@ def warn(text: str) -> None:
 
 
 def in_colour(when: str | None) -> bool:
-    """As the flag says, or by the rules of https://no-color.org."""
+    """Whether to use colours: as --color says, or else by the rules of https://no-color.org."""
     if when in ("always", "never"):
         return when == "always"
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -20,7 +20,6 @@ LINE = re.compile(rb"([STHDPIEW])-(\d{1,18})(?:_(\d{1,9}))?\t(.*)", re.DOTALL)
 PROGRESS_BAR = re.compile(rb"\r(?:[^\r%]{0,999}%\|[^\r\[]{0,999}\[[^\r\]]{0,999}\]| *\r)")
 STEPS = 3  # states per iteration: after deleting, opening placeholders, filling them
 FLAGS = "--retain-iter-history --print-step"
-BYTES = "backslashreplace"  # what is not UTF-8 is shown by number
 
 
 class Hypothesis(NamedTuple):
@@ -71,24 +70,24 @@ class Log:
     sentences: int = 0
     history: bool = False  # whether there are any E- lines
     incomplete: list[int] = field(default_factory=list)
-    missing: set[int] = field(default_factory=set)  # wanted sentences not found
+    missing: set[int] = field(default_factory=set)  # numbers to read that the log lacks
 
-    def read(self, lines: Iterable[bytes], wanted: Collection[int] | None = None) -> Iterator[LoggedSentence]:
-        """Yield the complete sentences among those ``wanted`` (``None``: all); others are not kept in memory."""
-        self.missing = set(wanted or ())
-        # without its end, a line may be cut short
-        known = filter(None, (parse_line(line) for line in lines if line.endswith(b"\n")))
-        for group in lines_by_sentence(known):
+    def read(self, lines: Iterable[bytes], numbers: Collection[int] | None = None) -> Iterator[LoggedSentence]:
+        """Yield the complete sentences with these ``numbers`` (``None``: all); others are not held in memory."""
+        self.missing = set(numbers or ())
+        # a line without a line feed may be cut short
+        parsed = filter(None, (parse_line(line) for line in lines if line.endswith(b"\n")))
+        for group in lines_by_sentence(parsed):
             number = group[0].number
             self.sentences += 1
             self.history |= any(line.kind == "E" for line in group)
             self.missing.discard(number)
-            if wanted is None or number in wanted:
-                complete = sentence_of(group)
-                if complete is None:
+            if numbers is None or number in numbers:
+                sentence = sentence_of(group)
+                if sentence is None:
                     self.incomplete.append(number)
                 else:
-                    yield complete
+                    yield sentence
 
     def check(self) -> None:
         """After reading, raise an error if there is nothing to show."""
@@ -134,24 +133,35 @@ def lines_by_sentence(lines: Iterable[LogLine]) -> Iterator[list[LogLine]]:
 
 
 def sentence_of(group: list[LogLine]) -> LoggedSentence | None:
-    """None if lines are missing."""
+    """The sentence of these lines; None if some are missing."""
     starts = [i for i, line in enumerate(group) if line.kind == "H"]
-    head = {line.kind: line.text.decode(errors=BYTES) for line in group[: starts[0] if starts else 0]}
-    hypotheses = []
-    for start, end in pairwise([*starts, len(group)]):
-        fields = {line.kind: line.text.decode(errors=BYTES) for line in group[start:end] if line.kind != "E"}
-        score, tab, text = fields.get("D", fields["H"]).partition("\t")
-        history = [line for line in group[start:end] if line.kind == "E"]
-        last, missing = divmod(len(history) - 1 - STEPS, STEPS)
-        whole = last >= 0 and not missing and fields.get("I", str(last)) == str(last)
-        if not (tab and whole and [line.step for line in history] == list(range(len(history)))):
-            return None
-        states = [to_pieces(line.text.decode(errors=BYTES)) for line in history]
-        try:
-            hypotheses.append(Hypothesis(float(score), text, states))
-        except ValueError:
-            return None
-    return LoggedSentence(group[0].number, head.get("S"), head.get("T"), hypotheses) if hypotheses else None
+    if not starts:
+        return None
+    shared = {line.kind: decode(line.text) for line in group[: starts[0]]}
+    hypotheses = [hypothesis_of(group[start:end]) for start, end in pairwise([*starts, len(group)])]
+    complete = [hypothesis for hypothesis in hypotheses if hypothesis is not None]
+    if len(complete) < len(hypotheses):
+        return None
+    return LoggedSentence(group[0].number, shared.get("S"), shared.get("T"), complete)
+
+
+def hypothesis_of(lines: list[LogLine]) -> Hypothesis | None:
+    fields = {line.kind: decode(line.text) for line in lines if line.kind != "E"}
+    score, tab, text = fields.get("D", fields["H"]).partition("\t")
+    history = [line for line in lines if line.kind == "E"]
+    iterations, rest = divmod(len(history) - 1, STEPS)
+    in_order = [line.step for line in history] == list(range(len(history)))
+    if not tab or iterations < 1 or rest or not in_order or fields.get("I", str(iterations - 1)) != str(iterations - 1):
+        return None
+    try:
+        return Hypothesis(float(score), text, [to_pieces(decode(line.text)) for line in history])
+    except ValueError:  # the score
+        return None
+
+
+def decode(text: bytes) -> str:
+    """The text, with bytes that are not UTF-8 shown by number."""
+    return text.decode(errors="backslashreplace")
 
 
 def to_pieces(text: str) -> list[str]:

@@ -26,7 +26,7 @@ Script = list[PieceEdit]
 
 
 class Iteration(NamedTuple):
-    """The three steps of an iteration; ``None`` = nothing changed."""
+    """The three steps of an iteration; ``None``: nothing changed."""
 
     deletion: Script | None
     opening: Script | None
@@ -37,28 +37,38 @@ def iterations(states: Sequence[Sequence[str]]) -> Iterator[Iteration]:
     """The steps of each iteration, from the start and three states per iteration: after deleting, opening, filling.
 
     >>> sort = ["sort", "it"]
-    >>> for one in iterations([["srot", "it"], ["it"], ["<plh>", "it"], sort, sort, sort, sort]):
-    ...     print([edit.kind.value for script in one if script for edit in script])
+    >>> for steps in iterations([["srot", "it"], ["it"], ["<plh>", "it"], sort, sort, sort, sort]):
+    ...     print([edit.kind.value for script in steps if script for edit in script])
     ['deleted', 'kept', 'placeholder', 'kept', 'inserted', 'kept']
     []
     """
     for i in range(0, len(states) - 3, 3):
-        start, left, opened, filled = states[i : i + 4]
-        deletion, opening, filling = (
-            edits(before, after) if before != after else None
-            for before, after in ((start, left), (left, opened), (opened, filled))
-        )
-        if opening is not None:  # every new piece is a placeholder, whatever the model calls it: <plh> or <unk>
-            inserted, placeholder = EditKind.INSERTED, EditKind.PLACEHOLDER
-            opening = [PieceEdit(placeholder if kind is inserted else kind, piece) for kind, piece in opening]
-            kept = [piece if kind is not placeholder else None for kind, piece in opening]
-            if len(kept) == len(filled) and all(old in (None, new) for old, new in zip(kept, filled, strict=True)):
-                # each placeholder became the piece now in its place
-                filling = [
-                    PieceEdit(inserted if kind is placeholder else kind, piece)
-                    for (kind, _), piece in zip(opening, filled, strict=True)
-                ]
+        start, shortened, opened, filled = states[i : i + 4]
+        deletion = edits(start, shortened) if start != shortened else None
+        filling = edits(opened, filled) if opened != filled else None
+        opening = None
+        if shortened != opened:  # every inserted piece is a placeholder, whatever the model calls it: <plh> or <unk>
+            opening = [
+                PieceEdit(EditKind.PLACEHOLDER, piece) if kind is EditKind.INSERTED else PieceEdit(kind, piece)
+                for kind, piece in edits(shortened, opened)
+            ]
+            filling = fill(opening, filled) or filling
         yield Iteration(deletion, opening, filling)
+
+
+def fill(opening: Script, filled: Sequence[str]) -> Script | None:
+    """The script that replaces each placeholder by the piece in its place; None if other pieces differ, too."""
+    if len(opening) != len(filled):
+        return None
+    script = []
+    for (kind, piece), result in zip(opening, filled, strict=True):
+        if kind is EditKind.PLACEHOLDER:
+            script.append(PieceEdit(EditKind.INSERTED, result))
+        elif piece == result:
+            script.append(PieceEdit(kind, piece))
+        else:
+            return None
+    return script
 
 
 def edits(before: Sequence[str], after: Sequence[str]) -> Script:
@@ -71,13 +81,15 @@ def edits(before: Sequence[str], after: Sequence[str]) -> Script:
 
     If neither is a subsequence of the other, which no step of an editor causes, everything counts as replaced.
     """
-    deleted, inserted = EditKind.DELETED, EditKind.INSERTED
-    for kind, longer, shorter in ((deleted, before, after), (inserted, after, before)):
-        script, matched = [], 0
+    for kind, longer, shorter in ((EditKind.DELETED, before, after), (EditKind.INSERTED, after, before)):
+        script, matches = [], 0
         for piece in longer:
-            kept = matched < len(shorter) and shorter[matched] == piece
-            matched += kept
-            script.append(PieceEdit(EditKind.KEPT if kept else kind, piece))
-        if matched == len(shorter):
+            if matches < len(shorter) and shorter[matches] == piece:
+                matches += 1
+                script.append(PieceEdit(EditKind.KEPT, piece))
+            else:
+                script.append(PieceEdit(kind, piece))
+        if matches == len(shorter):
             return script
-    return [PieceEdit(deleted, piece) for piece in before] + [PieceEdit(inserted, piece) for piece in after]
+    deletions = [PieceEdit(EditKind.DELETED, piece) for piece in before]
+    return deletions + [PieceEdit(EditKind.INSERTED, piece) for piece in after]

@@ -1,6 +1,6 @@
-"""Edits as lines of text, in colours or with equivalent marks; those of a page have tags as marks."""
+"""Edits as lines of text, in colours or with equivalent marks."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from lev_plugins.text.control import visible
@@ -17,8 +17,6 @@ class Style(NamedTuple):
     runs: dict[EditKind, tuple[str, str]]
     heading: tuple[str, str] = ("", "")
     aside: tuple[str, str] = ("", "")  # labels and notes
-    row: tuple[str, str] = ("", "")
-    escape: Callable[[str], str] = str  # what might be read as a mark
 
 
 PLAIN = Style(
@@ -29,16 +27,16 @@ PLAIN = Style(
         EditKind.PLACEHOLDER: ("{ ", "}"),
     }
 )
-END = "\x1b[0m"
+RESET = "\x1b[0m"
 COLOUR = Style(
     {
         EditKind.KEPT: ("", ""),
-        EditKind.DELETED: ("\x1b[9;31m", END),  # struck through, red
-        EditKind.INSERTED: ("\x1b[1;4;32m", END),  # bold, underlined, green
-        EditKind.PLACEHOLDER: ("\x1b[35m{ ", f"}}{END}"),
+        EditKind.DELETED: ("\x1b[9;31m", RESET),  # struck through, red
+        EditKind.INSERTED: ("\x1b[1;4;32m", RESET),  # bold, underlined, green
+        EditKind.PLACEHOLDER: ("\x1b[35m{ ", f"}}{RESET}"),
     },
-    heading=("\x1b[1m", END),
-    aside=("\x1b[2m", END),
+    heading=("\x1b[1m", RESET),
+    aside=("\x1b[2m", RESET),
 )
 
 
@@ -52,7 +50,8 @@ def trace_lines(blocks: Iterable[TraceBlock], style: Style) -> Iterator[str]:
 
 
 def content(row: TraceRow, style: Style) -> str:
-    """
+    """A row without its label.
+
     >>> content(TraceRow("delete", [Run(EditKind.KEPT, "so "), Run(EditKind.DELETED, "it")]), PLAIN)
     'so [-it-]'
     >>> content(TraceRow("start", [], "nothing"), PLAIN)
@@ -60,7 +59,7 @@ def content(row: TraceRow, style: Style) -> str:
     """
     if row.note:
         return f"({row.note})".join(style.aside)
-    return "".join(style.escape(run.text).join(style.runs[run.kind]) for run in row.runs).join(style.row)
+    return "".join(run.text.join(style.runs[run.kind]) for run in row.runs)
 
 
 def diff_line(original: str, edits: Iterable[Edit], style: Style = PLAIN) -> str:
@@ -69,11 +68,11 @@ def diff_line(original: str, edits: Iterable[Edit], style: Style = PLAIN) -> str
     >>> diff_line("in teh  house", [Edit(3, 6, "the"), Edit(13, 13, ".")])
     'in [-teh-]{+the+}  house{+.+}'
     """
-    runs, place = [], 0
+    runs, end = [], 0
     for edit in edits:
-        runs.append(Run(EditKind.KEPT, original[place : edit.start]))
+        runs.append(Run(EditKind.KEPT, original[end : edit.start]))
         runs.append(Run(EditKind.DELETED, original[edit.start : edit.end]))
         runs.append(Run(EditKind.INSERTED, edit.replacement))
-        place = edit.end
-    runs.append(Run(EditKind.KEPT, original[place:]))
+        end = edit.end
+    runs.append(Run(EditKind.KEPT, original[end:]))
     return content(TraceRow("", [Run(run.kind, visible(run.text)) for run in runs if run.text]), style)

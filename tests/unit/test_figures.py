@@ -17,8 +17,8 @@ from lev_plugins.errors import UserError
 from lev_plugins.inference.decoder import CheckpointDecoder
 from tests.examples import run_script
 from tests.helpers import EOS, toy_dictionary, toy_model, toy_transformer, write_lines
+from tests.logs import logged
 from tests.unit.models.test_gated import toy_gated
-from tests.unit.traces.test_trace import logged
 
 SENTENCES = [
     GatedSentence(
