@@ -70,7 +70,7 @@ def test_what_comes_before_input_that_is_not_utf8_is_there(monkeypatch: pytest.M
     [
         (["--kind", "typo", "--word-rate", "0.1"], "--kind 'typo' is unknown: choose from random, insert"),
         (["--kind", "swap", "--char-rate", "0.1", "--min-letters", "3"], "--min-letters needs --word-rate"),
-        (["--kind", "swap", "--char-rate", "0.1", "--lower-rate", "0.3"], "--lower-rate applies to the words that"),
+        (["--kind", "swap", "--char-rate", "0.1", "--lower-rate", "0.3"], "--lower-rate needs --word-rate"),
         (["--kind", "swap", "--word-rate", "1", "--short-words", "of"], "--short-words needs --min-letters"),
         (["--kind", "swap", "--word-rate", "1", "--min-letters", "-1"], "--min-letters must be at least 0, but is -1"),
         (["--kind", "confusions", "--confusions", "none.tsv"], "none.tsv: No such file or directory"),
