@@ -11,12 +11,10 @@ Before decoding, ``pack_weights`` puts large weights into the order in which one
 few rows are multiplied: from two rows on, a product takes 0.4 to 0.9 of the time.
 """
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
-from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
@@ -123,32 +121,28 @@ class SharedLinear(Keeping):
         return self.constant(lambda: PackedLinear(weight), weight)(x)
 
 
-def replace_linears(
-    model: nn.Module, make: Callable[[nn.Linear], nn.Module], smallest: int, kind: type[nn.Linear] = nn.Linear
-) -> None:
-    """Replace, in place, each layer of a ``kind`` with at least ``smallest`` weights by what ``make`` makes of it.
+@runtime_checkable
+class TiedOutput(Protocol):
+    """A module whose output layer may be its table of embeddings."""
 
-    An output that shares the table of words first gets a layer of its own (``untie_output``).
-    """
-    for module in list(model.modules()):
-        untie: Any = getattr(module, "untie_output", None)
-        if untie is not None:
-            untie()
-    made: dict[nn.Module, nn.Module] = {}  # a layer may be in several places
-    for parent in list(model.modules()):
-        if isinstance(parent, MultiheadAttention):  # fairseq multiplies with the weights of its parts
-            continue
-        for name, child in list(parent.named_children()):
-            if isinstance(child, kind) and child.weight.numel() >= smallest:
-                if child not in made:
-                    made[child] = make(child)
-                setattr(parent, name, made[child])
+    def untie_output(self) -> None:
+        """Gives the output a layer of its own, with the same weights, which can then be replaced."""
 
 
 def pack_weights(model: nn.Module) -> None:
-    """Before decoding: replace, in place, each large ``Linear`` by a ``PackedLinear``, if oneDNN is to multiply."""
-    if by_onednn(next(model.parameters())):
-        replace_linears(model, lambda layer: PackedLinear(layer.weight, layer.bias), MANY, Linear)
+    """Replace, in place and before decoding, each large ``Linear`` by a ``PackedLinear``, if oneDNN is to multiply."""
+    if not by_onednn(next(model.parameters())):
+        return
+    for module in list(model.modules()):
+        if isinstance(module, TiedOutput):
+            module.untie_output()
+    packed: dict[nn.Module, PackedLinear] = {}  # a layer may be in several places
+    for parent in list(model.modules()):
+        for name, child in list(parent.named_children()):
+            if isinstance(child, Linear) and child.weight.numel() >= MANY:
+                if child not in packed:
+                    packed[child] = PackedLinear(child.weight, child.bias)
+                setattr(parent, name, packed[child])
 
 
 def output_of(table: Tensor) -> Linear:

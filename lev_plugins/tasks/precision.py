@@ -1,4 +1,4 @@
-"""``--cpu-bf16``, fairseq's --bf16 for training on a CPU, and ``--cpu-int8`` for decoding on one.
+"""``--cpu-bf16`` (fairseq's --bf16 for training on a CPU), and packed weights for decoding on a CPU.
 
 fairseq supports half precision only on a GPU. Processors with bfloat16 products (flags avx512_bf16 or amx_bf16)
 multiply matrices several times faster in bfloat16 than in 32 bits; torch's autocast keeps everything else, including
@@ -16,7 +16,6 @@ from fairseq.dataclass import FairseqDataclass
 
 from lev_plugins.checkpoints import require_no_programs
 from lev_plugins.errors import require
-from lev_plugins.layers.int8 import in_8_bits
 from lev_plugins.layers.linear import pack_weights
 from lev_plugins.ranges import flag
 
@@ -30,11 +29,7 @@ class PrecisionConfig(FairseqDataclass):
         "training with --cpu: matrix products in bfloat16, weights in 32 bits; 1.3 to 2.2 times as fast on "
         "processors with avx512_bf16 or amx_bf16, slower on others",
     )
-    cpu_int8: bool = flag(
-        False,
-        "decoding with --cpu: matrix products in 8 bits; about twice as fast for models 512 wide, hardly for small "
-        "ones; outputs change a little, also with the other sentences of a batch",
-    )
+    cpu_int8: bool = flag(False, "not available in fairseq's commands: export the model, and use its folder")
 
 
 class PrecisionTask:
@@ -44,7 +39,7 @@ class PrecisionTask:
     building = False
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        require(from_checkpoint or not self.cfg.cpu_int8, "--cpu-int8 is for decoding: in training, use --cpu-bf16")
+        self.refuse_int8()
         if from_checkpoint:
             require_no_programs(cfg)
         self.building = True  # with --eval-bleu, fairseq builds a generator before the weights are read
@@ -54,17 +49,17 @@ class PrecisionTask:
             self.building = False
 
     def prepare_for_decoding(self, models: list[Any]) -> None:
-        """Before decoding, in place."""
-        if self.building:
-            return
-        for model in models:
-            if not self.cfg.cpu_int8:
+        """Pack the weights of the models, in place; does nothing while fairseq builds its generator for BLEU scores."""
+        self.refuse_int8()
+        if not self.building:
+            for model in models:
                 pack_weights(model)
-            else:
-                weight = next(model.parameters())
-                require(weight.device.type == "cpu", "--cpu-int8 requires --cpu")
-                require(weight.dtype == torch.float32, "--cpu-int8 and --fp16 exclude each other: leave one out")
-                in_8_bits(model)
+
+    def refuse_int8(self) -> None:
+        require(
+            not self.cfg.cpu_int8,
+            "--cpu-int8 requires the ONNX graphs of a model folder: run lev-plugins export, and decode with the folder",
+        )
 
     def train_step(self, sample: Any, model: Any, criterion: Any, *more: Any, **named: Any) -> Any:
         loss = in_bfloat16(criterion) if self.cfg.cpu_bf16 else criterion

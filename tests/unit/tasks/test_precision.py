@@ -9,6 +9,7 @@ from torch import nn
 
 from lev_plugins.errors import UserError
 from lev_plugins.tasks import precision
+from tests.helpers import toy_config, toy_model, toy_task
 
 
 class Model(nn.Module):
@@ -63,3 +64,11 @@ def test_a_processor_without_it_is_warned_of(fast: bool, monkeypatch: Any, caplo
         precision.warn_about_slow_processor()
     precision.warn_about_slow_processor.cache_clear()
     assert ("no bfloat16 products" in caplog.text) is not fast
+
+
+def test_8_bits_are_refused_with_a_way_out() -> None:
+    message = "--cpu-int8 requires the ONNX graphs of a model folder: run lev-plugins export"
+    with pytest.raises(UserError, match=message):
+        toy_task(cpu_int8=True).build_model(toy_config())
+    with pytest.raises(UserError, match=message):
+        toy_task(cpu_int8=True).prepare_for_decoding([toy_model()])
