@@ -1,0 +1,65 @@
+"""Print the iterations and the time of a sentence, from logs of fairseq-generate.
+
+    python iterations.py OUT/greedy.out OUT/levt.out
+
+Iterations are counted as in the paper (t in Algorithm 2, Tables 1 and 6): the last one, which changes nothing, is not
+included. This is the value of fairseq's I- lines. A sentence that uses up --iter-decode-max-iter counts as if its last
+iteration had changed nothing. A model that writes from left to right has an iteration for each token.
+"""
+
+import argparse
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import finish
+from lev_plugins.errors import require
+
+STEPS = re.compile(r"^I-\d+\t(\d+)$", re.MULTILINE)
+SCORES = re.compile(r"^P-\d+\t(.*)$", re.MULTILINE)  # of each token of the output, the end of the sentence included
+SPEED = re.compile(r"Translated [\d,]+ sentences .* \(([\d.]+) sentences/s")  # without loading and printing
+
+
+def shares(iterations: Iterable[int]) -> dict[int, float]:
+    """Returns the percentage of the sentences whose last edit was in iteration 1, 2, ...
+
+    >>> shares([1, 2, 2, 4])
+    {1: 25.0, 2: 50.0, 3: 0.0, 4: 25.0}
+    """
+    counts = Counter(iterations)
+    return {number: 100 * counts[number] / counts.total() for number in range(min(1, *counts), max(counts) + 1)}
+
+
+def summary(log: str) -> str:
+    """
+    >>> summary("P-0\\t-1 -1\\nI-0\\t3\\nTranslated 1 sentences (2 tokens) in 0.1s (20.00 sentences/s, 40.00 tokens/s)")
+    '3.00 iterations (4.00 that ran), 50.0 ms per sentence; last edits (%): 1: 0.0, 2: 0.0, 3: 100.0'
+    """
+    speed, steps = SPEED.findall(log), [int(number) for number in STEPS.findall(log)]
+    require(bool(speed), "the log has no time: it must be the whole output of fairseq-generate")
+    time = f"{1000 / float(speed[-1]):.1f} ms per sentence"
+    if not steps:
+        tokens = [len(scores.split()) for scores in SCORES.findall(log)]
+        return f"{sum(tokens) / len(tokens):.2f} iterations, one per token, {time}"
+    mean = sum(steps) / len(steps)
+    table = ", ".join(f"{number}: {share:.1f}" for number, share in shares(steps).items())
+    return f"{mean:.2f} iterations ({mean + 1:.2f} that ran), {time}; last edits (%): {table}"
+
+
+def run(args: argparse.Namespace) -> None:
+    for path in args.logs:
+        print(f"{path}: {summary(path.read_text(encoding='utf-8'))}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("logs", nargs="+", type=Path, metavar="LOG", help="output of fairseq-generate --print-step")
+    return finish(parser, run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
