@@ -2,8 +2,8 @@
 
     python noisy.py NUMBER SIGMA ARGUMENTS OF FAIRSEQ-GENERATE
 
-The first of NUMBER decodings has no noise. The others add normal noise of standard deviation SIGMA to what the policies
-read. The best has the highest score, which is the model's own.
+The first of NUMBER decodings has no noise. The others add normal noise of standard deviation SIGMA to the hidden states
+that the policies read. Of each sentence, the decoding to which the model gives the highest score is printed.
 """
 
 import sys
@@ -22,25 +22,27 @@ from lev_plugins.models.levt_stacks import LevTDecoder
 
 
 def add_noise(number: int, sigma: float) -> None:
-    """To all decoders, and several decodings to all generators."""
-    built, once = LevTDecoder.__init__, RefinementGenerator.generate
-    levels = [0.0]
+    """Replaces the constructor of LevT's decoder and the generator's method, so that all models decode with noise."""
+    construct, decode = LevTDecoder.__init__, RefinementGenerator.generate
+    level = 0.0
 
-    def noisy(module: nn.Module, read: Any, states: Tensor) -> Tensor:
-        return states + levels[-1] * torch.randn_like(states)
+    def perturb(module: nn.Module, inputs: Any, states: Tensor) -> Tensor:
+        return states + level * torch.randn_like(states)
 
-    def build(self: LevTDecoder, *args: Any, **options: Any) -> None:
-        built(self, *args, **options)
-        self.norm.register_forward_hook(noisy)  # its output, or what passes it, is what the policies read
+    def construct_noisy(self: LevTDecoder, *args: Any, **options: Any) -> None:
+        construct(self, *args, **options)
+        self.norm.register_forward_hook(perturb)  # the policies read its output
 
-    def generate(self: RefinementGenerator, *args: Any, **options: Any) -> list[list[dict[str, Any]]]:
-        found = []
+    def decode_several(self: RefinementGenerator, *args: Any, **options: Any) -> list[list[dict[str, Any]]]:
+        nonlocal level
+        decodings = []
         for count in range(number):
-            levels[-1] = sigma if count else 0.0
-            found.append(once(self, *args, **options))
-        return [max(each, key=lambda hypotheses: float(hypotheses[0]["score"])) for each in zip(*found, strict=True)]
+            level = sigma if count else 0.0
+            decodings.append(decode(self, *args, **options))
+        return [max(each, key=lambda nbest: float(nbest[0]["score"])) for each in zip(*decodings, strict=True)]
 
-    LevTDecoder.__init__, RefinementGenerator.generate = build, generate  # type: ignore[method-assign]
+    LevTDecoder.__init__ = construct_noisy  # type: ignore[method-assign]
+    RefinementGenerator.generate = decode_several  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

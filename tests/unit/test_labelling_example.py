@@ -16,7 +16,6 @@ from lev_plugins.cli.main import main
 from tests.commands import readme
 from tests.examples import load_script, run_script
 from tests.helpers import write_lines
-from tests.unit.test_example_makefiles import planned
 
 
 def write(folder: Path, kind: str) -> None:
@@ -88,34 +87,6 @@ def test_the_report_of_what_is_there(tmp_path: Path) -> None:
     assert " | frequent rp_at_5 | frequent ndcg_at_5 | few rp_at_5 | few ndcg_at_5 | " in page
     assert "| EncT5, one latent per label | 50.0 | | | | 84.9 | 85.9 | 73.6 | 69.6 | | 200 |" in page
     assert "| ... thresholds tuned | 51.0 |" in page
-
-
-def test_the_report_has_all_columns_of_table_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The paper's own figures, of EncT5-base and T5-base; its labels that training lacks are left out here."""
-    all_labels = {"rp_at_5": 81.3, "ndcg_at_5": 83.8, "micro_f1": 75.5, "macro_f1": 9.9}
-    frequent, few = {"rp_at_5": 84.9, "ndcg_at_5": 85.9}, {"rp_at_5": 73.6, "ndcg_at_5": 69.6}
-    for file, scores in (
-        ("enct5-test/test.json", {"scores": {"": all_labels}, "by_frequency": {"frequent": frequent, "few": few}}),
-        ("t5-test/test.scores.json", {"micro_f1": 73.4}),
-    ):
-        (tmp_path / "eurlex" / file).parent.mkdir(parents=True)
-        (tmp_path / "eurlex" / file).write_text(json.dumps(scores), encoding="utf-8")
-    planned("labelling/paper", "SET=eurlex57k", "TEXT=t", "MODEL=m", f"OUT={tmp_path}")
-    words = capsys.readouterr().out.splitlines()[-1].split()  # python .../report.py OUT ROW ... >OUT/eurlex57k.md
-    assert run_script("labelling/paper/report", *words[2:-1]) == 0
-    table, _, _ = capsys.readouterr().out.partition("\n\n")
-    cells = [line.strip("| ").split(" | ")[1:] for line in table.splitlines()[2:]]
-    assert cells == [
-        ["rp_at_5", "81.3", "-"],
-        ["ndcg_at_5", "83.8", "-"],
-        ["micro_f1", "75.5", "73.4"],
-        ["frequent_rp_at_5", "84.9", "-"],
-        ["frequent_ndcg_at_5", "85.9", "-"],
-        ["few_rp_at_5", "73.6", "-"],
-        ["few_ndcg_at_5", "69.6", "-"],
-        ["zero_rp_at_5", "-", "-"],
-        ["zero_ndcg_at_5", "-", "-"],
-    ]
 
 
 def test_updates_of_some_epochs(folders: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
