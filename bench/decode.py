@@ -52,7 +52,7 @@ def our_decoder(weights: Weights, device: torch.device) -> Decoder:
     model = prepared(levt.our_system(weights).model, device)
     pack_weights(model)  # as the task does
     return partial(
-        generate, RefinementGenerator([model], weights.dictionary, RefinementOptions(trained_later=False)), model
+        generate, RefinementGenerator([model], weights.dictionary, RefinementOptions(inference_mode=True)), model
     )
 
 

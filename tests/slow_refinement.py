@@ -34,7 +34,7 @@ def refine(
         net_input["draft"] = rows_to_tensor(drafts)
     if requests is not None:
         width = net_input["draft"].size(1)
-        net_input["requests"] = torch.tensor([row + [0] * (width - len(row)) for row in requests])
+        net_input["marks"] = torch.tensor([row + [0] * (width - len(row)) for row in requests])
     target = None if targets is None else rows_to_tensor([row[1:] for row in targets])
     generator = RefinementGenerator(models, toy_dictionary(), RefinementOptions(**options))
     return [best[0] for best in generator.generate(models, {"net_input": net_input, "target": target})]

@@ -15,17 +15,21 @@ from lev_plugins.edits.actions import apply_deletions
 
 
 class Alignment(NamedTuple):
+    """The tokens that a sequence and its target have in common, in an optimal edit."""
+
     kept: Tensor  # (B, N) True = the expert keeps this token of the edited sequence
     matched: Tensor  # (B, T) True = this target token is already present, False = it must be inserted
 
 
 class InsertionLabels(NamedTuple):
+    """A target without its missing tokens, and where these are missing."""
+
     tokens: Tensor  # (B, T) y_ins: the target without the missing tokens, moved to the left
     counts: Tensor  # (B, T - 1) p*: how many tokens are missing in each slot of y_ins
 
 
 def align(tokens: Tensor, target: Tensor, pad: int) -> Alignment:
-    """Which tokens an optimal editor keeps, and which target tokens they account for.
+    """Returns which tokens an optimal editor keeps, and which target tokens they account for.
 
     >>> y = torch.tensor([[0, 11, 12, 13, 2]])           # <s> a b c </s>
     >>> t = torch.tensor([[0, 12, 14, 13, 15, 2]])       # <s> b x c y </s>
@@ -66,7 +70,7 @@ def _lcs_table(tokens: Tensor, target: Tensor, pad: int) -> list[Tensor]:
 
 
 def insertion_labels(target: Tensor, missing: Tensor, pad: int) -> InsertionLabels:
-    """What to insert into a target from which ``missing`` was removed; needs no alignment.
+    """Returns what to insert into a target from which the ``missing`` tokens were removed; needs no alignment.
 
     ``missing`` (B, T) never marks the boundaries. Slots in the padding of y_ins get 0.
 
@@ -79,12 +83,12 @@ def insertion_labels(target: Tensor, missing: Tensor, pad: int) -> InsertionLabe
     # a present token closes slot (its rank - 1), whose count is the number of missing tokens before it
     rank = present.cumsum(1) - 1  # (B, T): for a missing token, the rank of the last present one before it
     counts = torch.zeros_like(target).scatter_add(1, rank.clamp(min=0), missing.to(target.dtype))
-    (kept,) = apply_deletions(target, missing, pad)
-    return InsertionLabels(kept, counts[:, :-1])
+    (tokens,) = apply_deletions(target, missing, pad)
+    return InsertionLabels(tokens, counts[:, :-1])
 
 
 def missing_counts(tokens: Tensor, target: Tensor, pad: int) -> Tensor:
-    """(B, N) -> (B, N - 1): the number of placeholders that the expert inserts in each slot.
+    """Returns the number of placeholders (B, N - 1) that the expert inserts in each slot of ``tokens`` (B, N).
 
     Words missing after a token of the target are inserted after the same token in ``tokens``. Tokens that are not in
     the target (10 here) are skipped: they are protected.
@@ -101,16 +105,16 @@ def missing_counts(tokens: Tensor, target: Tensor, pad: int) -> Tensor:
 
 
 def random_deletions(length: int, generator: torch.Generator | None = None) -> Tensor:
-    """pi^RND of Eq. (7): mark a random part of a target of ``length`` tokens, boundaries included, for deletion.
+    """Returns pi^RND of Eq. (7), a mask (length,) of tokens to delete from a target, which never marks its boundaries.
 
-    The number of inner tokens kept is uniform in 0 .. length - 2, and so is their choice. Sometimes nothing is deleted:
-    this teaches the placeholder policy when a sentence is complete, the state in which every decoding ends.
+    The number of inner tokens that remain is uniform in 0 .. length - 2, and so is their choice. Sometimes nothing is
+    deleted: this teaches the placeholder policy when a sentence is complete, the state in which every decoding ends.
 
     >>> random_deletions(6, torch.Generator().manual_seed(1)).int()
     tensor([0, 1, 0, 0, 0, 0], dtype=torch.int32)
     """
     inner = max(length - 2, 0)
-    stay = int((inner + 1) * torch.rand((), generator=generator))
+    remaining = int((inner + 1) * torch.rand((), generator=generator))
     deleted = torch.zeros(length, dtype=torch.bool)
-    deleted[1 + torch.randperm(inner, generator=generator)[stay:]] = True
+    deleted[1 + torch.randperm(inner, generator=generator)[remaining:]] = True
     return deleted

@@ -8,9 +8,9 @@ model only chooses words. The result shows how much such hints from a person wou
 from dataclasses import dataclass
 
 ORACLES = ["none", "delete", "delete+placeholder"]
-# flags that hold whatever computes a model, and what they are called here
-OF_FAIRSEQ = {"iter_decode_max_iter": "max_iter", "iter_decode_eos_penalty": "gamma"}
-OF_TASK = {
+# flags of fairseq and of --task text_editing, also for exported models, with the names of their options
+FAIRSEQ_FLAGS = {"iter_decode_max_iter": "max_iter", "iter_decode_eos_penalty": "gamma"}
+TASK_FLAGS = {
     "min_words": "min_length",
     **{name: name for name in ("max_ratio", "max_ratio_floor", "soft_protection", "keep_bias")},
 }
@@ -18,10 +18,12 @@ OF_TASK = {
 
 @dataclass(frozen=True)
 class RefinementOptions:
+    """When iterative refinement stops, what a decision must win by, and what is recorded."""
+
     max_iter: int = 10  # maximum number of iterations after the first
     gamma: float = 0.0  # subtracted from the log-probability of inserting nothing, section 3.3; negative: shorter texts
-    max_ratio: float = 2.0  # with this many times the source's tokens, a sentence gets no more placeholders, nor a slot
-    max_ratio_floor: int = 10  # ... but every sentence may have this number of tokens
+    max_ratio: float = 2.0  # a sentence with this many times the source's tokens gets no more placeholders
+    max_ratio_floor: int = 10  # a sentence with fewer tokens always gets placeholders
     min_length: int = 0  # minimum number of words in a sentence
     adaptive: bool = True  # False: run all iterations
     candidates: int = 1  # the greedy result and candidates - 1 sampled ones
@@ -30,4 +32,4 @@ class RefinementOptions:
     keep_bias: float = 0.0  # log-odds by which any change to the draft must win
     oracle: str = "none"  # actions taken from the reference, one of ORACLES
     retain_history: bool = False
-    trained_later: bool = True  # False: this process only decodes, so torch may keep less record of what it computes
+    inference_mode: bool = False  # decode under torch.inference_mode: no tensor of this process needs gradients

@@ -1,7 +1,7 @@
 """The policies of one or several LevTs in torch, and those of an oracle, for ``generators.refinement``.
 
-A Transformer pass is left out where its result is known: the placeholder policy reuses the states of the deletion
-policy for sentences that lost no token, if both policies read the same blocks.
+The placeholder policy reuses the hidden states of the deletion policy for sentences from which nothing was deleted, if
+both policies read the same blocks of the decoder.
 
 Shapes: B sentences, T length of the longest, K maximum number of placeholders, n placeholders, V vocabulary.
 """
@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_plugins.edits.actions import Removed
+from lev_plugins.edits.actions import RemovedTokens
 from lev_plugins.edits.expert import align, missing_counts
 from lev_plugins.edits.mark_bits import KEEP, in_one_span
 from lev_plugins.edits.options import RefinementOptions
@@ -44,7 +44,7 @@ def mean_log_probs(logits: list[Tensor]) -> Tensor:
     >>> mean_log_probs([one, other]).exp()
     tensor([0.3000, 0.7000])
     """
-    log_probs = [F.log_softmax(each.float(), -1) for each in logits]
+    log_probs = [F.log_softmax(scores.float(), -1) for scores in logits]
     if len(log_probs) == 1:
         return log_probs[0]
     return torch.logsumexp(torch.stack(log_probs), 0) - math.log(len(log_probs))
@@ -56,35 +56,37 @@ def argmax(scores: Tensor) -> Tensor:
 
 
 class Ensemble:
-    """Several models as one, whose probabilities are the means of theirs."""
+    """Several models that decode together by the mean of their probabilities."""
 
     def __init__(self, models: list[LevT]):
-        first = models[0]
+        """``models`` must agree in their placeholder, in the number of insertions per slot and in what they spell."""
+        main = models[0]
         for model in models[1:]:
             for name in ("placeholder", "max_insertions", "spelling_buckets", "backbone"):
-                mine, theirs = getattr(first, name), getattr(model, name)
+                values = getattr(main, name), getattr(model, name)
                 require(
-                    mine == theirs,
-                    f"models of an ensemble must have the same {flag_name(name)}, but they have {mine} and {theirs}",
+                    values[0] == values[1],
+                    f"models of an ensemble must have the same {flag_name(name)}, but they have {values[0]} and "
+                    f"{values[1]}",
                 )
-        self.models, self.placeholder, self.vocabulary = models, first.placeholder, first.decoder.vocabulary
-        self.spells = first.spelling is not None
+        self.models, self.placeholder, self.vocabulary = models, main.placeholder, main.decoder.vocabulary
+        self.spells = main.spelling is not None
         self.max_target_positions = min(model.max_positions()[1] for model in models)
         # whether the placeholder policy can reuse the states of the deletion policy
-        self.shares = all(m.decoder.sharing["deletion"] == m.decoder.sharing["placeholder"] for m in models)
+        self.reuses_states = all(m.decoder.sharing["deletion"] == m.decoder.sharing["placeholder"] for m in models)
 
     @property
-    def never_written(self) -> tuple[int, ...]:
-        """The symbols that no placeholder becomes."""
-        never: tuple[int, ...] = (PAD,)  # padding within a sentence would cut it
-        if self.placeholder != UNK:  # fairseq's LevT, with <unk> as its placeholder, may write these
-            never += (BOS, EOS)
-        if self.spells:  # unknown words are kept or replaced
-            never += (UNK,)
-        return never
+    def excluded_tokens(self) -> tuple[int, ...]:
+        """The symbols that the token policy must not choose."""
+        excluded: tuple[int, ...] = (PAD,)  # padding within a sentence would truncate it
+        if self.placeholder != UNK:  # fairseq's LevT, with <unk> as its placeholder, may choose these
+            excluded += (BOS, EOS)
+        if self.spells:  # unknown words can only be copied from the draft
+            excluded += (UNK,)
+        return excluded
 
     def unknown_to_unk(self, tokens: Array) -> Array:
-        """Replaces the unknown words of a batch, which come after the placeholder, with <unk> if no model spells."""
+        """Replaces the unknown words of a batch with <unk>, unless the models read spellings."""
         return tokens if self.spells else np.where(tokens > self.vocabulary, UNK, tokens)
 
 
@@ -113,43 +115,44 @@ class EnsemblePolicies(Policies):
         self.alternatives, self.options, self.random = alternatives, options or RefinementOptions(), random
         self.memories = [model.encode(src_tokens, words) for model in self.models]
         self.sources = [] if self.memories[0].beside is None else src_tokens.tolist()
-        self.never = self.to_device(np.array(ensemble.never_written))
+        self.excluded = self.to_device(np.array(ensemble.excluded_tokens))
         # the row of each sentence in the memories, and in the states of the deletion policy
         self.size, copies = len(src_tokens), self.options.candidates
         self.rows = {number: number // copies for number in range(copies * self.size)}
-        self.states: list[list[Tensor]] = []  # for each model
+        self.states: list[list[Tensor]] = []  # for each model: the states of its blocks in the deletion policy
 
     # ---- the three policies ------------------------------------------------------------------------------------------
 
     def deletion(self, sentences: list[Sentence]) -> Array:
-        index = self.index_of(sentences)
+        index = self.memory_rows(sentences)
         if index is not None:  # some sentences are finished
             self.memories = [memory.select(index) for memory in self.memories]
             self.size, self.rows = len(sentences), {one.number: row for row, one in enumerate(sentences)}
         self.states = self.states_of("deletion", sentences)
         states = zip(self.models, self.states, strict=True)
-        scores = mean_log_probs([model.decoder.deletion_logits(each) for model, each in states])
+        scores = mean_log_probs([model.decoder.deletion_logits(blocks) for model, blocks in states])
         return (scores[:, :, 1] - scores[:, :, 0]).cpu().numpy()
 
     def placeholder(self, sentences: list[Sentence]) -> Insertions:
-        reuses = self.ensemble.shares and bool(self.states)
+        reuses = self.ensemble.reuses_states and bool(self.states)
         unchanged = [sentence for sentence in sentences if reuses and not sentence.removed]
         changed = [sentence for sentence in sentences if not reuses or sentence.removed]
-        parts = [self.insertions(some, some is unchanged) for some in (unchanged, changed) if some]
+        groups = ((unchanged, True), (changed, False))
+        parts = [self.insertions(group, reuse) for group, reuse in groups if group]
         slots = max(part.size(2) for part in parts)
         host = torch.cat([F.pad(part, (0, slots - part.size(2))) for part in parts], 1).cpu().numpy()
-        self.states = []  # of tokens that are about to change
+        self.states = []  # the tokens are about to change
         order = np.argsort([sentence.number for sentence in (*unchanged, *changed)])
         return Insertions(*host[:, order])
 
     def insertions(self, sentences: list[Sentence], reuse: bool) -> Tensor:
-        """(3, B, T - 1), the fields of ``Insertions``."""
+        """Returns the fields of ``Insertions`` as one tensor (3, B, T - 1)."""
         removed = None
         if self.ensemble.spells and not reuse:
-            removed = Removed(*map(self.to_device, removed_tokens(sentences)))
+            removed = RemovedTokens(*map(self.to_device, removed_tokens(sentences)))
         states = zip(self.models, self.states_of("placeholder", sentences, removed, reuse), strict=True)
-        scores = mean_log_probs([model.decoder.placeholder_logits(each) for model, each in states])
-        noisy = self.perturbed(scores, [sentence.sampled for sentence in sentences])
+        scores = mean_log_probs([model.decoder.placeholder_logits(blocks) for model, blocks in states])
+        noisy = self.add_gumbel_noise(scores, [sentence.sampled for sentence in sentences])
         counts = 1 + argmax(noisy[:, :, 1:])
         best = noisy.gather(2, counts[:, :, None])[:, :, 0]
         return torch.stack([counts.float(), best - noisy[:, :, 0], scores[:, :, 0]])
@@ -170,50 +173,55 @@ class EnsemblePolicies(Policies):
             if replaced is not None and respelling is not None and memory.words is not None:
                 nearest = respelling.found(replaced.flatten()[index], memory.words.words)
             logits.append(model.decoder.token_logits(of_model, index, memory.words, replaced, nearest))
-        scores = mean_log_probs(logits).index_fill_(1, self.never, -math.inf)  # (n, V)
+        scores = mean_log_probs(logits).index_fill_(1, self.excluded, -math.inf)  # (n, V)
         sampled = [one.sampled for one in sentences for token in one.tokens if token == placeholder]
-        best = argmax(self.perturbed(scores, sampled))[:, None]
+        best = argmax(self.add_gumbel_noise(scores, sampled))[:, None]
         columns = [best.float(), scores.gather(1, best)]
         if self.alternatives:
             log_probs, tokens = scores.topk(min(self.alternatives, scores.size(1)))
             columns += [tokens.float(), log_probs]
         choices = torch.cat(columns, 1).cpu().numpy()
-        offers = zip(*(part.tolist() for part in np.split(choices[:, 2:], 2, axis=1)), strict=True)
-        alternatives = [[(int(token), score) for token, score in zip(*pair, strict=True)] for pair in offers]
+        best_words = zip(*(part.tolist() for part in np.split(choices[:, 2:], 2, axis=1)), strict=True)
+        alternatives = [[(int(token), score) for token, score in zip(*pair, strict=True)] for pair in best_words]
         return Choices(choices[:, 0].astype(int).tolist(), choices[:, 1].tolist(), alternatives)
 
     # ---- passes ------------------------------------------------------------------------------------------------------
 
     def states_of(
-        self, head: str, sentences: list[Sentence], removed: Removed | None = None, reuse: bool = False
+        self, head: str, sentences: list[Sentence], removed: RemovedTokens | None = None, reuse: bool = False
     ) -> list[list[Tensor]]:
         """Returns the states of each model's blocks up to the one that the policy ``head`` reads.
 
         Args:
             head: deletion, placeholder or token
             sentences: what the models read
-            removed: with --spelling, what was deleted after each token, or is replaced by it
+            removed: with --spelling, the tokens that were deleted after each token, or that a placeholder replaces
             reuse: continue from the states of the deletion policy, which has read the same tokens
         """
-        rows, index, alignment, states = padded([one.tokens for one in sentences]), self.index_of(sentences), None, []
+        rows, index, alignment, states = (
+            padded([one.tokens for one in sentences]),
+            self.memory_rows(sentences),
+            None,
+            [],
+        )
         tokens = self.to_device(self.ensemble.unknown_to_unk(rows))
         if self.sources:
             sources = [self.sources[one.number // self.options.candidates] for one in sentences]
             pairs = zip(rows.tolist(), sources, strict=True)
             alignment = self.to_device(np.array([align_to_source(*pair, PAD) for pair in pairs]))
         for i, (model, memory) in enumerate(zip(self.models, self.memories, strict=True)):
-            known, depth = None, model.decoder.depths[head]
+            cached, depth = None, model.decoder.depths[head]
             if reuse:
-                known = self.states[i][: depth + 1]
-                last = known[-1] if index is None else known[-1][index]
-                known[-1] = last[:, : tokens.size(1)]
-            if index is not None and (known is None or len(known) <= depth):
+                cached = self.states[i][: depth + 1]
+                top = cached[-1] if index is None else cached[-1][index]
+                cached[-1] = top[:, : tokens.size(1)]
+            if index is not None and (cached is None or len(cached) <= depth):
                 memory = memory.select(index)
             memory = memory._replace(places=alignment)
-            states.append(model.decoder.states(head, tokens, memory, known, removed))
+            states.append(model.decoder.states(head, tokens, memory, cached, removed))
         return states
 
-    def index_of(self, sentences: list[Sentence]) -> Tensor | None:
+    def memory_rows(self, sentences: list[Sentence]) -> Tensor | None:
         """Returns the rows of the sentences in the memories; None for all rows in their order."""
         rows = [self.rows[sentence.number] for sentence in sentences]
         return None if rows == [*range(self.size)] else self.to_device(np.array(rows))
@@ -221,8 +229,8 @@ class EnsemblePolicies(Policies):
     def to_device(self, values: Array) -> Tensor:
         return torch.from_numpy(values).to(self.device, non_blocking=True)
 
-    def perturbed(self, scores: Tensor, sampled: list[bool]) -> Tensor:
-        """Adds Gumbel noise to sampled rows of log-probabilities: then the best class is a random one."""
+    def add_gumbel_noise(self, scores: Tensor, sampled: list[bool]) -> Tensor:
+        """Adds noise to the sampled rows of log-probabilities, so that their argmax is a sample."""
         if not any(sampled):
             return scores
         noise = torch.empty_like(scores).exponential_(generator=self.random).clamp_(min=1e-38).log_()
@@ -231,16 +239,18 @@ class EnsemblePolicies(Policies):
 
 
 class Oracle(Policies):
-    """An editor that knows the reference: it makes all deletions and, with ``counts``, all insertions.
+    """An editor that knows the reference (Figure 5 of the paper).
 
-    The other policies are those of a model (Figure 5 of the paper).
+    The expert makes all deletions and, with ``counts``, chooses the number of placeholders in every slot. The other
+    policies are those of a model.
     """
 
     def __init__(self, policies: EnsemblePolicies, targets: Tensor, counts: bool):
-        """``targets`` are the references (B, R), with boundaries, in the memory of the host."""
+        """``targets`` are the references (B, R), with boundaries, on the CPU."""
         self.policies, self.targets, self.counts = policies, targets, counts
 
     def pairs(self, sentences: list[Sentence]) -> tuple[Tensor, Tensor]:
+        """Returns the padded tokens of the sentences and their references."""
         tokens = padded([sentence.tokens for sentence in sentences])
         rows = [sentence.number // self.policies.options.candidates for sentence in sentences]
         unknown = tokens > self.policies.ensemble.vocabulary
@@ -255,7 +265,7 @@ class Oracle(Policies):
         counts = missing_counts(*self.pairs(sentences), PAD).numpy()
         for row, sentence in zip(counts, sentences, strict=True):
             for slot, (left, right) in enumerate(pairwise(word.marks for word in sentence.words)):
-                if left & right & KEEP and in_one_span(left, right):  # what is missing here comes after the span
+                if left & right & KEEP and in_one_span(left, right):  # insert after the span instead
                     row[slot + 1] += row[slot]
                     row[slot] = 0
         certain = np.where(counts > 0, np.inf, -np.inf)

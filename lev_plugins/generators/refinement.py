@@ -12,12 +12,12 @@ unfinished sentences at once: ``generators.policies`` with torch, ``onnx.refinem
 A sentence is finished when
 
 * an iteration changes nothing;
-* the deletions leave what they left in the iteration before: the policies undo each other forever;
+* after the deletions, it is what it was after those of the iteration before: the policies undo each other forever;
 * ``max_iter`` iterations after the first are over.
 
 The score of a token that was inserted is the log-probability of the token policy choosing it. The score of a word of
 the draft is the log-probability of the deletion policy keeping it, in its last decision. Tokens that no policy decided
-score 0: boundaries, and words that a mark or an oracle kept. Without drafts, these are the scores of fairseq's own
+score 0: boundaries, and words that a mark or an oracle protected. Without drafts, these are the scores of fairseq's own
 refinement.
 """
 
@@ -46,7 +46,7 @@ class Word(NamedTuple):
 
     token: int
     score: float = 0.0  # log-probability of the token policy choosing it; 0 for a token of the draft
-    marks: int = 0  # what a person requested for it (``edits.mark_bits``)
+    marks: int = 0  # see ``edits.mark_bits``
     origin: int = -1  # its position in the draft; -1 if it was inserted
     inserted_at: int = 0  # the iteration that inserted it, from 1; 0 for a token of the draft
     log_odds: float = 0.0  # of inserting anything in its slot, in that iteration
@@ -55,20 +55,20 @@ class Word(NamedTuple):
 
 @dataclass
 class Sentence:
-    """A sentence that is being refined, and what happened to it."""
+    """A sentence that is being refined, and the record of its edits."""
 
     number: int  # of the result; the candidates for one source follow each other
     words: list[Word]  # to be changed by ``write``
     limit: int  # number of tokens from which the sentence gets no more placeholders
     deleted_at: list[int]  # for each token of the draft, the last iteration that deleted it, from 1; 0 if none did
     deletion_log_odds: list[float]  # ... and the log-odds of that
-    marked: bool = False  # a person requested something
+    marked: bool = False  # the draft has marks
     sampled: bool = False  # the policies draw its placeholders and words at random
     steps: int = 0  # number of the last iteration, from 0
     removed: list[list[int]] = field(default_factory=list)  # tokens deleted after each word; [] if nothing was deleted
     remaining: list[Word] | None = None  # the words after the last deletions
     decision: tuple[list[Word], Array] = ([], np.zeros(0))  # words, and the deletion policy's last log-odds for each
-    repeats: bool = False  # the last deletions left what those of the iteration before left
+    repeats: bool = False  # the last deletions gave the same words as those of the iteration before
     history: list[list[int]] = field(default_factory=list)  # the tokens at the start and after each step
 
     def __post_init__(self) -> None:
@@ -83,12 +83,12 @@ class Sentence:
     def edits(self) -> tuple[list[int], WordEdits]:
         """Returns the tokens after <s>, and what became of the draft."""
         tokens, scores, _, origin, inserted_at, log_odds, alternatives = map(list, zip(*self.words[1:], strict=True))
-        offers = [list(each) for each in alternatives]
+        offers = [list(words) for words in alternatives]
         return tokens, WordEdits(origin, inserted_at, log_odds, scores, self.deleted_at, self.deletion_log_odds, offers)
 
 
 class Insertions(NamedTuple):
-    """What the placeholder policy says of the slots of n sentences, of which the longest has T tokens."""
+    """The decisions of the placeholder policy for the slots of n sentences, of which the longest has T tokens."""
 
     counts: Array  # (n, T - 1) the best number of placeholders above 0
     log_odds: Array  # (n, T - 1) of that number against inserting nothing
@@ -96,7 +96,7 @@ class Insertions(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """The words for the placeholders of n sentences, one after the other."""
+    """The words for all placeholders of a batch, in order."""
 
     tokens: list[int]
     log_probs: list[float]
@@ -106,15 +106,15 @@ class Choices(NamedTuple):
 class Policies(Protocol):
     """The three policies of a model for one batch of sources.
 
-    Each call computes what is needed for all the given sentences and costs a GPU one device-to-host copy. Values for
-    padding are not read.
+    Each call computes the scores of all sentences together, with one device-to-host copy. Values for padding are
+    ignored.
     """
 
     def deletion(self, sentences: list[Sentence]) -> Array:
         """Returns the log-odds (n, T) of deleting each token; called with all unfinished sentences."""
 
     def placeholder(self, sentences: list[Sentence]) -> Insertions:
-        """Returns how many placeholders to insert; called after the deletions."""
+        """Returns how many placeholders to insert; called with sentences whose deletions have been made."""
 
     def token(self, sentences: list[Sentence]) -> Choices:
         """Returns the words for all placeholders; called with the sentences that have placeholders."""
@@ -151,14 +151,14 @@ class Refiner:
             self.fill(changing, policies)
             for sentence, start in zip(unfinished, starts, strict=True):
                 sentence.steps = step
-                if sentence.repeats:
+                if sentence.repeats:  # the result is the text before the deletions
                     sentence.words, sentence.tokens, sentence.decision = start
-                elif step == 0 and sentence.marked:  # protection lasts, other requests are fulfilled
+                elif step == 0 and sentence.marked:  # only protection lasts
                     sentence.write([word._replace(marks=word.marks & ~(DELETE | INSERT)) for word in sentence.words])
             self.record(unfinished)
             if self.options.adaptive:
-                both = zip(unfinished, starts, strict=True)
-                unfinished = [sentence for sentence, (_, tokens, _) in both if sentence.tokens != tokens]
+                pairs = zip(unfinished, starts, strict=True)
+                unfinished = [sentence for sentence, (_, tokens, _) in pairs if sentence.tokens != tokens]
                 if not unfinished:
                     break
         return sentences
@@ -167,16 +167,16 @@ class Refiner:
         """Returns the sentences before the first iteration."""
         options, sentences = self.options, list[Sentence]()
         minimum = max(options.max_ratio_floor, options.min_length + 2)  # 2: <s> and </s>
-        for source_length, draft, requests in zip(source_lengths, drafts, marks or repeat(()), strict=False):
+        for source_length, draft, bits in zip(source_lengths, drafts, marks or repeat(()), strict=False):
             size = len(draft)
-            origins: Iterable[int] = range(size) if size > 2 else repeat(-1, size)  # <s> </s> has nothing to keep
-            of_tokens = zip(draft, requests or repeat(0), origins, strict=False)
-            words = [Word(token, 0.0, mark, origin) for token, mark, origin in of_tokens]
+            origins: Iterable[int] = range(size) if size > 2 else repeat(-1, size)  # <s> </s> is not a draft
+            entries = zip(draft, bits or repeat(0), origins, strict=False)
+            words = [Word(token, 0.0, mark, origin) for token, mark, origin in entries]
             limit = int(min(max(source_length * options.max_ratio, minimum), self.max_tokens))
             for candidate in range(options.candidates):
-                number, marked = len(sentences), any(requests)
-                one = Sentence(number, words, limit, [0] * size, [0.0] * size, marked, sampled=candidate > 0)
-                sentences.append(one)
+                marked, sampled = any(bits), candidate > 0
+                number, iterations, log_odds = len(sentences), [0] * size, [0.0] * size
+                sentences.append(Sentence(number, words, limit, iterations, log_odds, marked, sampled))
         return sentences
 
     def record(self, sentences: list[Sentence]) -> None:
@@ -203,14 +203,16 @@ class Refiner:
             sentence.remaining = sentence.words
 
     def deletions(self, sentence: Sentence) -> Iterator[tuple[Word, float]]:
-        """Yields the words of the last decision and the log-odds of deleting each, less what a change must win by."""
+        """Yields the words of the last decision and the log-odds of deleting each, less its penalty."""
         words, log_odds = sentence.decision
         odds: list[float] = log_odds[: len(words)].tolist()
         if self.options.keep_bias or sentence.marked:
-            of_draft, protected = self.options.keep_bias, self.options.soft_protection
-            losses = (of_draft * (word.origin >= 0) + protected * bool(word.marks & PREFER) for word in words)
-            odds = [each - loss for each, loss in zip(odds, losses, strict=True)]
+            odds = [value - self.deletion_penalty(word) for value, word in zip(odds, words, strict=True)]
         return zip(words, odds, strict=True)
+
+    def deletion_penalty(self, word: Word) -> float:
+        bias = self.options.keep_bias if word.origin >= 0 else 0.0
+        return bias + self.options.soft_protection if word.marks & PREFER else bias
 
     def delete_words(self, sentence: Sentence, step: int) -> None:
         remaining, removed = list[Word](), list[list[int]]()
@@ -233,14 +235,14 @@ class Refiner:
         """Returns whether an iteration would continue from ``words`` as the one before it did."""
         if not self.options.adaptive or before is None or len(words) != len(before):
             return False
-        parts = 4 if self.options.keep_bias else 3  # token, score and marks; the origin, if it matters
-        return all(one[:parts] == other[:parts] for one, other in zip(words, before, strict=True))
+        size = 4 if self.options.keep_bias else 3  # token, score and marks; the origin, if it matters
+        return all(word[:size] == previous[:size] for word, previous in zip(words, before, strict=True))
 
     # ---- insert ------------------------------------------------------------------------------------------------------
 
     def insert(self, sentences: list[Sentence], policies: Policies, step: int) -> None:
         """Applies y'' = E(y', p) to each sentence that may grow."""
-        growing = [one for one in sentences if len(one.words) < one.limit or one.has_mark(INSERT)]
+        growing = [each for each in sentences if len(each.words) < each.limit or each.has_mark(INSERT)]
         if not growing:
             return
         insertions = policies.placeholder(growing)
@@ -251,20 +253,21 @@ class Refiner:
                 self.insert_placeholders(sentence, Insertions(*(rows[i] for rows in insertions)), step)
 
     def insertion_bonuses(self, sentence: Sentence) -> list[float]:
+        """Returns what is added to the log-odds of an insertion in each slot."""
         if not (self.options.keep_bias or sentence.marked):
             return [self.options.gamma] * (len(sentence.words) - 1)
         return [self.insertion_bonus(left, right) for left, right in pairwise(sentence.words)]
 
     def insertion_bonus(self, left: Word, right: Word) -> float:
-        """Returns what is added to the log-odds of an insertion between two words; infinity decides."""
-        both, bonus = left.marks & right.marks, self.options.gamma
+        """Returns what is added to the log-odds of an insertion between two words; infinity forces or forbids it."""
+        shared_marks, bonus = left.marks & right.marks, self.options.gamma
         if left.marks & INSERT:
             return inf
-        if both & (KEEP | PREFER) and in_one_span(left.marks, right.marks):
-            if both & KEEP:
+        if shared_marks & (KEEP | PREFER) and in_one_span(left.marks, right.marks):
+            if shared_marks & KEEP:
                 return -inf
             bonus -= self.options.soft_protection
-        # where a word of the draft was deleted, its replacement is not a further change
+        # the replacement of a deleted word is not a further change to the draft
         neighbours_in_draft = left.origin >= 0 and right.origin == left.origin + 1
         return bonus - self.options.keep_bias if neighbours_in_draft else bonus
 
@@ -273,10 +276,10 @@ class Refiner:
         slots = range(len(bonuses))  # further columns are padding
         best, log_odds, log_prob_none = (column.tolist() for column in insertions)
         counts = [int(best[slot]) if log_odds[slot] + bonuses[slot] > 0 else 0 for slot in slots]
-        if options.oracle != "delete+placeholder":  # the reference knows the length
+        if options.oracle != "delete+placeholder":  # then the length is that of the reference
             counts = [min(count, sentence.limit) for count in counts]
             missing = options.min_length + 2 - len(words) - sum(counts)
-            if missing > 0:  # they go where it is least likely that nothing is missing
+            if missing > 0:  # in the slot that is least likely to be complete
                 log_probs = [-bonuses[slot] if isinf(bonuses[slot]) else log_prob_none[slot] for slot in slots]
                 counts[log_probs.index(min(log_probs))] += missing
         if not any(counts):
@@ -316,12 +319,12 @@ class Refiner:
         scores = []
         for sentence, decision in zip(sentences, decisions, strict=True):
             pairs = [(word, next(log_probs)) for word, _ in decision]
-            kept = {
+            keep_scores = {
                 word.origin: log_prob
                 for word, log_prob in pairs
                 if word.origin >= 0 and not word.marks & KEEP and word.token not in (BOS, EOS)
             }
-            scores.append([word.score + kept.get(word.origin, 0.0) for word in sentence.words])
+            scores.append([word.score + keep_scores.get(word.origin, 0.0) for word in sentence.words])
         return scores
 
 
@@ -337,8 +340,8 @@ def any_above(threshold: float, values: Array, lengths: Array) -> Array:
 
 
 def removed_tokens(sentences: Sequence[Sentence]) -> tuple[Array, Array]:
-    """Returns the first token that was deleted after each token (B, T), padding if none was, and how many were."""
-    gaps = [one.removed or [[]] * len(one.words) for one in sentences]
+    """Returns the first token that was deleted after each token (B, T), or padding, and the number of them."""
+    gaps = [sentence.removed or [[]] * len(sentence.words) for sentence in sentences]
     first = padded([[gap[0] if gap else PAD for gap in row] for row in gaps])
     return first, padded([[len(gap) for gap in row] for row in gaps], fill=0)
 
@@ -364,5 +367,5 @@ def log_odds_of_any(log_prob_none: float) -> float:
     >>> round(log_odds_of_any(log(0.25)), 4) == round(log(3), 4)
     True
     """
-    some = -expm1(log_prob_none)
-    return log(some) - log_prob_none if some > 0 else -inf
+    prob_any = -expm1(log_prob_none)
+    return log(prob_any) - log_prob_none if prob_any > 0 else -inf

@@ -1,16 +1,19 @@
-"""Rank candidates with an autoregressive model."""
+"""Ranking of candidates by an autoregressive model."""
 
 from typing import Any
 
 import torch
 from fairseq.data import data_utils
-from torch import Tensor
+from torch import Tensor, nn
 
-from lev_plugins.generators.copy_bias import scored
+from lev_plugins.generators.copy_bias import score_sentences
+from lev_plugins.spelling.batch_words import EditingDictionary
 
 
-def rerank(model: Any, tgt_dict: Any, src_tokens: Tensor, groups: list[list[dict[str, Any]]]) -> None:
-    """Replace the score of every hypothesis by the mean log-probability that ``model`` gives each of its tokens.
+def rerank(
+    model: nn.Module, tgt_dict: EditingDictionary, src_tokens: Tensor, groups: list[list[dict[str, Any]]]
+) -> None:
+    """Replaces the score of every hypothesis by the mean log-probability that ``model`` gives its tokens.
 
     ``groups`` holds the candidates of each source sentence. <s> is removed from the sources, because autoregressive
     models are trained without it.
@@ -22,7 +25,8 @@ def rerank(model: Any, tgt_dict: Any, src_tokens: Tensor, groups: list[list[dict
         "src_tokens": data_utils.collate_tokens(sources, pad, left_pad=True),
         "src_lengths": torch.tensor([len(source) for source in sources], device=src_tokens.device),
     }
-    hypotheses = [hypo for group in groups for hypo in group]
-    targets = [tgt_dict.unknown_to_unk(hypo["tokens"]) for hypo in hypotheses]
-    for hypo, best in zip(hypotheses, scored([model], {"net_input": net_input}, targets, tgt_dict), strict=True):
-        hypo["score"] = best["score"]
+    hypotheses = [hypothesis for group in groups for hypothesis in group]
+    targets = [tgt_dict.unknown_to_unk(hypothesis["tokens"]) for hypothesis in hypotheses]
+    results = score_sentences([model], {"net_input": net_input}, targets, tgt_dict)
+    for hypothesis, result in zip(hypotheses, results, strict=True):
+        hypothesis["score"] = result["score"]

@@ -17,7 +17,7 @@ from fairseq.utils import split_paths
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.data.tokenise import MODEL
 from lev_plugins.errors import require
-from lev_plugins.generators.copy_bias import scored
+from lev_plugins.generators.copy_bias import score_sentences
 from lev_plugins.generators.refinement import ALTERNATIVES, Sentence
 from lev_plugins.inference.load_model import Loaded, read_models
 from lev_plugins.inference.segments import RefinedSegments, WrittenSegments, batches
@@ -124,7 +124,7 @@ class Seq2Seq(WrittenSegments):
 
     def scored(self, sources: Rows, outputs: Rows) -> list[float]:
         rows = [torch.tensor(output) for output in outputs]
-        found = scored(self.decoder.models, self.sample(sources), rows, self.words)
+        found = score_sentences(self.decoder.models, self.sample(sources), rows, self.words)
         return [float(one["positional_scores"].sum()) for one in found]
 
 

@@ -120,7 +120,7 @@ def write_graphs(loaded: Loaded, folder: Path) -> None:
     from lev_plugins.onnx import export as graphs
 
     model = loaded.models[0].eval()
-    graphs.write(model, Ensemble([model]).never_written if isinstance(model, LevT) else (), folder)
+    graphs.write(model, Ensemble([model]).excluded_tokens if isinstance(model, LevT) else (), folder)
 
 
 def architecture_of(loaded: Loaded) -> str:

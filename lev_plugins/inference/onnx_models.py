@@ -12,7 +12,7 @@ from lev_plugins import model_folder
 from lev_plugins.data.labels.examples import Example, LabelRequest, collate
 from lev_plugins.data.labels.folder import WORDS, LabellingInfo
 from lev_plugins.edits.mark_bits import KEEP
-from lev_plugins.edits.options import OF_FAIRSEQ, OF_TASK, RefinementOptions
+from lev_plugins.edits.options import FAIRSEQ_FLAGS, TASK_FLAGS, RefinementOptions
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.refinement import Refiner, Sentence
 from lev_plugins.inference.scorer import Scorer
@@ -28,7 +28,7 @@ from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Rows, numbered
 
 Made = TypeVar("Made")
 TOGETHER = 256  # tokens of a batch: on one core, more only need more padding
-FLAGS = OF_FAIRSEQ | OF_TASK
+FLAGS = FAIRSEQ_FLAGS | TASK_FLAGS
 
 
 def editor_of(config: ModelConfig, flags: Collection[str]) -> type[LightRefinement] | type[LightWriting] | None:

@@ -19,7 +19,7 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
-from lev_plugins.edits.actions import Removed, source_positions, unknown_to_unk
+from lev_plugins.edits.actions import RemovedTokens, source_positions, unknown_to_unk
 from lev_plugins.edits.expert import align
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
@@ -226,7 +226,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         if self.spelling is not None and decoder.respelling is not None:
             words = BatchWords.of([], self.spelling.index) if words is None else BatchWords(*words)
             self.spelling.hold_out()
-            replaced, removed = states.replaced, Removed(states.removed, states.removed_counts)
+            replaced, removed = states.replaced, RemovedTokens(states.removed, states.removed_counts)
             nearest = Nearest(*states.nearest)
             if self.training and learning.smoothing == 0:
                 sides = (src_tokens, target, src_tokens if draft is None else draft)
@@ -285,9 +285,9 @@ def spelling_of(task: Any, cfg: LevTConfig) -> MeantWords:
     return MeantWords(task.target_dictionary, cfg.decoder_embed_dim, index)
 
 
-def one_each(replaced: Tensor | None, pad: int) -> Removed | None:
+def one_each(replaced: Tensor | None, pad: int) -> RemovedTokens | None:
     """A hole replaces one word at most."""
-    return None if replaced is None else Removed(replaced, replaced.ne(pad).long())
+    return None if replaced is None else RemovedTokens(replaced, replaced.ne(pad).long())
 
 
 def roll_in(logits: Tensor, words: Tensor, learning: Learning) -> Tensor:

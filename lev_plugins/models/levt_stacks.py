@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from lev_plugins.edits.actions import Removed, among
+from lev_plugins.edits.actions import RemovedTokens, among
 from lev_plugins.layers.linear import Linear, head_projection, linear, output_of
 from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_loss
 from lev_plugins.layers.transformer import (
@@ -127,7 +127,7 @@ class LevTDecoder(nn.Module):
         """Project the encoded source for every block of every stack, once."""
         return {name: [layer.cross_attn.project(source, real) for layer in self.stack(name)] for name in self.stacks}
 
-    def look_up(self, memory: EncodedSource, removed: Removed | None = None) -> LookUp | None:
+    def look_up(self, memory: EncodedSource, removed: RemovedTokens | None = None) -> LookUp | None:
         """With --spelling, the vectors of tokens, each with the spelling and number of words ``removed`` beside it."""
         spelling, words = self.embedding.tokens, memory.words
         if words is None or not isinstance(spelling, MeantWords):
@@ -148,7 +148,7 @@ class LevTDecoder(nn.Module):
         tokens: Tensor,
         memory: EncodedSource,
         known: list[Tensor] | None = None,
-        removed: Removed | None = None,
+        removed: RemovedTokens | None = None,
     ) -> list[Tensor]:
         """The states of ``tokens`` (B, T) after each block up to the one that ``head`` reads: a list of (B, T, C).
 

@@ -22,7 +22,7 @@ from fairseq.models import FairseqEncoderDecoderModel, register_model
 from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase, TransformerEncoderBase
 from torch import Tensor, nn
 
-from lev_plugins.edits.actions import deletable, require_room
+from lev_plugins.edits.actions import deletable, require_draft_fits
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.transformer import token_embedding
@@ -61,17 +61,17 @@ class PostEditEncoder(TransformerEncoderBase):
         src_tokens: Tensor,  # (B, S)
         src_lengths: Tensor | None = None,  # (B,); unused: part of fairseq's interface
         draft: Tensor | None = None,  # (B, N)
-        requests: Tensor | None = None,  # (B, N) requests from the marks on the draft, see lev_plugins.edits.mark_bits
+        marks: Tensor | None = None,  # (B, N) see lev_plugins.edits.mark_bits
     ) -> dict[str, list[Tensor]]:
         """What fairseq's decoder reads: ``encoder_out`` (S + N, B, C), ``encoder_padding_mask`` (B, S + N), ..."""
         row = src_tokens.masked_fill(src_tokens.eq(self.dictionary.bos()), self.padding_idx)
         x = self.embed(row, self.embed_tokens, SOURCE)
         if draft is not None:
             require(
-                requests is None or not bool(requests.any()),
+                marks is None or not bool(marks.any()),
                 "a post_edit_transformer rewrites the whole text and ignores marks: remove them from the draft",
             )
-            require_room(draft, self.padding_idx, self.max_positions(), "source")
+            require_draft_fits(draft, self.padding_idx, self.max_positions(), "source")
             draft = readable(draft, self.target)
             x = torch.cat([x, self.embed(draft, self.draft_words, DRAFT)], 1)  # (B, S + N, C)
             row = torch.cat([row, draft], 1)

@@ -73,7 +73,7 @@ class Writer:
         return going[: self.beam], ended
 
     def biased(self, scores: Array, text: Text, copied: list[Array]) -> Array:
-        """As ``generators.copy_bias.biased``."""
+        """As ``generators.copy_bias.add_copy_bias``."""
         nearest = text.distances[:-1] == text.distances.min()
         scores = scores.copy()
         scores[np.unique(copied[text.number][nearest])] += self.keep_bias

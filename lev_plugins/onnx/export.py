@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from lev_plugins.criterions.labelling import answers
-from lev_plugins.edits.actions import Removed
+from lev_plugins.edits.actions import RemovedTokens
 from lev_plugins.generators.refinement import ALTERNATIVES
 from lev_plugins.layers.transformer import KeysValues, padding_of
 from lev_plugins.layers.weight_cache import Keeping
@@ -117,7 +117,7 @@ class Decide(Graph):
         """-> deletion (B, T, 2): log-probabilities; nothing, something, most likely (B, T - 1): the log-probability of
         inserting nothing, the one of the most likely number above 0, and that of any; number (B, T - 1)
         """
-        decoder, removed = self.decoder, Removed(*spelling[1:3]) if spelling else None
+        decoder, removed = self.decoder, RemovedTokens(*spelling[1:3]) if spelling else None
         source = self.source(words, memory, real, *spelling[:1], *spelling[3:])
         states = decoder.states("deletion", words[0], source, removed=removed)
         same = decoder.sharing["deletion"] == decoder.sharing["placeholder"]
@@ -144,7 +144,7 @@ class Fill(Graph):
         """
         decoder, removed, nearest = self.decoder, None, None
         if spelling:
-            removed, nearest = Removed(*spelling[1:3]), Nearest(*spelling[3:7])
+            removed, nearest = RemovedTokens(*spelling[1:3]), Nearest(*spelling[3:7])
         source = self.source(words, memory, real, *spelling[:1], *spelling[7:])
         states = decoder.states("token", words[0], source, removed=removed)
         scores = decoder.token_logits(states, holes, source.words, spelling[1] if spelling else None, nearest)

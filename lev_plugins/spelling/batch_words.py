@@ -27,7 +27,7 @@ class SpeltRow(NamedTuple):
 
     ids: Tensor  # (N,)
     unknown: Sequence[str] = ()  # the spelling of each <unk> among the ids, in their order; (): not known
-    requests: Tensor | None = None  # (N,) of a draft, what its marks ask for: see lev_plugins.edits.mark_bits
+    marks: Tensor | None = None  # (N,) of a draft: see lev_plugins.edits.mark_bits
 
 
 class EditingDictionary(Dictionary):
@@ -66,8 +66,8 @@ class EditingDictionary(Dictionary):
         """V, the number of words in the file."""
         return len(self) if self.placeholder_index is None else self.placeholder_index
 
-    def draft(self, words: Iterable[str], requests: Sequence[int] = ()) -> SpeltRow:
-        """With both boundaries; the first request is for ``<s>``, and ``</s>`` has none.
+    def draft(self, words: Iterable[str], marks: Sequence[int] = ()) -> SpeltRow:
+        """Returns a draft with both boundaries; the first of the ``marks`` is that of ``<s>``, and ``</s>`` has none.
 
         Words spelt like special symbols (``</s>``) are unknown words.
 
@@ -80,7 +80,7 @@ class EditingDictionary(Dictionary):
         known = [i if i < self.size else self.unk() for i in ids_of(words, self)]
         unknown = [word for word, i in zip(words, known, strict=True) if i == self.unk()]
         ids = torch.tensor([self.bos(), *known, self.eos()])
-        return SpeltRow(ids, unknown, torch.tensor([*requests, 0]) if requests else torch.zeros_like(ids))
+        return SpeltRow(ids, unknown, torch.tensor([*marks, 0]) if marks else torch.zeros_like(ids))
 
     def unknown_to_unk(self, tokens: Tensor) -> Tensor:
         """The ids that a model without spellings can look up."""

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from fairseq.utils import move_to_cuda
 from torch import Tensor, nn
 
-from lev_plugins.edits.actions import places_of
+from lev_plugins.edits.actions import positions_where
 from lev_plugins.layers.weight_cache import Keeping
 from lev_plugins.spelling.batch_words import BatchWords
 from lev_plugins.spelling.candidates import CASES, FAR, LEVELS, PROPER, SHAPES, WordIndex
@@ -72,7 +72,7 @@ def draw_sample(needed: Tensor, others: int) -> Sample:
     ([1, 0, 4], [5, 1])
     """
     count = int(needed.sum())  # the one question to a GPU
-    own, rest = places_of(needed, count), places_of(~needed, len(needed) - count)
+    own, rest = positions_where(needed, count), positions_where(~needed, len(needed) - count)
     drawn = rest[torch.randperm(len(rest), device=rest.device)[:others]]
     ids = torch.cat([own, drawn])
     places = torch.full((len(needed) + 1,), -1, device=ids.device)

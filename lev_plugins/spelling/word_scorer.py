@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lev_plugins.edits.actions import index_of
+from lev_plugins.edits.actions import row_index
 from lev_plugins.layers.linear import SharedLinear
 from lev_plugins.layers.weight_cache import Keeping
 from lev_plugins.spelling.batch_words import BatchWords
@@ -104,7 +104,7 @@ class KnownCandidates(nn.Module):
             near, alike, slips = self.index.nearest([spelt[i] if i < len(spelt) else "" for i in new])
             tables = (self.near, near), (self.alike, alike.view(np.int32)), (self.slips, slips)
             for table, rows in tables:
-                table.index_copy_(0, index_of(new, table.device), torch.from_numpy(rows).to(table, non_blocking=True))
+                table.index_copy_(0, row_index(new, table.device), torch.from_numpy(rows).to(table, non_blocking=True))
             self.filled.update(new)
 
     def forward(self, words: Tensor) -> Nearest:

@@ -16,7 +16,7 @@ from lev_plugins.data.noisy import NoiseConfig, check_noise, noise_and_codec
 from lev_plugins.data.tokenise import row_of
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import KeepLastBatch
-from lev_plugins.generators.copy_bias import Copier, CopyBiasEnsemble, with_confidence
+from lev_plugins.generators.copy_bias import CopyBiasEnsemble, SourceInTargetIds, with_edit_confidence
 from lev_plugins.ranges import flag
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, refuse
@@ -79,8 +79,8 @@ class TextCorrectionTask(ScoredTask):
         return [*(name for name, on in selected.items() if on), *super().score_names()]
 
     @cached_property
-    def copier(self) -> Copier:
-        return Copier(self.source_dictionary, self.target_dictionary)
+    def copier(self) -> SourceInTargetIds:
+        return SourceInTargetIds(self.source_dictionary, self.target_dictionary)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         ranges.check(cfg)  # for fairseq's own architectures
@@ -135,4 +135,4 @@ class TextCorrectionTask(ScoredTask):
         if least is None:
             return results
         with torch.no_grad():
-            return with_confidence(models, sample, results, self.copier, least)
+            return with_edit_confidence(models, sample, results, self.copier, least)

@@ -19,7 +19,7 @@ from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, TypedLin
 from lev_plugins.data.drafts.notes import load_drafts, load_spelt_targets
 from lev_plugins.data.noisy import NoiseConfig, NoisyWords, check_noise, noise_and_codec
 from lev_plugins.data.tokenise import row_of
-from lev_plugins.edits.options import OF_FAIRSEQ, OF_TASK, ORACLES, RefinementOptions
+from lev_plugins.edits.options import FAIRSEQ_FLAGS, ORACLES, TASK_FLAGS, RefinementOptions
 from lev_plugins.errors import require
 from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.models.post_edit import PostEditTransformer
@@ -205,9 +205,9 @@ class TextEditingTask(ScoredTask):
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
         self.prepare_for_decoding(models)
         options = RefinementOptions(
-            **{name: option(args, flag) for flag, name in OF_FAIRSEQ.items()},
-            **{name: getattr(self.cfg, flag) for flag, name in OF_TASK.items()},
-            trained_later=self.building,
+            **{name: option(args, flag) for flag, name in FAIRSEQ_FLAGS.items()},
+            **{name: getattr(self.cfg, flag) for flag, name in TASK_FLAGS.items()},
+            inference_mode=not self.building,
             adaptive=not option(args, "iter_decode_force_max_iter"),
             candidates=option(args, "iter_decode_with_beam"),
             temperature=option(args, "temperature"),
@@ -226,11 +226,11 @@ class TextEditingTask(ScoredTask):
     ) -> Any:
         """``constraints`` holds the drafts of typed lines (``TypedLines``)."""
         net_input = {**sample["net_input"]}
-        if "requests" in sample:
-            net_input["requests"] = sample["requests"]
+        if "marks" in sample:
+            net_input["marks"] = sample["marks"]
         unknown = sample.get("unknown_words", ())
         if constraints is not None:
-            net_input["draft"], net_input["requests"] = constraints
+            net_input["draft"], net_input["marks"] = constraints
         if "unknown_words" not in sample and self.typed is not None:  # fairseq-interactive passes on no more
             unknown = self.typed.numbered.spelt
             if self.typed.words is not None and self.word_index is not None:

@@ -93,7 +93,7 @@ def batch(number: int) -> dict[str, Any]:
 def marked(net_input: dict[str, Any]) -> dict[str, Any]:
     marks = torch.zeros_like(net_input["draft"])
     marks[:, 1] = KEEP * net_input["draft"][:, 1].gt(3)
-    return {**net_input, "requests": marks}
+    return {**net_input, "marks": marks}
 
 
 def with_unknown_words(number: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from fairseq.data import FairseqDataset, LanguagePairDataset, ListDataset, data_
 from torch import Tensor
 
 from lev_plugins.data.noisy import NoisyWords
-from lev_plugins.edits.actions import Removed, removed_after, replaced, source_positions
+from lev_plugins.edits.actions import RemovedTokens, removed_after, replaced_per_placeholder, source_positions
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import KeepLastBatch
@@ -115,9 +115,9 @@ class TextEditingDataset(KeepLastBatch):
         drafts = [e["draft"] for e in examples]
         if drafts[0] is not None:
             net_input["draft"] = self._pad([words.rows(draft) for draft in drafts])
-            if any(draft.requests is not None and draft.requests.any() for draft in drafts):
-                requests = [torch.zeros_like(d.ids) if d.requests is None else d.requests for d in drafts]
-                batch["requests"] = data_utils.collate_tokens(requests, 0, pad_to_multiple=self.pad_to_multiple)
+            if any(draft.marks is not None and draft.marks.any() for draft in drafts):
+                marks = [torch.zeros_like(d.ids) if d.marks is None else d.marks for d in drafts]
+                batch["marks"] = data_utils.collate_tokens(marks, 0, pad_to_multiple=self.pad_to_multiple)
         if self.index is not None:
             spelt = self.words or BatchWords.of(words.spelt, self.index)
             net_input["words"] = spelt.in_sources(net_input["src_tokens"], words.spelt, self.index)
@@ -144,7 +144,7 @@ class TextEditingDataset(KeepLastBatch):
         for row, example in zip(missing, examples, strict=True):
             row[: example["missing"].numel()] = example["missing"]
         in_place_of = torch.full_like(target, pad)
-        removed = Removed(torch.full_like(target, pad), torch.zeros_like(target))
+        removed = RemovedTokens(torch.full_like(target, pad), torch.zeros_like(target))
         from_draft = None
         if drafts is not None:
             from_draft = torch.tensor([e["delete_from_draft"] for e in examples])
@@ -153,7 +153,7 @@ class TextEditingDataset(KeepLastBatch):
                 kept, present = align(self.dataset.tgt_dict.unknown_to_unk(drafts[rows]), target[rows], pad)
                 missing[rows] = ~present & target[rows].ne(pad)
                 gone = ~kept & drafts[rows].ne(pad)
-                in_place_of[rows] = replaced(drafts[rows], gone, missing[rows], pad)
+                in_place_of[rows] = replaced_per_placeholder(drafts[rows], gone, missing[rows], pad)
                 width = min(target.size(1), drafts.size(1))  # what is kept fits into both
                 for all_rows, some in zip(removed, removed_after(drafts[rows], gone, pad), strict=True):
                     all_rows[rows, :width] = some[:, :width]
@@ -219,4 +219,4 @@ class TypedLines(TextEditingDataset):
     def collater(self, examples: list[dict[str, Any]], pad_to_length: Any = None) -> dict[str, Any]:
         batch = super().collater(examples, pad_to_length)
         draft = batch["net_input"]["draft"]
-        return {**batch, "constraints": torch.stack([draft, batch.get("requests", torch.zeros_like(draft))])}
+        return {**batch, "constraints": torch.stack([draft, batch.get("marks", torch.zeros_like(draft))])}

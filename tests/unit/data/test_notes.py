@@ -116,10 +116,10 @@ def test_a_file_is_read_as_at_the_prompt(text: Path, bpe: str) -> None:
         task.inference_step(recorder, [], collated(each))
         net_input = recorder.sample["net_input"]
         ids = recorder.sample.get("id", torch.arange(len(DRAFTS)))
-        found.append({name: net_input[name][ids.argsort()].tolist() for name in ("src_tokens", "draft", "requests")})
+        found.append({name: net_input[name][ids.argsort()].tolist() for name in ("src_tokens", "draft", "marks")})
         found[-1]["printed"] = [task.tgt_dict.string(torch.tensor(row)) for row in found[-1].pop("draft")]
     assert found[0] == found[1]
-    noted = [i for i in range(len(DRAFTS)) if dataset[i]["draft"].requests is not None]
+    noted = [i for i in range(len(DRAFTS)) if dataset[i]["draft"].marks is not None]
     assert noted == [1, 2, 3, 5, 6, 7, 8, 9]
     plain = [" ".join(tokeniser(text, bpe).encode(marks.parse_marks(draft)[0].strip()).split()) for draft in DRAFTS]
     assert [line.replace("<pad>", "").strip() for line in found[0]["printed"]] == plain
@@ -130,10 +130,10 @@ def test_what_learns_from_drafts_sees_ids_alone(text: Path) -> None:
     task = task_of(text)
     dataset = loaded(task)
     batch = collated(dataset)
-    assert "requests" not in batch["net_input"]
+    assert "marks" not in batch["net_input"]
     loss, _, _ = toy_criterion(task)(lively_model(task), batch)
     assert bool(torch.isfinite(loss))
-    assert "requests" not in collated(dataset, [0, 4])
+    assert "marks" not in collated(dataset, [0, 4])
 
 
 def test_no_file_where_there_is_nothing_to_note(text: Path, capsys: pytest.CaptureFixture) -> None:
@@ -249,7 +249,7 @@ def test_a_sound_file_is_read(noted: tuple[FairseqDataset, EditingDictionary], t
     dataset = notes.with_notes(str(tmp_path / "test.mt-de.mt"), *noted)
     assert isinstance(dataset[3], SpeltRow)
     assert dataset[3].ids.tolist() == [0, UNK, EOS] and dataset[3].unknown == ["Zürich"]
-    assert dataset[3].requests.tolist() == [INSERT, KEEP + SPAN, 0]
+    assert dataset[3].marks.tolist() == [INSERT, KEEP + SPAN, 0]
     assert dataset[2].tolist() == [0, 4, EOS]
 
 
@@ -273,7 +273,7 @@ def test_typed_lines_reach_the_generator_as_source_and_draft(left: bool) -> None
     short = [[PAD, BOS, 5, EOS], [PAD, BOS, 6, EOS]] if left else [[BOS, 5, EOS, PAD], [BOS, 6, EOS, PAD]]
     assert seen["src_tokens"].tolist() == [[BOS, 8, 10, EOS], *short]
     assert tensor_to_rows(seen["draft"]) == [[BOS, EOS], [BOS, 7, 9, EOS], [BOS, task.tgt_dict.size + 1, EOS]]
-    assert seen["requests"].tolist() == [[0] * 4, [0, 0, KEEP + SPAN, 0], [0] * 4]
+    assert seen["marks"].tolist() == [[0] * 4, [0, 0, KEEP + SPAN, 0], [0] * 4]
 
 
 def test_nothing_of_lines_that_are_printed_is_kept() -> None:

@@ -242,7 +242,7 @@ def tensors(given_rows: list[Row]) -> tuple[torch.Tensor, torch.Tensor, torch.Te
 def test_a_hole_replaces_the_word_in_its_place(given_rows: list[Row]) -> None:
     tokens, deleted, opened = tensors(given_rows)
     before = [tensor_to_rows(each) for each in (tokens, deleted, opened)]
-    found = actions.replaced(tokens, deleted, opened.eq(HOLE), PAD)
+    found = actions.replaced_per_placeholder(tokens, deleted, opened.eq(HOLE), PAD)
     assert [tensor_to_rows(each) for each in (tokens, deleted, opened)] == before
     for row, (words_of_row, holes) in zip(found.tolist(), given_rows, strict=True):
         expected = slow_replaced(words_of_row, holes)

@@ -265,7 +265,7 @@ def test_candidates_have_the_reference_and_the_marks_of_their_sentence() -> None
         )
         if "oracle" not in options:
             width = net_input["draft"].size(1)
-            net_input["requests"] = torch.tensor([row + [0] * (width - len(row)) for row in REQUESTS])
+            net_input["marks"] = torch.tensor([row + [0] * (width - len(row)) for row in REQUESTS])
         generator = RefinementGenerator([model], toy_dictionary(), RefinementOptions(candidates=3, **options))
         target = rows_to_tensor([row[1:] for row in TARGETS])
         groups = generator.generate([model], {"net_input": net_input, "target": target})
@@ -294,7 +294,7 @@ def test_an_unknown_word_of_a_draft_is_kept_as_a_word_of_its_own(placeholder: st
     net_input = {
         "src_tokens": rows_to_tensor(SOURCES),
         "draft": rows_to_tensor(drafts),
-        "requests": torch.tensor(asked),
+        "marks": torch.tensor(asked),
     }
     results = [best[0]["tokens"] for best in generator.generate([model], {"net_input": net_input})]
     assert all("Zürich" in dictionary.string(tokens.int()).split() for tokens in results)

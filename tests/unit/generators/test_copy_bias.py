@@ -12,8 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from lev_plugins.edits.copy_alignment import distances_after, distances_before, expected
-from lev_plugins.generators.copy_bias import Copier, CopyBiasEnsemble, Followed, biased, with_confidence
+from lev_plugins.edits.copy_alignment import distances_after, distances_before, expected_tokens
+from lev_plugins.generators.copy_bias import (
+    CopyBiasEnsemble,
+    SourceInTargetIds,
+    SourceProgress,
+    add_copy_bias,
+    with_edit_confidence,
+)
 from tests.helpers import (
     EOS,
     PAD,
@@ -60,8 +66,8 @@ def test_distances_are_those_to_every_beginning_of_the_source(source: list[int],
 def test_padding_says_nothing_about_what_is_expected(source: list[int], text: list[int], padding: int) -> None:
     row = [*source, EOS]
     short, long = torch.tensor([row]), torch.tensor([row + [PAD] * padding])
-    alone = expected(written(short, text), short, PAD)[0].tolist()
-    assert expected(written(long, text), long, PAD)[0].tolist() == alone + [False] * padding
+    alone = expected_tokens(written(short, text), short, PAD)[0].tolist()
+    assert expected_tokens(written(long, text), long, PAD)[0].tolist() == alone + [False] * padding
 
 
 @pytest.mark.parametrize(
@@ -80,14 +86,14 @@ def test_padding_says_nothing_about_what_is_expected(source: list[int], text: li
 )
 def test_what_is_expected_after_edits(text: list[int], next_words: list[int]) -> None:
     source = torch.tensor([[5, 6, 7, 8, EOS]])
-    assert source[expected(written(source, text), source, PAD)].tolist() == next_words
+    assert source[expected_tokens(written(source, text), source, PAD)].tolist() == next_words
 
 
 def test_a_bonus_is_added_to_the_log_odds() -> None:
     log_probs = torch.tensor([[0.1, 0.2, 0.3, 0.4]]).log()
     source = torch.tensor([[3, 3, 2]])  # the word 3 comes twice and gets its bonus once
-    followed = Followed(source, torch.tensor([[0, 0, 1, 2]]))
-    found = biased(log_probs, followed, pad=1, bias=1.5)
+    followed = SourceProgress(source, torch.tensor([[0, 0, 1, 2]]))
+    found = add_copy_bias(log_probs, followed, pad=1, bias=1.5)
     assert float(found.exp().sum()) == pytest.approx(1)
     odds = (found[0, 3].exp() / (1 - found[0, 3].exp())).log()
     assert float(odds) == pytest.approx(math.log(0.4 / 0.6) + 1.5, abs=1e-5)
@@ -102,7 +108,7 @@ def sample_of(sources: Tensor) -> dict[str, Any]:
 
 
 def decode(models: list[nn.Module], sources: Tensor, beam: int, bias: float | None, task: Any) -> list[Any]:
-    copier = Copier(task.source_dictionary, task.target_dictionary)
+    copier = SourceInTargetIds(task.source_dictionary, task.target_dictionary)
     ensemble = models if bias is None else CopyBiasEnsemble(models, bias, copier)
     generator = SequenceGenerator(ensemble, task.target_dictionary, beam_size=beam, max_len_b=14)
     return generator.generate(models, sample_of(sources))
@@ -151,8 +157,8 @@ def test_scores_with_a_bonus_are_those_of_its_distribution() -> None:
             with torch.no_grad():
                 logits = model(source, None, torch.tensor([[EOS, *tokens[:-1]]]))[0][0]
             for n, token in enumerate(tokens):
-                followed = Followed(source, written(source, tokens[:n]))
-                scores = biased(logits[n : n + 1].log_softmax(1), followed, PAD, bias)
+                followed = SourceProgress(source, written(source, tokens[:n]))
+                scores = add_copy_bias(logits[n : n + 1].log_softmax(1), followed, PAD, bias)
                 assert float(hypothesis["positional_scores"][n]) == pytest.approx(float(scores[0, token]), abs=2e-5)
 
 
@@ -174,8 +180,11 @@ def two_dictionaries() -> tuple[Dictionary, Dictionary]:
 def test_a_source_is_copied_in_the_words_of_the_target() -> None:
     source, target = two_dictionaries()
     rows = left_padded([[source.index("w3"), source.index("w19"), EOS], [EOS]])
-    assert Copier(source, target)(rows).tolist() == [[target.index("w3"), UNK, EOS], [EOS, PAD, PAD]]
-    assert Copier(source, source)(rows).tolist() == [[source.index("w3"), source.index("w19"), EOS], [EOS, PAD, PAD]]
+    assert SourceInTargetIds(source, target)(rows).tolist() == [[target.index("w3"), UNK, EOS], [EOS, PAD, PAD]]
+    assert SourceInTargetIds(source, source)(rows).tolist() == [
+        [source.index("w3"), source.index("w19"), EOS],
+        [EOS, PAD, PAD],
+    ]
 
 
 def test_a_large_bonus_copies_across_dictionaries() -> None:
@@ -202,9 +211,11 @@ def test_confidence_is_the_edits_share_of_probability(names: list[str]) -> None:
     models = [MODELS[name](task) for name in names]
     edited = [[4, 5, EOS], [EOS], rows[2], [7, EOS], [6] * 9 + [EOS]]
     results = [[{"tokens": torch.tensor(text)}] for text in edited]
-    copier = Copier(task.source_dictionary, task.target_dictionary)
+    copier = SourceInTargetIds(task.source_dictionary, task.target_dictionary)
     for sources in (rows_to_tensor(rows), left_padded(rows)):
-        kept, rejected = (with_confidence(models, sample_of(sources), results, copier, least) for least in (0.0, 1.1))
+        kept, rejected = (
+            with_edit_confidence(models, sample_of(sources), results, copier, least) for least in (0.0, 1.1)
+        )
         assert texts(kept) == edited and texts(rejected) == rows
         for row, text, (one,), (other,) in zip(rows, edited, kept, rejected, strict=True):
             scores = [sentence_score(models, row, tokens) for tokens in (text, row)]
@@ -215,12 +226,12 @@ def test_confidence_is_the_edits_share_of_probability(names: list[str]) -> None:
 
 def test_the_source_takes_the_place_of_a_doubtful_edit() -> None:
     task, source = toy_task(), [4, EOS]
-    models, copier = [toy_pbd(task)], Copier(task.source_dictionary, task.target_dictionary)
+    models, copier = [toy_pbd(task)], SourceInTargetIds(task.source_dictionary, task.target_dictionary)
     found = [{"tokens": torch.tensor(text)} for text in ([5, EOS], source, [6, EOS])]
     sample = sample_of(rows_to_tensor([source]))
-    ((first, *_),) = with_confidence(models, sample, [found], copier, 0.0)
+    ((first, *_),) = with_edit_confidence(models, sample, [found], copier, 0.0)
     (kept,), (rejected,), (alone,) = (
-        with_confidence(models, sample, [hypotheses], copier, least)
+        with_edit_confidence(models, sample, [hypotheses], copier, least)
         for hypotheses, least in ((found, first["confidence"]), (found, 1.1), (found[:1], 1.1))
     )
     assert [h["tokens"].tolist() for h in kept] == [[5, EOS], source, [6, EOS]]

@@ -103,7 +103,7 @@ def test_the_history_is_the_start_and_three_states_an_iteration() -> None:
 def test_where_nothing_is_trained_the_result_is_the_same_and_may_be_changed(drafts: list[list[int]] | None) -> None:
     model = lively_model()
     results = refine([model], SOURCES, drafts, retain_history=True)
-    final = refine([model], SOURCES, drafts, retain_history=True, trained_later=False)
+    final = refine([model], SOURCES, drafts, retain_history=True, inference_mode=True)
     for one, other in zip(results, final, strict=True):
         assert words_of(one) == words_of(other) and one["steps"] == other["steps"]
         assert [state["tokens"].tolist() for state in one["history"]] == [
@@ -282,7 +282,7 @@ def test_the_task_hands_fairseq_flags_to_the_generator() -> None:
     built = toy_task(min_words=2, **own).build_generator([lively_model()], Namespace(**flags))
     given = {"max_iter": 4, "gamma": 1.5, "adaptive": False, "candidates": 3}
     given |= {"retain_history": True, "temperature": 0.7}
-    assert built.options == RefinementOptions(trained_later=False, min_length=2, **own, **given)
+    assert built.options == RefinementOptions(inference_mode=True, min_length=2, **own, **given)
 
 
 def test_a_removed_flag_is_refused() -> None:

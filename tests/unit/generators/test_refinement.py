@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lev_plugins.edits.actions import removed_after, replaced
+from lev_plugins.edits.actions import removed_after, replaced_per_placeholder
 from lev_plugins.edits.mark_bits import DELETE, INSERT, KEEP, SPAN
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.generators.generator import RefinementGenerator
@@ -142,7 +142,7 @@ def test_deleted_words_are_those_of_training(batch: list[list[tuple[list[int], i
         deleted.append([*marks, False])
     tokens, holes = rows_to_tensor(before), rows_to_tensor([one.tokens for one in sentences]).eq(HOLE)
     gone = rows_to_tensor([[int(mark) for mark in row] for row in deleted]).eq(1) & tokens.ne(PAD)
-    assert replaced_tokens(sentences, HOLE).tolist() == replaced(tokens, gone, holes, PAD).tolist()
+    assert replaced_tokens(sentences, HOLE).tolist() == replaced_per_placeholder(tokens, gone, holes, PAD).tolist()
     first, counts = removed_after(tokens, gone, PAD)
     for one in sentences:
         one.write([word for word in one.words if word.token != HOLE])
@@ -179,7 +179,7 @@ def iterations(generator: RefinementGenerator, sample: dict[str, Any], count: Ca
 @pytest.mark.parametrize("drafted", [False, True])
 def test_a_sentence_takes_few_kernels(drafted: bool) -> None:
     """Per iteration of a model with 2 + 2 blocks."""
-    generator = RefinementGenerator([lively_model()], toy_dictionary(), RefinementOptions(trained_later=False))
+    generator = RefinementGenerator([lively_model()], toy_dictionary(), RefinementOptions(inference_mode=True))
     kernels, steps = Kernels(), 0
     for source, draft in zip(random_rows(20, seed=5, shortest=4), random_rows(20, seed=6, shortest=2), strict=True):
         net_input = {"src_tokens": rows_to_tensor([source])}

@@ -133,7 +133,7 @@ def test_labels_are_those_of_the_checkpoint(name: str, tmp_path: Path) -> None:
 def test_refinement_is_that_of_the_slow_reference(name: str, tmp_path: Path) -> None:
     model = lively_model(**VARIANTS[name])
     dictionary = toy_dictionary()
-    graphs.write(model, Ensemble([model]).never_written, tmp_path)
+    graphs.write(model, Ensemble([model]).excluded_tokens, tmp_path)
     exported = Graphs(tmp_path, 32, len(dictionary), model.placeholder)
     sources, drafts = random_rows(16, seed=5, shortest=1), random_rows(16, seed=6)
     draw = random.Random(1)

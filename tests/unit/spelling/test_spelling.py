@@ -517,7 +517,7 @@ def test_what_decoding_keeps_may_be_used_in_training(precision: torch.dtype) -> 
     levt, words = model().eval(), dictionary()
     draft = torch.tensor([[0, words.index("▁the"), OWN, words.index("▁value"), 2]])
     sample = {"net_input": {"src_tokens": draft, "draft": draft, "words": batch_words(["▁vlaue"])}}
-    RefinementGenerator([levt], words, RefinementOptions(trained_later=False)).generate(None, sample)
+    RefinementGenerator([levt], words, RefinementOptions(inference_mode=True)).generate(None, sample)
     levt.train()
     with torch.autocast("cpu", torch.bfloat16, enabled=precision != torch.float32):
         output = levt(**collated(noisy_dataset(), range(4))["net_input"])
