@@ -5,12 +5,12 @@ from dataclasses import MISSING
 from typing import get_args
 
 from lev_plugins.cli import streams
-from lev_plugins.noise import FLAGS, NoiseOptions, build_corruption
+from lev_plugins.noise import NOISE_FLAGS, NoiseOptions, build_corruption
 from lev_plugins.ranges import flag_name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    for flag in FLAGS:
+    for flag in NOISE_FLAGS:
         needed, default = flag.default is MISSING, flag.default
         if flag.type is bool:
             parser.add_argument(flag_name(flag.name), action="store_true", help=flag.metadata["help"])
@@ -28,5 +28,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    corrupt = build_corruption(NoiseOptions(**{flag.name: getattr(args, flag.name) for flag in FLAGS}))
+    corrupt = build_corruption(NoiseOptions(**{flag.name: getattr(args, flag.name) for flag in NOISE_FLAGS}))
     return streams.change_lines(lambda text, index: corrupt(text, index, args.epoch))

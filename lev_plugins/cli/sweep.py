@@ -27,7 +27,7 @@ from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.held_out import HeldOut, held_out, reliability
 from lev_plugins.model_folder import found
 from lev_plugins.ranges import at_least, bounded, flag_name
-from lev_plugins.scoring.harm import KINDS
+from lev_plugins.scoring.harm import WORD_KINDS
 from lev_plugins.scoring.threshold_curve import Judged, Point, curve, judge
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 
@@ -117,7 +117,7 @@ def editor_report(args: argparse.Namespace, thresholds: Sequence[float]) -> str:
 def points(text: HeldOut, thresholds: Sequence[float]) -> Iterator[dict[str, float]]:
     for least in thresholds:
         score = text.harm(least)
-        shares = {name: share for name, share in score.details.items() if name not in KINDS}
+        shares = {name: share for name, share in score.details.items() if name not in WORD_KINDS}
         yield {"min-confidence": least, "broken of 1,000": score.score, **shares}
 
 

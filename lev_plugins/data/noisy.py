@@ -14,7 +14,7 @@ from torch import Tensor
 from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import SharedEpochDataset
-from lev_plugins.noise import FLAGS, Corruption, NoiseOptions, build_corruption
+from lev_plugins.noise import NOISE_FLAGS, Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.draws import stream
 from lev_plugins.ranges import flag_name
 from lev_plugins.spelling.batch_words import SpeltRow
@@ -132,7 +132,7 @@ def as_fairseq_field(flag: Field) -> tuple[str, Any, Any]:
 
 
 NoiseFlags: Any = make_dataclass(
-    "NoiseFlags", map(as_fairseq_field, FLAGS), bases=(FairseqDataclass,), namespace={"__module__": __name__}
+    "NoiseFlags", map(as_fairseq_field, NOISE_FLAGS), bases=(FairseqDataclass,), namespace={"__module__": __name__}
 )
 
 
@@ -166,7 +166,7 @@ def noise_and_codec(
 ) -> tuple[NoisySourceDataset, TextCodec]:
     """``pair`` with noisy targets as its sources, and the codec that writes these."""
     require(not cfg.load_alignments, "--load-alignments cannot be used with --noise-kind: leave one out")
-    options = {flag.name: getattr(cfg, f"noise_{flag.name}") for flag in FLAGS}
+    options = {flag.name: getattr(cfg, f"noise_{flag.name}") for flag in NOISE_FLAGS}
     corrupt = build_corruption(NoiseOptions(**options, prefix=PREFIX))
     layers = (encoders.build_bpe(cfg.noise_bpe), encoders.build_tokenizer(cfg.noise_tokenizer))
     reading, writing = (TextCodec(dictionary, *layers) for dictionary in (target, source))

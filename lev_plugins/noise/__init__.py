@@ -21,6 +21,6 @@ character, so at most half of the characters can be swapped with their neighbour
 """
 
 from lev_plugins.noise.corrupt import Corruption
-from lev_plugins.noise.options import FLAGS, KINDS, NoiseOptions, build_corruption
+from lev_plugins.noise.options import NOISE_FLAGS, NOISE_KINDS, NoiseOptions, build_corruption
 
-__all__ = ["FLAGS", "KINDS", "Corruption", "NoiseOptions", "build_corruption"]
+__all__ = ["NOISE_FLAGS", "NOISE_KINDS", "Corruption", "NoiseOptions", "build_corruption"]

@@ -12,8 +12,8 @@ from lev_plugins.noise.corrupt import Corruption
 from lev_plugins.noise.layouts import known_layouts, neighbouring_keys, shifts
 from lev_plugins.ranges import bounded
 
-KINDS: dict[str, Callable[["NoiseOptions"], kinds.NoiseKind]] = {
-    "random": lambda options: kinds.OneOf([KINDS[name](options) for name in ("insert", "delete", "substitute")]),
+NOISE_KINDS: dict[str, Callable[["NoiseOptions"], kinds.NoiseKind]] = {
+    "random": lambda options: kinds.OneOf([NOISE_KINDS[name](options) for name in ("insert", "delete", "substitute")]),
     "insert": lambda options: kinds.Insert(kinds.Alphabets(options.alphabet)),
     "delete": lambda options: kinds.Delete(),
     "substitute": lambda options: kinds.Substitute(kinds.Alphabets(options.alphabet)),
@@ -49,7 +49,7 @@ class NoiseOptions:
     """
 
     kind: str = noise_flag(
-        "KIND[:WEIGHT],...", f"one of {', '.join(KINDS)}; or several with weights, such as keyboard:2,swap:1"
+        "KIND[:WEIGHT],...", f"one of {', '.join(NOISE_KINDS)}; or several with weights, such as keyboard:2,swap:1"
     )
     word_rate: Optional[float] = noise_flag("P", "share of words to change", None)
     char_rate: Optional[float] = noise_flag(
@@ -82,7 +82,7 @@ class NoiseOptions:
     prefix: str = "--"  # of the flags in error messages
 
 
-FLAGS = [option for option in fields(NoiseOptions) if "help" in option.metadata]
+NOISE_FLAGS = [option for option in fields(NoiseOptions) if "help" in option.metadata]
 
 
 def build_corruption(options: NoiseOptions) -> Corruption:
@@ -94,7 +94,7 @@ def build_corruption(options: NoiseOptions) -> Corruption:
     weights = parse_kinds(options.kind, options.prefix)
     check_options(options, weights)
     return Corruption(
-        [KINDS[name](options) for name in weights],
+        [NOISE_KINDS[name](options) for name in weights],
         list(weights.values()),
         options.word_rate,
         options.char_rate,
@@ -130,7 +130,7 @@ def check_options(options: NoiseOptions, weights: dict[str, float]) -> None:
         f"{prefix}confusions FILE and the kind confusions go together: give both or neither",
     )
     require(options.alphabet != "", f"{prefix}alphabet must have letters, but is empty")
-    for option in FLAGS:
+    for option in NOISE_FLAGS:
         readers = READERS.get(option.name, weights)
         require(
             getattr(options, option.name) == option.default or not weights.keys().isdisjoint(readers),
@@ -147,7 +147,7 @@ def parse_kinds(text: str, prefix: str = "--") -> dict[str, float]:
     weights: dict[str, float] = {}
     for part in text.split(","):
         name, _, weight = part.strip().partition(":")
-        require(name in KINDS, f"{prefix}kind {name!r} is unknown: choose from {', '.join(KINDS)}")
+        require(name in NOISE_KINDS, f"{prefix}kind {name!r} is unknown: choose from {', '.join(NOISE_KINDS)}")
         require(name not in weights, f"{prefix}kind names {name} twice: give it one weight, as in {name}:2")
         try:
             weights[name] = float(weight or "1")

@@ -14,7 +14,8 @@ from lev_plugins.scoring.evaluation import Additive, References, by_sacrebleu, f
 
 
 def evaluate(references: References, texts: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> Additive:
-    """
+    """Score texts by BLEU, with one of sacrebleu's tokenisers.
+
     >>> round(evaluate(["the cat sat on the mat"], ["the cat sat on a mat"]).score, 2)
     53.73
     >>> evaluate([""], [""]).score

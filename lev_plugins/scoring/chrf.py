@@ -18,7 +18,8 @@ def evaluate(
     word_order: int = CHRF.WORD_ORDER,
     lowercase: bool = False,
 ) -> Additive:
-    """
+    """Score texts by chrF, or by chrF++ with a ``word_order``.
+
     >>> reference, text = "the cat sat on the mat", "the cat sat on a mat"
     >>> evaluate([reference], [text]).describe(), evaluate([reference], [text], word_order=2).describe()
     ('chrF2 = 65.98', 'chrF2++ = 67.44')

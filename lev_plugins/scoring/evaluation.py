@@ -14,22 +14,21 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sacrebleu.metrics.base import Metric
 
 Array = npt.NDArray[np.float64]
 Formula = Callable[[Array], Array]  # sums of statistics (..., K) -> scores (...)
-# one or several references for each sentence
-References = Sequence[str] | Sequence[Sequence[str]]
+References = Sequence[str] | Sequence[Sequence[str]]  # one or several references for each sentence
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A text scored."""
+    """The score of a text, of each of its sentences, and of any resample of them."""
 
     name: str  # as it is printed
     sentences: Array  # (N,) the score of each sentence by itself
-    scores_of: Callable[[Array], Array]  # scores (B,) from the number of times that each sentence is taken, (B, N)
-    # more results for the whole text; counts are int
-    details: dict[str, float] = field(default_factory=dict, kw_only=True)
+    scores_of: Callable[[Array], Array]  # how often each resample takes each sentence (B, N) -> scores (B,)
+    details: dict[str, float] = field(default_factory=dict, kw_only=True)  # further results; counts are int
     signature: str = field(default="", kw_only=True)  # the settings that reproduce the score
     digits: int = field(default=4, kw_only=True)  # 4 for scores from 0 to 1, 2 for those from 0 to 100
     higher_is_better: bool = field(default=True, kw_only=True)
@@ -39,16 +38,16 @@ class Evaluation:
         return float(self.scores_of(np.ones((1, len(self.sentences))))[0])
 
     def describe(self) -> str:
-        """One line: ``TER = 33.33 (edits 2, reference words 6)``; details of a table (``ROW: COLUMN``) are left out."""
+        """Return one line, such as ``TER = 33.33 (edits 2, reference words 6)``, without tables (``ROW: COLUMN``)."""
         details = {name: value for name, value in self.details.items() if ": " not in name}
-        shown = {name: v if isinstance(v, int) else f"{v:.{self.digits}f}" for name, v in details.items()}
-        beside = ", ".join(f"{name} {value}" for name, value in shown.items())
-        return f"{self.name} = {self.score:.{self.digits}f}" + (f" ({beside})" if beside else "")
+        values = {name: v if isinstance(v, int) else f"{v:.{self.digits}f}" for name, v in details.items()}
+        text = ", ".join(f"{name} {value}" for name, value in values.items())
+        return f"{self.name} = {self.score:.{self.digits}f}" + (f" ({text})" if text else "")
 
 
 @dataclass(frozen=True, eq=False)
 class Additive(Evaluation):
-    """A formula of sums.
+    """An evaluation whose score is a formula of sums over the sentences.
 
     >>> errors_and_words = np.array([[1.0, 4.0], [0.0, 6.0]])
     >>> rate = lambda sums: sums[..., 0] / sums[..., 1]
@@ -64,30 +63,30 @@ class Additive(Evaluation):
 
     @property
     def sums(self) -> Array:
-        """(K,)"""
+        """Return the sums of the statistics over all sentences, (K,)."""
         return self.statistics.sum(0)
 
 
 def additive(name: str, statistics: Sequence[Sequence[float]] | Array, formula: Formula, **options: Any) -> Additive:
-    """The formula also scores single sentences, unless ``sentences`` has their scores."""
+    """Build an evaluation from statistics (N, K); ``options`` are further fields, such as ``details``."""
     rows = np.asarray(statistics, dtype=np.float64)
-    sentences = options.pop("sentences", None)
-    scores = formula(rows) if sentences is None else np.asarray(sentences, dtype=np.float64)
-    return Additive(name, scores, lambda counts: formula(counts @ rows), rows, formula, **options)
+    return Additive(name, formula(rows), lambda counts: formula(counts @ rows), rows, formula, **options)
 
 
-def by_sacrebleu(name: str, metric: Any, references: References, texts: Sequence[str], **options: Any) -> Additive:
-    """The score of a ``metric`` of sacrebleu, from the statistics that its own significance tests add up."""
+def by_sacrebleu(
+    name: str, metric: Metric, references: References, texts: Sequence[str], higher_is_better: bool = True
+) -> Additive:
+    """Build the evaluation of a ``metric`` of sacrebleu, from the statistics that its significance tests add up."""
     rows = [
         metric._extract_corpus_statistics([text], [[reference] for reference in entry])[0]
         for entry, text in zip(alternatives(references), texts, strict=True)
     ]
-    signature = f"sacrebleu {metric.get_signature()}"  # has the number of references, so it exists only now
-    return additive(name, rows, formula_of(metric), signature=signature, digits=2, **options)
+    signature = f"sacrebleu {metric.get_signature()}"  # complete only now: it has the number of references
+    return additive(name, rows, formula_of(metric), signature=signature, digits=2, higher_is_better=higher_is_better)
 
 
-def formula_of(metric: Any) -> Formula:
-    """How a ``metric`` of sacrebleu computes a score from statistics."""
+def formula_of(metric: Metric) -> Formula:
+    """Return the formula by which a ``metric`` of sacrebleu computes a score from statistics."""
 
     def score(row: Array) -> float:
         return metric._compute_score_from_stats(row.tolist()).score
@@ -96,7 +95,7 @@ def formula_of(metric: Any) -> Formula:
 
 
 def ratio(sums: Array) -> Array:
-    """The first of two sums as a share of the second; 1 if the second is 0.
+    """Return the first of two sums as a share of the second; 1 if the second is 0.
 
     >>> ratio(np.array([[1.0, 4.0], [0.0, 0.0]])).tolist()
     [0.25, 1.0]
@@ -106,7 +105,7 @@ def ratio(sums: Array) -> Array:
 
 
 def alternatives(references: References) -> list[list[str]]:
-    """The list of references for each text.
+    """Return the list of references for each text.
 
     >>> alternatives(["a b", ["c", "d"]])
     [['a b'], ['c', 'd']]

@@ -9,7 +9,8 @@ from lev_plugins.scoring.evaluation import Additive, References, additive, alter
 
 
 def evaluate(references: References, texts: Sequence[str]) -> Additive:
-    """
+    """Score texts by exact match.
+
     >>> evaluate(["a b", "c", ""], ["a b", "C", ""]).score
     0.6666666666666666
     """

@@ -1,7 +1,6 @@
 """The scorers that fairseq builds for ``--scoring ter, rouge, wrr, exact_match``: one for each metric of the table."""
 
 from dataclasses import field, make_dataclass
-from typing import Any
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.scoring import BaseScorer, register_scorer
@@ -11,15 +10,15 @@ from lev_plugins.scoring.metrics import METRICS, Metric
 
 
 class TextScorer(BaseScorer):
-    """Collects references and texts."""
+    """A metric of the table as a scorer of fairseq, which collects references and texts."""
 
     metric: Metric
 
-    def __init__(self, cfg: Any):
+    def __init__(self, cfg: FairseqDataclass):
         super().__init__(cfg)
         values = {name: getattr(cfg, f"{self.metric.fairseq}_{name}") for name in self.metric.options}
         self.options = {name: value if isinstance(value, bool) else str(value) for name, value in values.items()}
-        self.metric.evaluate(["a"], ["a"], **self.options)  # what does not fit together shows before the decoding
+        self.metric.evaluate(["a"], ["a"], **self.options)  # refuses options that do not fit together before decoding
 
     def evaluate(self) -> Evaluation:
         return self.metric.evaluate(self.ref, self.pred, **self.options)

@@ -31,36 +31,40 @@ Ngrams = list[Counter[tuple[str, ...]]]
 
 
 def evaluate(sources: Sequence[str], references: References, texts: Sequence[str]) -> Evaluation:
-    """
+    """Score texts by GLEU; every sentence must have the same number of references.
+
     >>> source = "he go to school every day with his sister"
     >>> reference = "he goes to school every day with his sister"
     >>> evaluate([source], [reference], [reference]).score, round(evaluate([source], [reference], [source]).score, 4)
     (1.0, 0.4855)
     """
-    chosen = alternatives(references)
+    entries = alternatives(references)
     statistics = np.array(
         [
             [sentence_statistics(source, reference, text) for reference in entry]
-            for source, entry, text in zip(sources, chosen, texts, strict=True)
+            for source, entry, text in zip(sources, entries, texts, strict=True)
         ],
         dtype=np.float64,
     )
     sentences = gleu_of(np.where(statistics == 0, 1, statistics)).mean(1)
-    return Evaluation("GLEU", sentences, partial(scores, statistics, draws(len(texts), len(chosen[0]))))
+    return Evaluation("GLEU", sentences, partial(scores, statistics, draws(len(texts), len(entries[0]))))
 
 
-def scores(statistics: Array, drawn: npt.NDArray[np.int64], counts: Array) -> Array:
-    """(B,) From the statistics (N, R, 2 + 2 * ORDER), the reference of each draw (D, N), and the counts (B, N)."""
+def scores(statistics: Array, references: npt.NDArray[np.int64], counts: Array) -> Array:
+    """Return the scores (B,) of resamples: ``counts`` (B, N) says how often each one takes each sentence.
+
+    ``statistics`` are those of each reference, (N, R, 2 + 2 * ORDER); ``references`` are drawn, (D, N).
+    """
     total = np.zeros(len(counts))
-    for start in range(0, len(drawn), DRAWS_AT_ONCE):
-        rows = statistics[np.arange(len(statistics)), drawn[start : start + DRAWS_AT_ONCE]]  # (draws, N, statistics)
+    for start in range(0, len(references), DRAWS_AT_ONCE):
+        rows = statistics[np.arange(len(statistics)), references[start : start + DRAWS_AT_ONCE]]  # (draws, N, K)
         sums = np.einsum("bn,dnk->bdk", counts, rows, optimize=True)
         total += gleu_of(sums).sum(1)
-    return total / len(drawn)
+    return total / len(references)
 
 
 def draws(sentences: int, references: int) -> npt.NDArray[np.int64]:
-    """(D, N) The reference of each sentence in each draw, as in the authors' script under Python 2.
+    """Return the reference of each sentence in each draw (D, N), as in the authors' script under Python 2.
 
     >>> draws(3, 1).tolist(), draws(8, 4).shape, draws(8, 4)[0].tolist()
     ([[0, 0, 0]], (500, 8), [3, 3, 1, 1, 2, 1, 3, 1])
@@ -75,17 +79,17 @@ def draws(sentences: int, references: int) -> npt.NDArray[np.int64]:
 
 
 def sentence_statistics(source: str, reference: str, text: str) -> list[int]:
-    """Lengths of text and reference; then for n = 1, 2, 3, 4: the n-grams that count, and all n-grams.
+    """Return the lengths of text and reference, then for n = 1, 2, 3, 4 the n-grams that count, and all n-grams.
 
     >>> sentence_statistics("he go home", "he goes home", "he go home")  # "go" is only in the source
     [3, 3, 1, 3, 0, 2, 0, 1, 0, 0]
     """
-    old, right, new = (ngrams(line.split()) for line in (source, reference, text))
+    in_source, in_reference, in_text = (ngrams(line.split()) for line in (source, reference, text))
     row = [len(text.split()), len(reference.split())]
     for n in range(ORDER):
-        unwanted = Counter({gram: count for gram, count in old[n].items() if gram not in right[n]})
-        good = (new[n] & right[n]).total() - (new[n] & unwanted).total()
-        row += [max(good, 0), new[n].total()]
+        unwanted = Counter({gram: count for gram, count in in_source[n].items() if gram not in in_reference[n]})
+        correct = (in_text[n] & in_reference[n]).total() - (in_text[n] & unwanted).total()
+        row += [max(correct, 0), in_text[n].total()]
     return row
 
 
@@ -94,7 +98,7 @@ def ngrams(words: list[str]) -> Ngrams:
 
 
 def gleu_of(sums: Array) -> Array:
-    """Statistics (..., 2 + 2 * ORDER) to scores; 0 if one of them is 0."""
+    """Turn statistics (..., 2 + 2 * ORDER) into scores, which are 0 if one of the statistics is 0."""
     scored = sums.min(-1) > 0
     sums = np.where(np.expand_dims(scored, -1), sums, 1)
     lengths, reference_lengths = sums[..., 0], sums[..., 1]

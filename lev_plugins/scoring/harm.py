@@ -18,13 +18,13 @@ from lev_plugins.scoring.evaluation import Additive, Array, References, additive
 LOWER, CAPITALISED, FIRST = "lower-case", "capitalised inside a line", "first of the line"
 CAPITALS, DIGITS, SIGNS = "capitals", "with digits", "with signs"
 APOSTROPHES = re.compile("['\u2019]")
-KINDS = (LOWER, CAPITALISED, FIRST, CAPITALS, DIGITS, SIGNS)
+WORD_KINDS = (LOWER, CAPITALISED, FIRST, CAPITALS, DIGITS, SIGNS)
 
 
-def present(clean: Sequence[str], text: Sequence[str]) -> set[int]:
-    """The places of the words of ``clean`` that ``text`` has, too.
+def common_words(clean: Sequence[str], text: Sequence[str]) -> set[int]:
+    """Return the places of the words of ``clean`` that ``text`` also has.
 
-    >>> sorted(present("the cat sat down".split(), "the cta sat right down".split()))
+    >>> sorted(common_words("the cat sat down".split(), "the cta sat right down".split()))
     [0, 2, 3]
     """
     if clean == text:
@@ -34,26 +34,27 @@ def present(clean: Sequence[str], text: Sequence[str]) -> set[int]:
 
 
 def kind_of(word: str, place: int) -> str:
-    """What the word is, by its looks: signs at its ends, and apostrophes, say nothing.
+    """Return the kind of a word, without signs at its ends and apostrophes.
 
     >>> [kind_of(word, 1) for word in ("(don't)", "Paris,", "NASA", "B2B", "e-mail", "&")]
     ['lower-case', 'capitalised inside a line', 'capitals', 'with digits', 'with signs', 'with signs']
     """
     ends = "".join(sign for sign in word if not sign.isalnum())
-    bare = APOSTROPHES.sub("", word.strip(ends))
-    if any(map(str.isdigit, bare)):
+    stripped = APOSTROPHES.sub("", word.strip(ends))
+    if any(map(str.isdigit, stripped)):
         return DIGITS
-    if not bare.isalpha():
+    if not stripped.isalpha():
         return SIGNS
     if place == 0:
         return FIRST
-    if bare.isupper() and len(bare) > 1:
+    if stripped.isupper() and len(stripped) > 1:
         return CAPITALS
-    return CAPITALISED if bare[0].isupper() else LOWER
+    return CAPITALISED if stripped[0].isupper() else LOWER
 
 
 def evaluate(sources: Sequence[str] | None, references: References, texts: Sequence[str]) -> Additive:
-    """
+    """Score texts by the right words that they lack, of 1,000; the details have the kinds of these words.
+
     >>> score = evaluate(None, ["the cat sat", "on a mat"], ["the cta sat", "on a mat"])
     >>> round(score.score, 1), score.details["% of lines changed"], score.details["lower-case"]
     (166.7, 50.0, 250.0)
@@ -63,19 +64,19 @@ def evaluate(sources: Sequence[str] | None, references: References, texts: Seque
     """
     rows, broken, right, changed = [], Counter[str](), Counter[str](), 0
     for entry, text, source in zip(alternatives(references), texts, sources or texts, strict=True):
-        options = [(reference.split(), present(reference.split(), text.split())) for reference in entry]
-        clean, here = min(options, key=lambda each: len(each[0]) - len(each[1]))
-        before = set(range(len(clean))) if sources is None else present(clean, source.split())
-        rows.append([len(before - here), len(before), len(here - before), len(clean) - len(before)])
-        broken.update(kind_of(clean[place], place) for place in before - here)
-        right.update(kind_of(clean[place], place) for place in before)
+        options = [(reference.split(), common_words(reference.split(), text.split())) for reference in entry]
+        clean, in_text = min(options, key=lambda option: len(option[0]) - len(option[1]))
+        in_source = set(range(len(clean))) if sources is None else common_words(clean, source.split())
+        rows.append([len(in_source - in_text), len(in_source), len(in_text - in_source), len(clean) - len(in_source)])
+        broken.update(kind_of(clean[place], place) for place in in_source - in_text)
+        right.update(kind_of(clean[place], place) for place in in_source)
         changed += (clean if sources is None else source.split()) != text.split()
     details = {"% of lines changed": 100 * changed / len(rows)}
     if sources is not None:
         sums: Array = np.array(rows, dtype=np.float64).sum(0)
         details["% of typos repaired"] = 100 * float(ratio(sums[2:]))
         details["% of words right"] = 100 * float((sums[1] - sums[0] + sums[2]) / max(1, sums[1] + sums[3]))
-    details |= {kind: 1000 * broken[kind] / right[kind] for kind in KINDS if right[kind]}
+    details |= {kind: 1000 * broken[kind] / right[kind] for kind in WORD_KINDS if right[kind]}
     style = {"details": details, "digits": 1, "higher_is_better": False}
     return additive("broken of 1,000 right words", rows, per_thousand, **style)
 

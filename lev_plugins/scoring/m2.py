@@ -75,7 +75,7 @@ class Counts(NamedTuple):
 
 
 def parse(text: str, name: str = "the M2 file") -> list[Gold]:
-    """Sentences (``S`` lines) and their edits (``A`` lines).
+    """Read sentences (``S`` lines) and their edits (``A`` lines).
 
     >>> sentence = parse("S a cat sit\\nA 2 3|||SVA|||sits||sat|||REQUIRED|||-NONE-|||0\\n")[0]
     >>> sentence.source, sentence.annotators
@@ -104,7 +104,7 @@ def parse(text: str, name: str = "the M2 file") -> list[Gold]:
 
 
 def parse_edit(line: str, words: int, where: str) -> tuple[int, GoldEdit | None]:
-    """The annotator and the edit; None for ``noop``, which marks a sentence without errors."""
+    """Return the annotator and the edit, which is None for ``noop``, the mark of a sentence without errors."""
     fields = line.split("|||")
     require(len(fields) == 6, f"{where}: an edit must have 6 fields separated by |||, but has {len(fields)}: {line!r}")
     try:
@@ -129,7 +129,7 @@ def read(path: pathlib.Path) -> list[Gold]:
 
 
 def corrected(sentence: Gold, annotator: int = 0) -> list[str]:
-    """The words after the first correction of each edit; errors that are marked but not corrected stay.
+    """Return the words with the first correction of each edit; errors that are marked but not corrected stay.
 
     >>> edits = "A 1 2|||SVA|||goes||went|||REQUIRED|||-NONE-|||0\\nA 2 3|||UNK|||-NONE-|||REQUIRED|||-NONE-|||0\\n"
     >>> corrected(parse(f"S he go home\\n{edits}")[0])
@@ -146,7 +146,7 @@ def corrected(sentence: Gold, annotator: int = 0) -> list[str]:
 
 
 def lattice(source: Sequence[str], text: Sequence[str]) -> dict[Node, list[Node]]:
-    """The steps of all cheapest alignments, at both costs of replacing a word.
+    """Return the steps of all cheapest alignments, at both costs of replacing a word.
 
     >>> sorted(lattice(["a"], ["b"]).items())
     [((0, 0), [(0, 1), (1, 0), (1, 1)]), ((0, 1), [(1, 1)]), ((1, 0), [(1, 1)])]
@@ -154,18 +154,18 @@ def lattice(source: Sequence[str], text: Sequence[str]) -> dict[Node, list[Node]
     steps: dict[Node, set[Node]] = defaultdict(set)
     n, m = len(source), len(text)
     for price in (1, 2):
-        done, rest = costs(source, text, price), costs(source[::-1], text[::-1], price)
+        prefix, suffix = costs(source, text, price), costs(source[::-1], text[::-1], price)
         for i, j in product(range(n + 1), range(m + 1)):
-            if done[i][j] + rest[n - i][m - j] == done[n][m]:
+            if prefix[i][j] + suffix[n - i][m - j] == prefix[n][m]:
                 pair = 0 if i < n and j < m and source[i] == text[j] else price
                 for k, o, cost in ((i + 1, j, 1), (i, j + 1, 1), (i + 1, j + 1, pair)):
-                    if k <= n and o <= m and done[i][j] + cost + rest[n - k][m - o] == done[n][m]:
+                    if k <= n and o <= m and prefix[i][j] + cost + suffix[n - k][m - o] == prefix[n][m]:
                         steps[i, j].add((k, o))
-    return {node: sorted(after) for node, after in steps.items()}
+    return {node: sorted(successors) for node, successors in steps.items()}
 
 
 def costs(source: Sequence[str], text: Sequence[str], price: int) -> list[list[int]]:
-    """``costs(...)[i][j]``: the least cost of the first i and the first j words, where replacing costs ``price``.
+    """Return the least costs [i][j] of turning the first i words into the first j, where replacing costs ``price``.
 
     >>> costs(["a", "b"], ["b"], price=1)
     [[0, 1], [1, 1], [2, 1]]
@@ -173,33 +173,34 @@ def costs(source: Sequence[str], text: Sequence[str], price: int) -> list[list[i
     table = [list(range(len(text) + 1))]
     for i, word in enumerate(source, 1):
         above, row = table[-1], [i]
-        for j, other in enumerate(text, 1):
-            row.append(min(above[j - 1] + (0 if word == other else price), above[j] + 1, row[-1] + 1))
+        for j, text_word in enumerate(text, 1):
+            row.append(min(above[j - 1] + (0 if word == text_word else price), above[j] + 1, row[-1] + 1))
         table.append(row)
     return table
 
 
-def keeps(node: Node, after: Node, source: Sequence[str], text: Sequence[str]) -> bool:
-    return node[0] < after[0] and node[1] < after[1] and source[node[0]] == text[node[1]]
+def keeps(node: Node, successor: Node, source: Sequence[str], text: Sequence[str]) -> bool:
+    """Return whether the step leaves a word unchanged."""
+    return node[0] < successor[0] and node[1] < successor[1] and source[node[0]] == text[node[1]]
 
 
-def fewest_kept(
+def fewest_unchanged(
     start: Node, stop: Node, steps: dict[Node, list[Node]], source: Sequence[str], text: Sequence[str]
 ) -> float:
-    """The fewest words kept on a way from ``start`` to ``stop``; infinite if there is no way.
+    """Return the fewest unchanged words on a path from ``start`` to ``stop``; infinite if there is no path.
 
     >>> source, text = "he go home".split(), "he goes home".split()
-    >>> fewest_kept((1, 1), (3, 3), lattice(source, text), source, text)
+    >>> fewest_unchanged((1, 1), (3, 3), lattice(source, text), source, text)
     1
-    >>> fewest_kept((0, 0), (1, 0), lattice(source, text), source, text)
+    >>> fewest_unchanged((0, 0), (1, 0), lattice(source, text), source, text)
     inf
     """
     fewest: dict[Node, float] = {start: 0}
     for node in product(range(start[0], stop[0] + 1), range(start[1], stop[1] + 1)):
         if node in fewest:
-            for after in steps.get(node, []):
-                kept = fewest[node] + keeps(node, after, source, text)
-                fewest[after] = min(kept, fewest.get(after, kept))
+            for successor in steps.get(node, []):
+                unchanged = fewest[node] + keeps(node, successor, source, text)
+                fewest[successor] = min(unchanged, fewest.get(successor, unchanged))
     return fewest.get(stop, math.inf)
 
 
@@ -207,18 +208,18 @@ def fewest_kept(
 
 
 class Path(NamedTuple):
-    """A way to a node. The smallest, compared field by field, is the best."""
+    """The costs of a path to a node. The smallest, compared field by field, is the best."""
 
     misses: int = 0  # minus the matches with the annotator's edits
-    length: int = 0  # words outside matches: removed, inserted, replaced or kept
+    length: int = 0  # words outside matches: removed, inserted, replaced or unchanged
     edits: int = 0
 
 
 class State(NamedTuple):
-    """With its node, decides how a way may continue."""
+    """What determines, together with the node, how a path may continue."""
 
-    behind: int = 0  # how many of the annotator's insertions at this place are matched or skipped
-    kept: int | None = None  # kept words in the open edit; None: no edit is open
+    insertions: int = 0  # how many of the annotator's insertions at this place are matched or skipped
+    unchanged: int | None = None  # unchanged words in the open edit; None: no edit is open
 
 
 Paths = dict[State, Path]
@@ -227,7 +228,7 @@ Paths = dict[State, Path]
 def count(
     steps: dict[Node, list[Node]], source: list[str], text: list[str], gold: Sequence[GoldEdit], max_unchanged: int
 ) -> Counts:
-    """The edits shared with an annotator, and all edits, on the best path through the lattice.
+    """Count the edits shared with an annotator, and all edits, on the best path through the lattice.
 
     A path goes step by step, and an edit without a match opens at one node and closes at a later one. So the possible
     edits need not be listed: between very different texts, there is one per pair of nodes. An edit that changes
@@ -245,44 +246,45 @@ def count(
     for node in sorted({*steps, end}):
         here = paths.pop(node)
         for state, path in list(here.items()):
-            improve(here, State(state.behind), path)  # an edit may end anywhere
-        for after in steps.get(node, []):
-            kept = int(keeps(node, after, source, text))
-            there = paths[after]
+            improve(here, State(state.insertions), path)  # an edit may end anywhere
+        for successor in steps.get(node, []):
+            keep = int(keeps(node, successor, source, text))
+            there = paths[successor]
             for state, (misses, length, edits) in here.items():
-                behind = state.behind if after[0] == node[0] else 0
-                if state.kept is None and kept:
-                    improve(there, State(behind), Path(misses, length + 1, edits))
-                inside = (state.kept or 0) + kept
-                if inside <= max_unchanged:
-                    opened = int(state.kept is None)
-                    improve(there, State(behind, inside), Path(misses, length + 1, edits + opened))
+                insertions = state.insertions if successor[0] == node[0] else 0
+                if state.unchanged is None and keep:
+                    improve(there, State(insertions), Path(misses, length + 1, edits))
+                unchanged = (state.unchanged or 0) + keep
+                if unchanged <= max_unchanged:
+                    opening = int(state.unchanged is None)
+                    improve(there, State(insertions, unchanged), Path(misses, length + 1, edits + opening))
         for state, (misses, length, edits) in here.items():
-            wanted = gold_from[node[0]] if state.kept is None else []
-            for after, number in matches(wanted, node, state.behind, source, text):
-                if fewest_kept(node, after, steps, source, text) <= max_unchanged:
-                    improve(paths[after], State(number), Path(misses - 1, length, edits + 1))
+            candidates = gold_from[node[0]] if state.unchanged is None else []
+            for end_of_match, insertions in matches(candidates, node, state.insertions, source, text):
+                if fewest_unchanged(node, end_of_match, steps, source, text) <= max_unchanged:
+                    improve(paths[end_of_match], State(insertions), Path(misses - 1, length, edits + 1))
     best = min(here.values())
     return Counts(-best.misses, best.edits, len(gold))
 
 
 def improve(paths: Paths, state: State, path: Path) -> None:
+    """Record a path to a state, if it is better than the one there."""
     paths[state] = min(path, paths.get(state, path))
 
 
 def matches(
-    gold: Sequence[GoldEdit], node: Node, behind: int, source: list[str], text: list[str]
+    gold: Sequence[GoldEdit], node: Node, insertions: int, source: list[str], text: list[str]
 ) -> Iterator[tuple[Node, int]]:
-    """The ends of matching edits that begin at ``node``, each with the number of insertions then behind.
+    """Yield the ends of matching edits that begin at ``node``, with the number of insertions matched or skipped there.
 
-    ``gold``: those of the annotator that begin there. Several insertions may be matched, each once and in order.
+    ``gold``: the annotator's edits that begin there. Several insertions may be matched, each once and in order.
     """
     i, j = node
     number = 0
     for edit in gold:
         inserts = edit.start == edit.end
         number += inserts
-        if not inserts or number > behind:
+        if not inserts or number > insertions:
             for words in map(str.split, edit.corrections):
                 if words == text[j : j + len(words)] != source[i : edit.end]:
                     yield (edit.end, j + len(words)), number if inserts else 0
@@ -299,7 +301,15 @@ def evaluate(
     errant: bool = False,
     by_kind: bool = False,
 ) -> Evaluation:
-    """
+    """Score texts by the edits that they share with the annotators.
+
+    ``gold``: the sentences of an M2 file
+    ``texts``: the corrected sentences
+    ``beta``: the weight of recall
+    ``max_unchanged_words``: how many unchanged words an edit of MaxMatch may span
+    ``errant``: use the edits that ERRANT extracts
+    ``by_kind``: also count how many of the annotators' edits of each kind the texts have
+
     >>> gold = parse("S he go home\\nA 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\n")
     >>> [evaluate(gold, [text]).score for text in ("he goes home", "he go home", "she goes home")]
     [1.0, 0.0, 0.5555555555555556]
@@ -313,24 +323,24 @@ def evaluate(
         annotator = load_errant()
         counts = [errant_counts(sentence, text, annotator) for sentence, text in zip(gold, texts, strict=True)]
         return from_counts(counts, beta, "edits by ERRANT")
-    most = MAX_UNCHANGED_WORDS if max_unchanged_words is None else max_unchanged_words
-    bounded("--max-unchanged-words", most, 0)
-    counts = [sentence_counts(sentence, text, most) for sentence, text in zip(gold, texts, strict=True)]
-    score = from_counts(counts, beta, "" if most == MAX_UNCHANGED_WORDS else f"max_unchanged_words={most}")
-    return replace(score, details=score.details | kinds(gold, texts, most)) if by_kind else score
+    limit = MAX_UNCHANGED_WORDS if max_unchanged_words is None else max_unchanged_words
+    bounded("--max-unchanged-words", limit, 0)
+    counts = [sentence_counts(sentence, text, limit) for sentence, text in zip(gold, texts, strict=True)]
+    score = from_counts(counts, beta, "" if limit == MAX_UNCHANGED_WORDS else f"max_unchanged_words={limit}")
+    return replace(score, details=score.details | found_by_kind(gold, texts, limit)) if by_kind else score
 
 
-def kinds(gold: Sequence[Gold], texts: Sequence[str], max_unchanged_words: int) -> dict[str, float]:
-    """How many edits of each kind the annotators have, and how many of these the texts have; frequent kinds first.
+def found_by_kind(gold: Sequence[Gold], texts: Sequence[str], max_unchanged_words: int) -> dict[str, float]:
+    """Count the annotators' edits of each kind, and those of them that the texts have; frequent kinds first.
 
     The kinds of ERRANT begin with M, R or U, for words that are missing, replaced or unnecessary, which is left out.
 
     >>> gold = parse("S he go home\\nA 1 2|||R:VERB:SVA|||goes|||-|||-|||0\\nA 3 3|||M:PUNCT|||.|||-|||-|||0")
-    >>> kinds(gold, ["he goes home"], 2)
+    >>> found_by_kind(gold, ["he goes home"], 2)
     {'VERB:SVA: edits': 1, 'VERB:SVA: found': 1, 'PUNCT: edits': 1, 'PUNCT: found': 0}
     """
-    edits, found = Counter[str](), Counter[str]()
-    columns = {"edits": edits, "found": found}
+    edits, matched = Counter[str](), Counter[str]()
+    columns = {"edits": edits, "found": matched}
     for sentence, text in zip(gold, texts, strict=True):
         words = text.split()
         steps = {} if words == sentence.source else lattice(sentence.source, words)
@@ -338,12 +348,13 @@ def kinds(gold: Sequence[Gold], texts: Sequence[str], max_unchanged_words: int) 
             kind = re.sub("^[MRU]:", "", edit.kind)
             edits[kind] += 1
             if steps:
-                found[kind] += count(steps, sentence.source, words, [edit], max_unchanged_words).correct
+                matched[kind] += count(steps, sentence.source, words, [edit], max_unchanged_words).correct
     return {f"{kind}: {column}": counts[kind] for kind, _ in edits.most_common() for column, counts in columns.items()}
 
 
 @cache
 def load_errant() -> Any:
+    """Return ERRANT's annotator for English."""
     try:
         return import_module("errant").load("en")
     except (ImportError, OSError) as error:  # spaCy raises OSError if its model is missing
@@ -351,20 +362,20 @@ def load_errant() -> Any:
 
 
 def errant_counts(gold: Gold, text: str, annotator: Any) -> list[Counts]:
-    """The counts against each human annotator; ``annotator`` is ERRANT's."""
+    """Return the counts against each human annotator; ``annotator`` is ERRANT's."""
     words = text.split()
     lines = " ".join(gold.source), " ".join(words)
     edits = [] if words == gold.source else annotator.annotate(*map(annotator.parse, lines))
-    found = {(edit.o_start, edit.o_end, " ".join(edit.c_str.split())) for edit in edits if edit.type != "noop"}
+    proposed = {(edit.o_start, edit.o_end, " ".join(edit.c_str.split())) for edit in edits if edit.type != "noop"}
     counts = []
     for human in gold.annotators:
-        wanted = {(edit.start, edit.end, edit.corrections[0]) for edit in human if edit.kind != UNCORRECTED}
-        counts.append(Counts(len(found & wanted), len(found), len(wanted)))
+        gold_edits = {(edit.start, edit.end, edit.corrections[0]) for edit in human if edit.kind != UNCORRECTED}
+        counts.append(Counts(len(proposed & gold_edits), len(proposed), len(gold_edits)))
     return counts
 
 
 def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHANGED_WORDS) -> list[Counts]:
-    """The counts against each annotator.
+    """Return the counts against each annotator.
 
     >>> edits = "A 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\nA -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||1"
     >>> sentence_counts(parse(f"S he go home\\n{edits}")[0], "he goes home .")
@@ -376,7 +387,7 @@ def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHAN
 
 
 def from_counts(counts: Sequence[Sequence[Counts]], beta: float = BETA, signature: str = "") -> Evaluation:
-    """The score of sentences from their counts per annotator."""
+    """Compute the score of sentences from their counts per annotator."""
     require(beta > 0 and 0 < beta * beta < math.inf, f"beta must be above 0 and finite, but is {beta}")
     rows = [np.array(annotators, dtype=np.float64) for annotators in counts]  # each (A, 3)
     sentences = np.array([f_score(choose(row[None], beta)[0], beta) for row in rows])
@@ -384,14 +395,14 @@ def from_counts(counts: Sequence[Sequence[Counts]], beta: float = BETA, signatur
     details = {"precision": correct / proposed if proposed else 1.0, "recall": correct / gold if gold else 1.0}
     details |= {"correct": correct, "proposed": proposed, "gold": gold}
 
-    def scores_of(taken: Array) -> Array:
-        return f_score(total(rows, taken, beta), beta)
+    def scores_of(times: Array) -> Array:
+        return f_score(total(rows, times, beta), beta)
 
     return Evaluation(f"F{beta:g}", sentences, scores_of, details=details, signature=signature)
 
 
 def total(rows: Sequence[Array], counts: Array, beta: float) -> Array:
-    """(B, 3) The summed counts, for each sentence with the annotator who is best for it and those before."""
+    """Return the summed counts (B, 3), for each sentence with the annotator who is best for it and those before."""
     if all(len(row) == 1 for row in rows):
         return counts @ np.concatenate(rows)
     sums = np.zeros((len(counts), 3))
@@ -401,22 +412,22 @@ def total(rows: Sequence[Array], counts: Array, beta: float) -> Array:
 
 
 def choose(options: Array, beta: float) -> Array:
-    """(B, A, 3) to (B, 3): the best F per row, then the most correct, then the fewest proposed and gold edits.
+    """Choose an annotator per row, (B, A, 3) -> (B, 3): by F, then most correct, then fewest proposed and gold edits.
 
     >>> choose(np.array([[[1.0, 2, 2], [2, 2, 4], [2, 3, 4]]]), beta=1.0)
     array([[2., 2., 4.]])
     """
     best = options[:, 0]
-    for other in options.transpose(1, 0, 2)[1:]:
-        ours, theirs = f_score(best, beta), f_score(other, beta)
-        cheaper = other[:, 1] + beta**2 * other[:, 2] < best[:, 1] + beta**2 * best[:, 2]
-        more = (other[:, 0] > best[:, 0]) | ((other[:, 0] == best[:, 0]) & cheaper)
-        best = np.where(((theirs > ours) | ((theirs == ours) & more))[:, None], other, best)
+    for option in options.transpose(1, 0, 2)[1:]:
+        best_score, score = f_score(best, beta), f_score(option, beta)
+        cheaper = option[:, 1] + beta**2 * option[:, 2] < best[:, 1] + beta**2 * best[:, 2]
+        more = (option[:, 0] > best[:, 0]) | ((option[:, 0] == best[:, 0]) & cheaper)
+        best = np.where(((score > best_score) | ((score == best_score) & more))[:, None], option, best)
     return best
 
 
 def f_score(sums: Array, beta: float) -> Array:
-    """Correct, proposed and gold edits (..., 3) to F; 1 if nothing is proposed and nothing is wanted.
+    """Turn correct, proposed and gold edits (..., 3) into F, which is 1 if there are no proposed and no gold edits.
 
     >>> f_score(np.array([[4.0, 5, 5], [0, 0, 0], [0, 2, 0]]), beta=0.5).tolist()
     [0.8, 1.0, 0.0]

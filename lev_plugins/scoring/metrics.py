@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from lev_plugins.scoring import bleu, chrf, errors, exact_match, gleu, harm, m2, rouge, ter, wrr
-from lev_plugins.scoring.evaluation import Evaluation
 
 REFERENCES, SOURCES, GOLD = "references", "sources and references", "an M2 file"
 MAYBE_SOURCES = "references, and perhaps sources"
@@ -19,7 +18,7 @@ MAYBE_SOURCES = "references, and perhaps sources"
 
 @dataclass(frozen=True)
 class Option:
-    """A flag: ``--name`` of ``lev-plugins score METRIC``, ``--METRIC-name`` of fairseq."""
+    """A flag of a metric: ``--NAME`` of ``lev-plugins score METRIC``, ``--METRIC-NAME`` of fairseq."""
 
     help: str
     default: Any = False  # False: it takes no value
@@ -29,12 +28,14 @@ class Option:
 
 @dataclass(frozen=True)
 class Metric:
+    """A metric of ``lev-plugins score``, and where else users can ask for it."""
+
     meaning: str
-    evaluate: Callable[..., Evaluation]  # of the files, the texts, and the options by name
+    evaluate: Callable[..., Any]  # files, texts, options by name -> Evaluation
     options: dict[str, Option] = field(default_factory=dict)
     files: str = REFERENCES
-    fairseq: str | None = None
-    validation: dict[str, dict[str, Any]] = field(default_factory=dict)  # name: its options
+    fairseq: str | None = None  # its name in --scoring
+    validation: dict[str, dict[str, Any]] = field(default_factory=dict)  # names in --eval-metrics, with options
 
 
 METRICS = {
@@ -84,7 +85,7 @@ METRICS = {
         "ROUGE F1 by rouge-score",
         rouge.evaluate,
         {
-            "kind": Option("variant to use as the score; the others are also printed", "rougeL", list(rouge.KINDS)),
+            "kind": Option("variant to use as the score; the others are also printed", "rougeL", [*rouge.ROUGE_KINDS]),
             "no_stemming": Option("match words, not their stems"),
             "tokenize": Option(
                 "english: lower-cased ASCII letters and digits, as in rouge-score; space: split at white space, for "
@@ -94,7 +95,7 @@ METRICS = {
             ),
         },
         fairseq="rouge",
-        validation={kind: {"kind": kind} for kind in rouge.KINDS},
+        validation={kind: {"kind": kind} for kind in rouge.ROUGE_KINDS},
     ),
     "wrr": Metric(
         "share of reference words recognised, by word alignment", wrr.evaluate, fairseq="wrr", validation={"wrr": {}}

@@ -22,19 +22,19 @@ COUNTS_AT_ONCE = 1_000_000  # bounds the memory and fits the cache; five times t
 
 
 def resample(evaluations: Sequence[Evaluation], resamples: int, seed: int) -> Array:
-    """(E, B) The scores on the same resamples."""
+    """Return the scores of the evaluations on the same resamples, (E, B)."""
     bounded("the number of resamples", resamples, 2)
     sentences = len(evaluations[0].sentences)
     # all resamples of one sentence are equal: any difference would look certain
     require(sentences >= 2, f"a bootstrap needs at least 2 sentences, but there is {sentences}")
     bounded("the seed", seed, 0)
-    counted = draw_counts(sentences, resamples, np.random.default_rng(seed))
-    scores = [[evaluation.scores_of(counts) for evaluation in evaluations] for counts in counted]
+    batches = draw_counts(sentences, resamples, np.random.default_rng(seed))
+    scores = [[evaluation.scores_of(counts) for evaluation in evaluations] for counts in batches]
     return np.concatenate(scores, axis=1)
 
 
 def draw_counts(sentences: int, resamples: int, generator: np.random.Generator) -> Iterator[Array]:
-    """How often each sentence is in each resample, in batches of resamples (some, N).
+    """Yield how often each sentence is in each resample, in batches of resamples.
 
     >>> [rows.sum(1).tolist() for rows in draw_counts(4, 2, np.random.default_rng(1))]
     [[4.0, 4.0]]
@@ -42,12 +42,12 @@ def draw_counts(sentences: int, resamples: int, generator: np.random.Generator) 
     at_once = max(1, COUNTS_AT_ONCE // sentences)
     for start in range(0, resamples, at_once):
         rows = min(at_once, resamples - start)
-        drawn = generator.integers(sentences, size=(rows, sentences)) + sentences * np.arange(rows)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=rows * sentences).reshape(rows, sentences).astype(np.float64)
+        places = generator.integers(sentences, size=(rows, sentences)) + sentences * np.arange(rows)[:, None]
+        yield np.bincount(places.ravel(), minlength=rows * sentences).reshape(rows, sentences).astype(np.float64)
 
 
 def interval(scores: Array) -> tuple[float, float]:
-    """The bounds of the middle 95 % of the resamples.
+    """Return the bounds of the middle 95 % of the resamples.
 
     >>> [round(end, 1) for end in interval(np.arange(101.0))]
     [2.5, 97.5]
@@ -59,7 +59,7 @@ def interval(scores: Array) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One system compared with another; ``difference`` is above 0 if the first is better, also for TER."""
+    """The comparison of a system with a baseline; ``difference`` is above 0 if the system is better, also for TER."""
 
     difference: float
     low: float
@@ -69,23 +69,23 @@ class Comparison:
     welch_p: float | None
 
 
-def compare(one: Evaluation, other: Evaluation, resampled: Array) -> Comparison:
-    """Two-sided tests of "no difference"; ``resampled`` is (2, B).
+def compare(system: Evaluation, baseline: Evaluation, resampled: Array) -> Comparison:
+    """Test the hypothesis of no difference, two-sided; ``resampled`` has the scores of both, (2, B).
 
     Paired bootstrap (Koehn 2004, shifted as by Riezler and Maxwell 2005): the share of resamples that differ from the
     difference by at least as much as it differs from 0. Welch's t-test treats the two lists of sentence scores as
     independent and compares means of sentence scores instead of corpus scores: it is the weaker test.
     """
-    from scipy import stats  # slow, and needed only for --against
+    from scipy import stats  # slow to import, and needed only for --against
 
-    sign = 1 if one.higher_is_better else -1
-    difference = sign * (one.score - other.score) + 0.0  # avoids -0.0
+    sign = 1 if system.higher_is_better else -1
+    difference = sign * (system.score - baseline.score) + 0.0  # avoids -0.0
     differences = sign * (resampled[0] - resampled[1]) + 0.0
-    strays = np.abs(differences - differences.mean()) >= abs(difference)
+    extreme = np.abs(differences - differences.mean()) >= abs(difference)
     low, high = interval(differences)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # about equal scores
-        test = stats.ttest_ind(one.sentences, other.sentences, equal_var=False)
+        test = stats.ttest_ind(system.sentences, baseline.sentences, equal_var=False)
     t, p = sign * float(test.statistic) + 0.0, float(test.pvalue)
     welch = (t, p) if math.isfinite(t) else (None, None)
-    return Comparison(difference, low, high, float(strays.sum() + 1) / (len(differences) + 1), *welch)
+    return Comparison(difference, low, high, float(extreme.sum() + 1) / (len(differences) + 1), *welch)

@@ -16,7 +16,7 @@ import numpy as np
 from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, ratio
 
-KINDS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
+ROUGE_KINDS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 TOKENIZERS = ["english", "space"]
 
 
@@ -27,7 +27,8 @@ def evaluate(
     no_stemming: bool = False,
     tokenize: str = "english",
 ) -> Additive:
-    """
+    """Score texts by one kind of ROUGE; the other kinds are details.
+
     >>> evaluate(["two cats sat down"], ["two dogs sat"]).score  # "two ... sat": 2 of 3 words, 2 of 4
     0.5714285714285715
     """
@@ -36,27 +37,28 @@ def evaluate(
         "--no-stemming has no effect with --tokenize space, which never stems: leave it out",
     )
     scorer = build_scorer(not no_stemming, tokenize)
-    rows = np.ones((len(texts), len(KINDS)))
+    rows = np.ones((len(texts), len(ROUGE_KINDS)))
     for row, entry, text in zip(rows, alternatives(references), texts, strict=True):
         if text.strip() or all(reference.strip() for reference in entry):
             scores = scorer.score_multi(entry, text)
-            row[:] = [scores[name].fmeasure for name in KINDS]
-    means = dict(zip(KINDS, rows.mean(0).tolist(), strict=True))
+            row[:] = [scores[name].fmeasure for name in ROUGE_KINDS]
+    means = dict(zip(ROUGE_KINDS, rows.mean(0).tolist(), strict=True))
     stemming = f"{'without' if no_stemming else 'with'} stemming"
     words = "words between white space" if tokenize == "space" else stemming
     return additive(
-        KINDS[kind],
-        np.stack([rows[:, list(KINDS).index(kind)], np.ones(len(rows))], axis=1),
+        ROUGE_KINDS[kind],
+        np.stack([rows[:, list(ROUGE_KINDS).index(kind)], np.ones(len(rows))], axis=1),
         ratio,
-        details={title: means[name] for name, title in KINDS.items() if name != kind},
+        details={title: means[name] for name, title in ROUGE_KINDS.items() if name != kind},
         signature=f"rouge-score {version('rouge-score')}, F1, {words}",
     )
 
 
 @cache
 def build_scorer(stem: bool, tokenize: str) -> Any:
-    from rouge_score.rouge_scorer import RougeScorer  # imports nltk, which takes a second
+    """Build the scorer of rouge-score, whose module is imported only here."""
+    from rouge_score.rouge_scorer import RougeScorer  # importing nltk takes a second
     from rouge_score.tokenizers import DefaultTokenizer
 
     space = SimpleNamespace(tokenize=str.split)  # rouge-score's interface to a tokeniser
-    return RougeScorer(list(KINDS), tokenizer=space if tokenize == "space" else DefaultTokenizer(stem))
+    return RougeScorer(list(ROUGE_KINDS), tokenizer=space if tokenize == "space" else DefaultTokenizer(stem))

@@ -20,7 +20,8 @@ def evaluate(
     no_punct: bool = False,
     asian_support: bool = False,
 ) -> Additive:
-    """
+    """Score texts by TER; the flags are those of sacrebleu's TER.
+
     >>> evaluate(["the cat sat on the mat"], ["on the mat the cat Sat"]).score  # a shift and a word: 2 of 6
     33.33333333333333
     >>> [evaluate([""], [text]).score for text in ("a b c", "")]

@@ -16,16 +16,16 @@ from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive
 from lev_plugins.scoring.metrics import METRICS
 
-VALIDATION_SCORES: dict[str, Callable[..., Any]] = {  # by name: how it is computed
+VALIDATION_SCORES: dict[str, Callable[..., Additive]] = {
     name: partial(metric.evaluate, **options)
     for metric in METRICS.values()
     for name, options in metric.validation.items()
 }
-DIGITS = 3  # one of 3,000 lines is 0.03 %
+DECIMALS = 3  # one of 3,000 lines is 0.03 %
 
 
 def parse_names(text: str | None) -> list[str]:
-    """The names in ``--eval-metrics``.
+    """Split the names in ``--eval-metrics``.
 
     >>> parse_names("ter, rouge2"), parse_names(None)
     (['ter', 'rouge2'], [])
@@ -40,6 +40,8 @@ def parse_names(text: str | None) -> list[str]:
 
 
 class ValidationScores:
+    """The scores of ``--eval-metrics``: what a batch logs for them, and their values over the validation set."""
+
     def __init__(self, names: Sequence[str], bleu_tokenize: str = "13a"):
         self.scores = {name: VALIDATION_SCORES[name] for name in names}
         if "bleu" in self.scores:
@@ -51,7 +53,7 @@ class ValidationScores:
         return [name for name, example in self.examples.items() if not example.higher_is_better]
 
     def statistics(self, references: Sequence[str], texts: Sequence[str]) -> dict[str, float]:
-        """The values that a batch adds to its logging output."""
+        """Return the values that a batch adds to its logging output."""
         return {
             f"_{name}_{k}": float(number)
             for name, evaluate in self.scores.items()
@@ -59,7 +61,7 @@ class ValidationScores:
         }
 
     def log(self, outputs: Sequence[dict[str, Any]]) -> None:
-        """Each score under its name, for the log and for ``--best-checkpoint-metric``."""
+        """Log each score under its name, which ``--best-checkpoint-metric`` accepts."""
         for name, example in self.examples.items():
             keys = [f"_{name}_{k}" for k in range(len(example.sums))]
             if any(keys[0] in output for output in outputs):
@@ -70,4 +72,4 @@ class ValidationScores:
     @staticmethod
     def _score(key: str, example: Additive, meters: Any) -> float:
         percent = 1 if example.digits == 2 else 100
-        return round(float(percent * example.formula(meters[key].sum)), DIGITS)
+        return round(float(percent * example.formula(meters[key].sum)), DECIMALS)

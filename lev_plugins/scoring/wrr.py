@@ -13,12 +13,12 @@ from rapidfuzz.distance import Levenshtein
 
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, ratio
 
-# the cost of an edit; to replace a word costs 1 more, so that of as many edits most words are recognised
-EDIT = 1 << 32
+EDIT = 1 << 32  # the cost of an edit; a substitution costs 1 more, so that ties prefer more recognised words
 
 
 def evaluate(references: References, texts: Sequence[str]) -> Additive:
-    """
+    """Score texts by their word recognition rate.
+
     >>> evaluate(["the cat sat", "on a mat"], ["the cta sat", "on a red mat"]).score  # 5 of 6
     0.8333333333333334
     """
@@ -28,7 +28,7 @@ def evaluate(references: References, texts: Sequence[str]) -> Additive:
 
 
 def nearest(references: Sequence[str], text: str) -> tuple[int, int]:
-    """Recognised words and all words of the reference with the largest recognised share.
+    """Return the recognised words and all words of the reference with the largest recognised share.
 
     >>> nearest(["a b c", "a b"], "a b"), nearest(["x", ""], "y"), nearest(["x", ""], "")
     ((2, 2), (0, 1), (0, 0))
@@ -38,11 +38,11 @@ def nearest(references: Sequence[str], text: str) -> tuple[int, int]:
 
 
 def recognition(reference: str, text: str) -> tuple[int, int]:
-    """Recognised words and all words of a reference.
+    """Return the recognised words and all words of a reference.
 
     >>> recognition("the cat sat", "the cta sat"), recognition("a b", "b c")  # two words replaced recognise nothing
     ((2, 3), (1, 2))
     """
-    words, other = reference.split(), text.split()
-    edits, replaced = divmod(Levenshtein.distance(words, other, weights=(EDIT, EDIT, EDIT + 1)), EDIT)
-    return (len(words) + len(other) - edits - replaced) // 2, len(words)
+    words, text_words = reference.split(), text.split()
+    edits, substitutions = divmod(Levenshtein.distance(words, text_words, weights=(EDIT, EDIT, EDIT + 1)), EDIT)
+    return (len(words) + len(text_words) - edits - substitutions) // 2, len(words)

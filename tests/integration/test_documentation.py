@@ -23,7 +23,7 @@ from fairseq.tasks import TASK_REGISTRY
 import lev_plugins
 from lev_plugins.cli.main import COMMANDS
 from lev_plugins.models.enct5_config import fill_sizes
-from lev_plugins.noise import KINDS
+from lev_plugins.noise import NOISE_KINDS
 from lev_plugins.noise.layouts import known_layouts
 from tests import pretrained
 from tests.claims import CLAIMS
@@ -133,7 +133,7 @@ def test_every_registered_name_is_on_the_page() -> None:
     assert [name for name in ours if f"`{name}`" not in page] == []
     assert "noise" in COMMANDS and [name for name in COMMANDS if not re.search(rf"`(lev-plugins )?{name}`", page)] == []
     noise = read("docs/noise.md")
-    assert [name for name in (*KINDS, *known_layouts()) if f"`{name}`" not in noise] == []
+    assert [name for name in (*NOISE_KINDS, *known_layouts()) if f"`{name}`" not in noise] == []
 
 
 def test_architectures_have_the_sizes_on_the_page() -> None:

@@ -94,7 +94,7 @@ def test_ter_of_asian_text_goes_by_characters() -> None:
 
 
 @thorough
-@given(rows, st.sampled_from(list(rouge.KINDS)), st.booleans())
+@given(rows, st.sampled_from(list(rouge.ROUGE_KINDS)), st.booleans())
 def test_rouge_is_rouge_scores(found: list[tuple[str, str, str]], kind: str, stem: bool) -> None:
     texts, first, _ = columns(found)
     scorer = RougeScorer([kind], use_stemmer=stem)

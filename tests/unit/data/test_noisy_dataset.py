@@ -17,7 +17,7 @@ from lev_plugins.cli import noise
 from lev_plugins.data.noisy import UNKNOWN, NoiseConfig, NoisySourceDataset, TextCodec, noise_and_codec
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.batching import KeepLastBatch
-from lev_plugins.noise import FLAGS, Corruption, NoiseOptions, build_corruption
+from lev_plugins.noise import NOISE_FLAGS, Corruption, NoiseOptions, build_corruption
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.text.tokenise import Chars
 from tests.helpers import epochs_of, tensor_to_rows, toy_pairs
@@ -164,14 +164,14 @@ def test_training_has_every_flag_of_the_command_with_its_type_and_default() -> N
     noise.add_arguments(command)
     gen_parser_from_dataclass(training, NoiseConfig())
     ours = {action.dest: action for action in training._actions}
-    for flag in FLAGS:
+    for flag in NOISE_FLAGS:
         theirs = next(action for action in command._actions if action.dest == flag.name)
         mine = ours[f"noise_{flag.name}"]
         assert mine.option_strings == [as_typed(flag.name)]
         assert (mine.type, mine.default) == (theirs.type, theirs.default)
         assert mine.help is not None and " --word" not in mine.help
-    assert [flag.name for flag in FLAGS if flag.default is MISSING] == ["kind"]
-    arguments = [part for flag in FLAGS if flag.type is not bool for part in (as_typed(flag.name), "1")]
+    assert [flag.name for flag in NOISE_FLAGS if flag.default is MISSING] == ["kind"]
+    arguments = [part for flag in NOISE_FLAGS if flag.type is not bool for part in (as_typed(flag.name), "1")]
     parsed = vars(training.parse_args(arguments))
     expected = {"kind": "1", "word_rate": 1.0, "char_rate": 1.0, "seed": 1, "layout": "1"}
     assert {name: parsed[f"noise_{name}"] for name in expected} == expected

@@ -11,7 +11,7 @@ from string import punctuation
 
 import pytest
 
-from lev_plugins.noise import KINDS, Corruption
+from lev_plugins.noise import NOISE_KINDS, Corruption
 from lev_plugins.noise.draws import binomial
 from lev_plugins.noise.layouts import known_layouts, neighbouring_keys, shifts
 from lev_plugins.noise.options import NoiseOptions, build_corruption
@@ -179,7 +179,7 @@ def test_without_rates_confusions_happen_as_often_as_the_table_says(tmp_path: Pa
 
 
 def test_every_kind_is_tested_here() -> None:
-    assert set(KINDS) == {*BUILT_IN, "confusions"}
+    assert set(NOISE_KINDS) == {*BUILT_IN, "confusions"}
 
 
 @pytest.mark.parametrize("kind", BUILT_IN)

@@ -250,7 +250,7 @@ def test_the_fewest_words_kept_between_two_nodes(source: list[str], text: list[s
 
     nodes = [*product(range(len(source) + 1), range(len(text) + 1))]
     for start, stop in product(nodes, nodes):
-        assert m2.fewest_kept(start, stop, steps, source, text) == kept(start, stop)
+        assert m2.fewest_unchanged(start, stop, steps, source, text) == kept(start, stop)
 
 
 # ---- resampling ------------------------------------------------------------------------------------------------------

@@ -238,15 +238,15 @@ def test_words_pair_at_the_least_cost() -> None:
         if not (given or right):
             return [0.0]
         spans = [(m, n) for m, n in errors.SPANS if m <= len(given) and n <= len(right)]
-        return [errors.distance(given[:m], right[:n]) + rest for m, n in spans for rest in ways(given[m:], right[n:])]
+        return [errors.pair_cost(given[:m], right[:n]) + rest for m, n in spans for rest in ways(given[m:], right[n:])]
 
     draw = np.random.default_rng(1)
     for _ in range(50):
         given, right = (["".join(draw.choice([*"ab"], n)) for n in draw.integers(1, 4, draw.integers(4))] for _ in "12")
-        pairs = errors.paired(given, right)
+        pairs = errors.pair_words(given, right)
         assert given == [word for words, _ in pairs for word in words]
         assert right == [word for _, words in pairs for word in words]
-        assert sum(errors.distance(*pair) for pair in pairs) == pytest.approx(min(ways(given, right)))
+        assert sum(errors.pair_cost(*pair) for pair in pairs) == pytest.approx(min(ways(given, right)))
 
 
 def test_errors_repaired_and_introduced() -> None:
