@@ -98,7 +98,7 @@ def confuser(table: ConfusionTable) -> Confuse:
 class Cache(dict[Key, Value]):
     """Results of ``compute`` by argument; unlike functools.lru_cache, it can be pickled for another process."""
 
-    def __init__(self, compute: Callable[[Key], Value]):
+    def __init__(self, compute: Callable[[Key], Value]) -> None:
         self.compute = compute
 
     def __missing__(self, key: Key) -> Value:
@@ -111,7 +111,7 @@ class Cache(dict[Key, Value]):
 class Confuse(NoiseKind):
     """Mistakes characters for others, in proportion to their rates."""
 
-    def __init__(self, table: ConfusionTable):
+    def __init__(self, table: ConfusionTable) -> None:
         self.alone = all(all_alone("".join(confusion.noisy)) for confusion in table.confusions)
         self.longest = max(len(confusion.clean) for confusion in table.confusions)
         self.starting: dict[str, list[Confusion]] = {}

@@ -42,7 +42,7 @@ class Alphabets:
     '0123456789!"#$'
     """
 
-    def __init__(self, letters: str | None = None):
+    def __init__(self, letters: str | None = None) -> None:
         self.any = letters == ANY
         self.letters = tuple(dict.fromkeys(clusters(letters))) if letters and not self.any else None
         self.alone = self.any or all_alone(letters or "")
@@ -88,7 +88,7 @@ def without(letters: tuple[str, ...], letter: str) -> tuple[str, ...]:
 class Insert(NoiseKind):
     """An extra letter of the alphabet, beside another one."""
 
-    def __init__(self, alphabets: Alphabets):
+    def __init__(self, alphabets: Alphabets) -> None:
         self.alphabets, self.alone = alphabets, alphabets.alone
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
@@ -103,7 +103,7 @@ class Insert(NoiseKind):
 class Substitute(NoiseKind):
     """Another letter of the alphabet."""
 
-    def __init__(self, alphabets: Alphabets):
+    def __init__(self, alphabets: Alphabets) -> None:
         self.alphabets, self.alone = alphabets, alphabets.alone
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
@@ -153,7 +153,7 @@ def word_remains(line: Line, start: int, stop: int) -> bool:
 class OneOf(NoiseKind):
     """Draws a kind for each slip; if that kind is impossible, the next one is tried."""
 
-    def __init__(self, kinds: Sequence[NoiseKind]):
+    def __init__(self, kinds: Sequence[NoiseKind]) -> None:
         self.kinds, self.alone = kinds, all(kind.alone for kind in kinds)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
@@ -164,7 +164,7 @@ class OneOf(NoiseKind):
 class Keyboard(NoiseKind):
     """A neighbouring key, with the same shift or, at a rate, with the wrong one: fox becomes gox or Gox."""
 
-    def __init__(self, near: Mapping[str, Sequence[str]], shifts: Mapping[str, str], shift_rate: float = 0.0):
+    def __init__(self, near: Mapping[str, Sequence[str]], shifts: Mapping[str, str], shift_rate: float = 0.0) -> None:
         self.near, self.shifts, self.shift_rate = near, shifts, shift_rate
         self.alone = all(map(all_alone, near))
 
@@ -181,7 +181,7 @@ class Keyboard(NoiseKind):
 class Shift(NoiseKind):
     """The right key, with shift held or not held by mistake."""
 
-    def __init__(self, shifts: Mapping[str, str]):
+    def __init__(self, shifts: Mapping[str, str]) -> None:
         self.shifts, self.alone = shifts, all(map(all_alone, shifts))
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:

@@ -24,7 +24,7 @@ class Learner:
     [Confusion(clean=('r', 'n'), noisy=('m',), rate=0.75)]
     """
 
-    def __init__(self, unit: str, longest: int):
+    def __init__(self, unit: str, longest: int) -> None:
         self.unit, self.longest = unit, longest
         self.confusions: Counter[Block] = Counter()
         self.clean: set[tuple[str, ...]] = set()  # the clean sides of these

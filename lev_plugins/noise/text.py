@@ -54,7 +54,7 @@ class Line:
 
     __slots__ = ("_ends", "alone", "cells", "log", "original", "starts", "text", "touched")
 
-    def __init__(self, text: str, alone: bool = True):
+    def __init__(self, text: str, alone: bool = True) -> None:
         """``alone``: everything put into the text passes ``all_alone``."""
         self.text = text
         self.alone = alone and all_alone(text)

@@ -14,7 +14,7 @@ class TextScorer(BaseScorer):
 
     metric: Metric
 
-    def __init__(self, cfg: FairseqDataclass):
+    def __init__(self, cfg: FairseqDataclass) -> None:
         super().__init__(cfg)
         values = {name: getattr(cfg, f"{self.metric.fairseq}_{name}") for name in self.metric.options}
         self.options = {name: value if isinstance(value, bool) else str(value) for name, value in values.items()}

@@ -42,7 +42,7 @@ def parse_names(text: str | None) -> list[str]:
 class ValidationScores:
     """The scores of ``--eval-metrics``: what a batch logs for them, and their values over the validation set."""
 
-    def __init__(self, names: Sequence[str], bleu_tokenize: str = "13a"):
+    def __init__(self, names: Sequence[str], bleu_tokenize: str = "13a") -> None:
         self.scores = {name: VALIDATION_SCORES[name] for name in names}
         if "bleu" in self.scores:
             self.scores["bleu"] = partial(self.scores["bleu"], tokenize=bleu_tokenize)

@@ -31,7 +31,7 @@ class Annotated:
     (Place(start=2, end=6, original=5, text=True), None)
     """
 
-    def __init__(self, parts: Sequence[Part]):
+    def __init__(self, parts: Sequence[Part]) -> None:
         self.plain = "".join(part.plain for part in parts)
         self.original = "".join(part.original for part in parts)
         self.places: list[Place] = []
@@ -68,7 +68,7 @@ class Utf16:
     [0, 1, 3, 4]
     """
 
-    def __init__(self, text: str):
+    def __init__(self, text: str) -> None:
         self.wide = [place for place, character in enumerate(text) if character > "\uffff"]
 
     def before(self, place: int) -> int:

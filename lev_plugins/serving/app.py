@@ -115,7 +115,7 @@ async def refused(request: Request, error: Exception) -> Response:
 
 
 class Guard:
-    def __init__(self, app: ASGIApp, context: Context):
+    def __init__(self, app: ASGIApp, context: Context) -> None:
         self.app, self.context = app, context
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

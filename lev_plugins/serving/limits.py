@@ -18,7 +18,7 @@ MOST_FIELDS = 100  # of a form
 
 
 class Refusal(Exception):
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None):
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status, self.headers = status, dict(headers or {})
 

@@ -29,7 +29,7 @@ LINE_END = re.compile("\r\n|\r|\n")  # as the protocol has them
 class Remembering:
     """A model that reads each sentence once, however often the text around it changes."""
 
-    def __init__(self, model: SegmentModel):
+    def __init__(self, model: SegmentModel) -> None:
         self.task, self.drafts, self.longest, self.symbols = model.task, model.drafts, model.longest, model.symbols
         self.model, self.known = model, dict[tuple[object, ...], list[Edit]]()
 
@@ -45,7 +45,7 @@ class Remembering:
 class Checker(LanguageServer):
     """Of each text, only the newest version is edited, when its user pauses."""
 
-    def __init__(self, editor: Editor):
+    def __init__(self, editor: Editor) -> None:
         # whole texts: of changes, pygls would count the lines as str.splitlines does, not as the client does
         super().__init__(NAME, __version__, lsp.TextDocumentSyncKind.Full)
         editor.model = Remembering(editor.model)
