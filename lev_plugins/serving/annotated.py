@@ -1,4 +1,4 @@
-"""A text with markup, as LanguageTool's protocol has it, and places in it counted as its clients count: in UTF-16.
+"""Texts with markup, as in LanguageTool's protocol, and their places counted in UTF-16, as its clients count.
 
 [{"text": "A "}, {"markup": "<b>"}, {"text": "tset"}, {"markup": "</b>"}]
 plain: "A tset"      original: "A <b>tset</b>"
@@ -10,12 +10,16 @@ from typing import NamedTuple
 
 
 class Part(NamedTuple):
+    """A piece of text, or of markup with the text that it stands for."""
+
     plain: str
     original: str
-    text: bool = True  # markup otherwise
+    text: bool = True  # False: markup
 
 
 class Place(NamedTuple):
+    """Where a part is."""
+
     start: int  # in the plain text
     end: int
     original: int  # where it starts in the original
@@ -23,7 +27,8 @@ class Place(NamedTuple):
 
 
 class Annotated:
-    """
+    """A text with markup: the plain text, the original, and where the parts of one are in the other.
+
     >>> text = Annotated([Part("A ", "A "), Part("", "<b>", False), Part("tset", "tset"), Part("", "</b>", False)])
     >>> text.plain, text.original, text.original_place(3), text.original_place(6)
     ('A tset', 'A <b>tset</b>', 6, 9)
@@ -42,26 +47,26 @@ class Annotated:
         self.texts = [place for place in self.places if place.text]
 
     def around(self, start: int, end: int) -> Place | None:
-        """The text between markups that holds all of it, if one does."""
-        return first(self.texts, start, end)
+        """Return the part of text that contains ``start`` to ``end``, if one does."""
+        return containing(self.texts, start, end)
 
     def original_place(self, at: int) -> int:
-        """Of a place in the plain text; inside markup, where that begins."""
+        """Convert a place in the plain text to one in the original; inside markup, return where the markup begins."""
         place = self.around(at, at)
         if place is not None:
             return place.original + at - place.start
-        markup = first(self.places, at, at)
+        markup = containing(self.places, at, at)
         return markup.original if markup is not None else 0
 
 
-def first(places: Sequence[Place], start: int, end: int) -> Place | None:
-    """The first of ``places``, which do not overlap, that holds ``start`` to ``end``."""
+def containing(places: Sequence[Place], start: int, end: int) -> Place | None:
+    """Return the first of ``places``, which are in order and do not overlap, that contains ``start`` to ``end``."""
     i = bisect_left(places, end, key=lambda place: place.end)
     return places[i] if i < len(places) and places[i].start <= start else None
 
 
 class Utf16:
-    """Numbers of UTF-16 units before a place.
+    """The UTF-16 units of a text.
 
     >>> units = Utf16("a😀b")
     >>> [units.before(place) for place in range(4)]
@@ -69,7 +74,8 @@ class Utf16:
     """
 
     def __init__(self, text: str) -> None:
-        self.wide = [place for place, character in enumerate(text) if character > "\uffff"]
+        self.pairs = [place for place, character in enumerate(text) if character > "\uffff"]  # characters of two units
 
     def before(self, place: int) -> int:
-        return place + bisect_left(self.wide, place)
+        """Return the number of units before a place."""
+        return place + bisect_left(self.pairs, place)

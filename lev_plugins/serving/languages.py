@@ -1,4 +1,4 @@
-"""Languages by their codes, for clients of LanguageTool's protocol, which ask for a list before they send a text."""
+"""The languages of LanguageTool's protocol, whose clients ask for a list before they send a text."""
 
 from functools import lru_cache
 from importlib.resources import files
@@ -21,7 +21,7 @@ def all_languages() -> list[Language]:
 
 
 def of_setting(code: str | None) -> list[Language]:
-    """All languages, or those of ``--language``: the language itself and as it is in each country.
+    """Return all languages, or with ``--language`` that language and its national varieties.
 
     >>> [language.long_code for language in of_setting("pt-BR")]
     ['pt', 'pt-PT', 'pt-BR']
@@ -32,14 +32,14 @@ def of_setting(code: str | None) -> list[Language]:
     return [language for language in all_languages() if language.code == code] or [Language(code, code, code)]
 
 
-def find(code: str, known: list[Language]) -> Language:
-    """By its whole code, or else by the language in it.
+def find(code: str, languages: list[Language]) -> Language:
+    """Return the language with this code, or with its first part.
 
     >>> find("de-de", of_setting(None)).name, find("fi-FI", of_setting(None)).name
     ('German (Germany)', 'Finnish')
     """
-    for wanted in (code.replace("_", "-").lower(), primary(code)):
-        for language in known:
-            if language.long_code.lower() == wanted:
-                return language
+    by_code = {language.long_code.lower(): language for language in reversed(languages)}
+    for candidate in (code.replace("_", "-").lower(), primary(code)):
+        if candidate in by_code:
+            return by_code[candidate]
     raise UserError(f"language={code!r} is not among those that /v2/languages lists: choose one of them")

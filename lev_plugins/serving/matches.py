@@ -1,7 +1,8 @@
 """Edits as the matches of LanguageTool's protocol.
 
-A match shows what it is about. So an edit that only inserts, or only deletes, is widened to the word beside it: what
-clients underline and offer is then a word, never nothing. Applying all matches gives what the edits give.
+Clients underline a match and offer its replacements. So an edit that only inserts or only deletes is widened by a
+neighbouring word, because an empty match or replacement could not be shown. Applying all matches has the same result as
+applying all edits.
 """
 
 import re
@@ -16,13 +17,15 @@ from lev_plugins.serving.annotated import Annotated, Utf16
 from lev_plugins.text.edited import WORD, Edit, Edited, Span, parts_of
 from lev_plugins.text.protected import Untouchable
 
-AROUND = 40  # characters of context on each side
-CUT = "..."
-LONGEST_AROUND = 250  # ... of a sentence, which a text without full stops does not end
-LONGEST = 60  # letters of a word that may be misspelt
+CONTEXT_CHARS = 40  # on each side of a match
+SENTENCE_CHARS = 250  # on each side of a match: a text without full stops is one long sentence
+ELLIPSIS = "..."
+MAX_WORD = 60  # letters of a word that counts as misspelt
 
 
 class Rule(NamedTuple):
+    """A kind of mistake, as LanguageTool's protocol describes it."""
+
     id: str
     issue: str
     category: str
@@ -44,6 +47,8 @@ TYPOGRAPHY = Rule(
 
 
 class Match(NamedTuple):
+    """An edit as clients show it."""
+
     edit: Edit  # of the plain text, widened
     rule: Rule
     original: int  # where the edit starts in the original
@@ -54,25 +59,27 @@ class Match(NamedTuple):
 
 
 def matches(text: Annotated, edited: Edited) -> list[Match]:
-    """Edits that touch markup are left out."""
-    found: list[Match] = []
-    edits, own = edited.edits, Untouchable(edited.protected)
+    """Return a match for each edit that touches no markup."""
+    results: list[Match] = []
+    edits, untouchable = edited.edits, Untouchable(edited.protected)
     for i, edit in enumerate(edits):
         place = text.around(edit.start, edit.end)
         if place is None:
             continue
-        first = max(place.start, found[-1].edit.end if found else 0)
-        last = min(place.end, edits[i + 1].start if i + 1 < len(edits) else place.end)
-        old = text.plain[edit.start : edit.end]
-        room = Span(first, last)
-        shown = widened(text.plain, edit, room, own)
-        shown = replace(shown, others=tuple(widened(text.plain, other, room, own) for other in edit.others))
-        found.append(Match(shown, rule_of(old, edit.replacement), place.original + shown.start - place.start))
-    return found
+        start = max(place.start, results[-1].edit.end if results else 0)
+        end = min(place.end, edits[i + 1].start if i + 1 < len(edits) else place.end)
+        room = Span(start, end)
+        alternatives = tuple(widened(text.plain, way, room, untouchable) for way in edit.others)
+        wide = replace(widened(text.plain, edit, room, untouchable), others=alternatives)
+        rule = rule_of(text.plain[edit.start : edit.end], edit.replacement)
+        results.append(Match(wide, rule, place.original + wide.start - place.start))
+    return results
 
 
 def widened(text: str, edit: Edit, room: Span, protected: Untouchable) -> Edit:
-    """With the word before it or else after it, if it only inserts or only deletes.
+    """Return the edit; if it only inserts or only deletes, with the word before it, or else the one after it.
+
+    ``room``: the part of the text that the edit may cover
 
     >>> text = "I saw hat"
     >>> widened(text, Edit(6, 6, "a "), Span(0, 9), Untouchable([]))
@@ -82,63 +89,66 @@ def widened(text: str, edit: Edit, room: Span, protected: Untouchable) -> Edit:
     """
     if edit.start < edit.end and edit.replacement:
         return edit
-    before = "".join(next_word(parts_of(text[room.start : edit.start])[::-1])[::-1])
-    after = "".join(next_word(parts_of(text[edit.end : room.end])))
-    ways = [
-        (before, replace(edit, start=edit.start - len(before), replacement=before + edit.replacement)),
-        (after, replace(edit, end=edit.end + len(after), replacement=edit.replacement + after)),
+    left = "".join(next_word(parts_of(text[room.start : edit.start])[::-1])[::-1])
+    right = "".join(next_word(parts_of(text[edit.end : room.end])))
+    options = [
+        (left, replace(edit, start=edit.start - len(left), replacement=left + edit.replacement)),
+        (right, replace(edit, end=edit.end + len(right), replacement=edit.replacement + right)),
     ]
-    able = [(word, way) for word, way in ways if word and not protected.touched_by(way)]
-    letters = [way for word, way in able if WORD.match(word.strip())]
-    return next(iter([*letters, *(way for _, way in able)]), edit)
+    options = [(word, wide) for word, wide in options if word and not protected.touched_by(wide)]
+    options.sort(key=lambda option: WORD.match(option[0].strip()) is None)  # words go before punctuation
+    return options[0][1] if options else edit
 
 
 def next_word(parts: list[str]) -> list[str]:
-    """Up to the first that is not blank, in the same line.
+    """Return the parts up to the first one that is not blank; none if a line ends before it.
 
     >>> next_word([" ", "hat", " ", "a"]), next_word(["\\n", "hat"]), next_word([" "])
     ([' ', 'hat'], [], [])
     """
-    place = next((i for i, part in enumerate(parts) if not part.isspace()), None)
-    found = [] if place is None else parts[: place + 1]
-    return [] if any(len(f".{part}.".splitlines()) > 1 for part in found) else found
+    place = next((i for i, part in enumerate(parts) if not part.isspace()), -1)
+    word = parts[: place + 1]
+    return [] if any(len(f".{part}.".splitlines()) > 1 for part in word) else word
 
 
 # ---- what kind of mistake --------------------------------------------------------------------------------------------
 
 
-def rule_of(old: str, new: str) -> Rule:
-    """
+def rule_of(original: str, replacement: str) -> Rule:
+    """Return the kind of mistake that an edit repairs.
+
     >>> [rule_of(*pair).issue for pair in [("teh", "the"), ("go", "goes"), ("hat .", "Hat."), ("", ","), ("", "a ")]]
     ['misspelling', 'grammar', 'typographical', 'typographical', 'grammar']
     """
-    if bare_letters(old) == bare_letters(new):
+    if letters_of(original) == letters_of(replacement):
         return TYPOGRAPHY
-    if len(parts_of(old)) == len(parts_of(new)) == 1 and WORD.match(old) and WORD.match(new) and close(old, new):
-        return SPELLING
-    return GRAMMAR
+    one_word = all(len(parts_of(text)) == 1 and WORD.match(text) for text in (original, replacement))
+    return SPELLING if one_word and similar(original, replacement) else GRAMMAR
 
 
-def bare_letters(text: str) -> str:
+def letters_of(text: str) -> str:
+    """Return the text without case, blanks and punctuation."""
     return "".join(part for part in parts_of(text) if WORD.match(part)).casefold()
 
 
-def close(one: str, other: str) -> bool:
-    """At most one slip (a letter inserted, deleted, replaced, or swapped with its neighbour), and one more for every
-    five letters.
+def similar(word: str, other_word: str) -> bool:
+    """Return whether the words differ by at most one slip, and one more for every five letters.
 
-    >>> close("recieve", "receive"), close("cat", "house")
+    A slip is a letter inserted, deleted, replaced, or swapped with its neighbour.
+
+    >>> similar("recieve", "receive"), similar("cat", "house")
     (True, False)
     """
-    length = max(len(one), len(other))
-    most = 1 + length // 5
-    return length <= LONGEST and OSA.distance(one.casefold(), other.casefold(), score_cutoff=most) <= most
+    length = max(len(word), len(other_word))
+    slips = 1 + length // 5
+    return length <= MAX_WORD and OSA.distance(word.casefold(), other_word.casefold(), score_cutoff=slips) <= slips
 
 
 # ---- JSON ------------------------------------------------------------------------------------------------------------
 
 
 def as_dict(match: Match, text: Annotated, units: Utf16, sentences: Sequence[Span]) -> dict[str, Any]:
+    """Return a match as an object of the protocol."""
     edit, rule, start = match
     end = start + edit.end - edit.start
     offset = units.before(start)
@@ -159,27 +169,31 @@ def as_dict(match: Match, text: Annotated, units: Utf16, sentences: Sequence[Spa
 
 
 def sentence_at(text: str, sentences: Sequence[Span], edit: Edit) -> str:
-    """The first that the edit touches; of a long one, only what is around the edit.
+    """Return the first sentence that the edit touches; of a long one, only the text around the edit.
 
     >>> sentence_at("I has. He have.", [Span(0, 6), Span(7, 15)], Edit(10, 14, "has"))
     'He have.'
     """
     place = bisect_left(sentences, edit.start, key=lambda sentence: sentence.end)
-    found = sentences[place] if place < len(sentences) else None
-    if found is None or found.start > edit.end:  # between two sentences
+    sentence = sentences[place] if place < len(sentences) else None
+    if sentence is None or sentence.start > edit.end:  # between two sentences
         return text[edit.start : edit.end]
-    return text[max(found.start, edit.start - LONGEST_AROUND) : min(found.end, edit.end + LONGEST_AROUND)]
+    return text[max(sentence.start, edit.start - SENTENCE_CHARS) : min(sentence.end, edit.end + SENTENCE_CHARS)]
 
 
 def context(text: str, start: int, end: int) -> dict[str, Any]:
-    """
+    """Return the text around a match on one line, and where the match is in it.
+
     >>> context("A 😀\\ntset", 4, 8)
     {'text': 'A 😀 tset', 'offset': 5, 'length': 4}
     """
-    first, last = max(0, start - AROUND), min(len(text), end + AROUND)
-    before = (CUT if first else "") + text[first:start]
-    after = text[end:last] + (CUT if last < len(text) else "")
-    shown = re.sub(r"[\n\r\t]", " ", before + text[start:end] + after)
-    units, last = Utf16(shown), len(before) + end - start
-    offset = units.before(len(before))
-    return {"text": shown, "offset": offset, "length": units.before(last) - offset}
+    left = text[max(0, start - CONTEXT_CHARS) : start]
+    if start > CONTEXT_CHARS:
+        left = ELLIPSIS + left
+    right = text[end : end + CONTEXT_CHARS]
+    if end + CONTEXT_CHARS < len(text):
+        right += ELLIPSIS
+    line = re.sub(r"[\n\r\t]", " ", left + text[start:end] + right)
+    units = Utf16(line)
+    offset = units.before(len(left))
+    return {"text": line, "offset": offset, "length": units.before(len(left) + end - start) - offset}

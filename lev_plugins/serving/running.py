@@ -10,12 +10,15 @@ from starlette.applications import Starlette
 
 from lev_plugins.errors import UserError
 
-MOST_CONNECTIONS = 1000
+MAX_CONNECTIONS = 1000
 IDLE_SECONDS = 5
 
 
 def server(app: Starlette, seconds: float) -> uvicorn.Server:
-    """``seconds``: for running requests to end when the server is stopped."""
+    """Return the server of an application.
+
+    ``seconds``: how long running requests may take to end when the server is stopped
+    """
     config = uvicorn.Config(
         app,
         http="h11",
@@ -24,10 +27,10 @@ def server(app: Starlette, seconds: float) -> uvicorn.Server:
         lifespan="on",
         access_log=False,
         log_config=None,
-        log_level="critical",  # app.Guard has a log of its own
+        log_level="critical",  # app.Guard logs requests and errors
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=max(1, round(seconds)),
     )
@@ -35,27 +38,31 @@ def server(app: Starlette, seconds: float) -> uvicorn.Server:
 
 
 def everywhere(host: str) -> bool:
-    """Is this an address that means all networks of the machine?
+    """Return whether the address stands for all networks of the machine.
 
     >>> [everywhere(host) for host in ("0.0.0.0", "0", "::0", "127.0.0.1")]
     [True, True, True, False]
     """
     try:
         *_, (address, *_) = addressed(host, 0)
-    except OSError:  # bound() says so
+    except OSError:  # bound() reports it
         return False
     return ip_address(address).is_unspecified
 
 
 def addressed(host: str, port: int) -> tuple[Any, ...]:
+    """Look up the address: family, type, protocol, name, socket address."""
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """Port 0: any that is free. Until it listens, when the models are loaded, clients are refused at once."""
+    """Return a socket that is bound but does not listen yet: until the models are loaded, clients are refused at once.
+
+    ``port``: 0 stands for any free one
+    """
     try:
         family, kind, protocol, _, address = addressed(host, port)
-        # asyncio sends what is written at once, not 40 ms later, only if the socket says that it speaks TCP
+        # with the protocol named, asyncio turns off Nagle's algorithm, which would delay answers by 40 ms
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
@@ -66,6 +73,6 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def stop_quietly() -> None:
-    """uvicorn raises the signal that stopped it again, when all is done: then it shall do nothing."""
+    """Ignore the signal that stopped the server: uvicorn raises it again when everything is closed."""
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, lambda *_: None)

@@ -12,7 +12,7 @@ import pytest
 from lev_plugins.serving.annotated import Annotated, Part, Place
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import Limits
-from lev_plugins.serving.matches import close, matches
+from lev_plugins.serving.matches import matches, similar
 from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.own_words import WordList
 from tests.serving import Client, FakeEditor, models, serving
@@ -327,9 +327,9 @@ def test_other_replacements_are_widened_alike() -> None:
 def test_text_that_is_no_word_is_not_compared_letter_by_letter() -> None:
     """A table of its letters would take minutes, and the server would answer nobody."""
     started = time.process_time()
-    assert not close("a" * 20_000, "b" * 20_000) and not close("a", "a" * 60)
+    assert not similar("a" * 20_000, "b" * 20_000) and not similar("a", "a" * 60)
     assert time.process_time() - started < 1
-    assert close("recieve", "receive") and not close("cat", "house")
+    assert similar("recieve", "receive") and not similar("cat", "house")
 
 
 # ---- places in annotated text, compared with a search from the front -------------------------------------------------
