@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
 TESTS ?= tests
-SPREAD := -n $(JOBS) --dist loadgroup --no-loadscope-reorder
+SPREAD := -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations 10
 
 BIN := $(abspath $(VENV))/bin
 STAMP := $(VENV)/.complete

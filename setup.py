@@ -90,9 +90,8 @@ setup(
         "baselines": ["symspellpy>=6.7", "harper-py>=0.2"],  # what the examples are compared with
         "errant": ["errant>=3"],  # score m2 --errant; the model of spaCy, en_core_web_sm, is not on the package index
         "dev": [
-            "pytest<9.2",  # pytest-xdist 3.8 does not keep groups of tests together under 9.2
-            *("pytest-xdist", "hypothesis", "ruff", "mypy", "import-linter", "pre-commit"),
-            *("build", "twine", "coverage"),  # the packages as they would be published; scripts/mutants.py
+            *("pytest", "pytest-xdist", "hypothesis", "ruff", "mypy", "import-linter", "pre-commit"),
+            *("build", "twine"),  # the packages as they would be published
             *("language_tool_python", "selenium"),  # clients of the server
             "nltk",  # its sentence BLEU
             "subword-nmt",  # a BPE of fairseq
