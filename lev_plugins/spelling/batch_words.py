@@ -38,12 +38,12 @@ class EditingDictionary(Dictionary):
     same data can use the same dictionary. Only a generation history prints it. The index is stored when the file is
     read, because ``fairseq-generate --remove-bpe`` adds words of its output to the dictionary.
 
-    After it come the unknown words of the batch that was decoded last (``printed``): a word of a draft that the editor
-    keeps is printed as it was written.
+    After it come the unknown words of the batch that was decoded last (``unknown_words``): a word of a draft that the
+    editor keeps is printed as it was written.
     """
 
     placeholder_index: int | None = None
-    printed: Sequence[str] = ()
+    unknown_words: Sequence[str] = ()
 
     @classmethod
     def load(cls, *args: object, **kwargs: object) -> EditingDictionary:
@@ -54,7 +54,7 @@ class EditingDictionary(Dictionary):
     def __getitem__(self, index: int) -> str:
         place = index - self.size
         if place > 0:
-            return self.printed[place - 1] if place <= len(self.printed) else self.unk_word
+            return self.unknown_words[place - 1] if place <= len(self.unknown_words) else self.unk_word
         return PLACEHOLDER if index == self.placeholder_index else super().__getitem__(index)
 
     def string(self, tensor: Any, *given: Any, **named: Any) -> str:

@@ -1,6 +1,7 @@
 """``--task text_editing``: source, optional draft -> target, by iterative refinement or from left to right."""
 
 from argparse import SUPPRESS
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Optional
 
@@ -9,13 +10,12 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import load_langpair_dataset
-from fairseq.utils import move_to_cuda
 from omegaconf import II
 from torch import Tensor
 
 from lev_plugins import ranges
 from lev_plugins.data.drafts import marks
-from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, TypedLines, split_line
+from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, TypedBatch, TypedLines, split_line
 from lev_plugins.data.drafts.notes import load_drafts, load_spelt_targets
 from lev_plugins.data.noisy import NoiseConfig, NoisyWords, check_noise, noise_and_codec
 from lev_plugins.data.tokenise import row_of
@@ -30,7 +30,7 @@ from lev_plugins.spelling.candidates import WordIndex
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, check_search, option, refuse
 
-NOT_GIVEN = -1  # fairseq's default of --upsample-primary
+UPSAMPLE_UNSET = -1  # fairseq's default of --upsample-primary
 
 # the criterions of each model class of this task
 CRITERIONS = {"LevT": ["dual_policy"], "PostEditTransformer": ["label_smoothed_cross_entropy", "cross_entropy"]}
@@ -74,9 +74,8 @@ class TextEditingTask(ScoredTask):
     name = "text_editing"
     dictionary = EditingDictionary
     unsupported = [*ScoredTask.unsupported, "load_alignments"]
-    system = "LevT"  # the class of the current model, one of CRITERIONS
-    word_index: WordIndex | None = None  # of the current model; None: it does not spell
-    typed: TypedLines | None = None  # the lines that fairseq-interactive decodes
+    system = "LevT"  # class of the model, one of CRITERIONS
+    word_index: WordIndex | None = None  # words of the dictionary, if the model spells
 
     @classmethod
     def check_config(cls, cfg: TextEditingConfig) -> None:
@@ -84,7 +83,7 @@ class TextEditingTask(ScoredTask):
         removed = "--cuda-graphs has been removed: leave it out, and use a large --max-tokens on a GPU"
         require(not cfg.cuda_graphs, removed)
         check_noise(cfg)
-        if cfg.upsample_primary != NOT_GIVEN:
+        if cfg.upsample_primary != UPSAMPLE_UNSET:
             ranges.at_least(cfg, 1, "upsample_primary")
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
@@ -106,10 +105,9 @@ class TextEditingTask(ScoredTask):
                 "--arch post_edit_transformer requires drafts: set --draft-lang, or use --task translation --arch "
                 "transformer without drafts",
             )
-            inherited = {each.name for each in fields(ScoredConfig)}
-            own = (each for each in fields(TextEditingConfig) if each.name not in inherited)
-            # fields without help are not flags
-            for_levt = [each.name for each in own if "help" in each.metadata and each.name != "draft_lang"]
+            general = {field.name for field in fields(ScoredConfig)} | {"draft_lang"}
+            flags = (field for field in fields(TextEditingConfig) if "help" in field.metadata)
+            for_levt = [field.name for field in flags if field.name not in general]
             reason = "is for a levt and has no effect on a post_edit_transformer"
             refuse(self.cfg, for_levt, TextEditingConfig, reason)
         if self.cfg.noise_kind is not None and not from_checkpoint:  # a noisy text is source and draft
@@ -118,7 +116,7 @@ class TextEditingTask(ScoredTask):
 
     @property
     def autoregressive(self) -> bool:
-        """Whether the current model learns by teacher forcing and reads drafts beside sources."""
+        """True = the model learns by teacher forcing and reads drafts with its encoder."""
         return self.system == PostEditTransformer.__name__
 
     def build_criterion(self, cfg: Any, **options: Any) -> Any:
@@ -130,7 +128,7 @@ class TextEditingTask(ScoredTask):
         cfg = self.cfg
         training = split == cfg.train_subset
         path = self.folder(split, epoch)
-        bos = 1 if cfg.truncate_source else 0  # which is put in front of what is left
+        bos = 1 if cfg.truncate_source else 0  # <s> is added to a truncated source
         pair = load_langpair_dataset(
             path,
             split,
@@ -172,11 +170,11 @@ class TextEditingTask(ScoredTask):
         self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any
     ) -> Any:
         if any(isinstance(model, PostEditTransformer) for model in models):
-            others = sorted({type(model).__name__ for model in models if not isinstance(model, PostEditTransformer)})
+            wrong_types = {type(model).__name__ for model in models if not isinstance(model, PostEditTransformer)}
             require(
-                not others,
-                f"--path names a post_edit_transformer and a {' and a '.join(others)}, but it works in an ensemble "
-                "only with its own kind, and not as a reranker, which reads no draft: leave one of them out",
+                not wrong_types,
+                f"--path names a post_edit_transformer and a {' and a '.join(sorted(wrong_types))}, but it works in "
+                "an ensemble only with its own kind, and not as a reranker, which reads no draft: leave one out",
             )
             check_left_to_right(models, args, "post_edit_transformer")
             one_sided = ("replace_unk", "print_alignment", "match_source_len")
@@ -222,44 +220,41 @@ class TextEditingTask(ScoredTask):
         models: list[Any],
         sample: dict[str, Any],
         prefix_tokens: Tensor | None = None,
-        constraints: Tensor | None = None,
-    ) -> Any:
-        """``constraints`` holds the drafts of typed lines (``TypedLines``)."""
+        constraints: TypedBatch | None = None,
+    ) -> list[list[dict[str, Any]]]:
+        """Decodes a batch; the whole batch is in ``constraints`` if fairseq-interactive made it."""
+        sample = sample if constraints is None else constraints.sample
         net_input = {**sample["net_input"]}
         if "marks" in sample:
             net_input["marks"] = sample["marks"]
-        unknown = sample.get("unknown_words", ())
-        if constraints is not None:
-            net_input["draft"], net_input["marks"] = constraints
-        if "unknown_words" not in sample and self.typed is not None:  # fairseq-interactive passes on no more
-            unknown = self.typed.numbered.spelt
-            if self.typed.words is not None and self.word_index is not None:
-                words = self.typed.words.in_sources(net_input["src_tokens"].cpu(), unknown, self.word_index)
-                net_input["words"] = move_to_cuda(words, net_input["src_tokens"].device)  # to any device
-        self.tgt_dict.printed = unknown
+        self.tgt_dict.unknown_words = sample.get("unknown_words", ())  # to print the hypotheses
         return super().inference_step(generator, models, {**sample, "net_input": net_input}, prefix_tokens)
 
     def source_row(self, words: list[str]) -> SpeltRow:
-        """Without <s>; with --spelling, unknown words keep their spelling."""
+        """Returns a source without <s>; with --spelling, unknown words keep their spelling."""
         if self.word_index is None:
             return SpeltRow(torch.tensor(row_of(words, self.src_dict)))
         row = self.tgt_dict.draft(words)
         return SpeltRow(row.ids[1:], row.unknown)
 
-    def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
-        """A line is ``source`` or ``source<TAB>draft``; the draft may contain marks (``data.drafts.marks``)."""
+    def get_interactive_tokens_and_lengths(
+        self, lines: list[str], encode_fn: Callable[[str], str]
+    ) -> tuple[list[tuple[SpeltRow, SpeltRow]], list[int]]:
+        """Returns the sources and drafts of typed lines, ``source`` or ``source<TAB>draft``, and their lengths.
+
+        A draft may contain marks (``data.drafts.marks``).
+        """
         rows = []
         for line in lines:
             source, draft = split_line(line)
-            row = self.source_row(encode_fn(source.strip()).split())
-            words, requests = ([], []) if draft is None else marks.tokenize(draft, encode_fn)
-            rows.append((row, self.tgt_dict.draft(words, requests)))
-        return rows, [len(row.ids) + 1 for row, _ in rows]  # 1: <s>
+            source_row = self.source_row(encode_fn(source.strip()).split())
+            words, mark_bits = ([], []) if draft is None else marks.tokenize(draft, encode_fn)
+            rows.append((source_row, self.tgt_dict.draft(words, mark_bits)))
+        return rows, [len(source_row.ids) + 1 for source_row, _ in rows]  # 1: <s>
 
     def build_dataset_for_inference(
-        self, src_tokens: list[Tensor | tuple[SpeltRow, SpeltRow]], src_lengths: list[int], constraints: Any = None
+        self, src_tokens: list[Tensor | tuple[SpeltRow, SpeltRow]], src_lengths: list[int], constraints: None = None
     ) -> TypedLines:
-        """Sources without <s>, each with or without a draft."""
+        """Returns a dataset of sources without <s>, each with or without a draft."""
         rows = [(SpeltRow(row), self.tgt_dict.draft([])) if isinstance(row, Tensor) else row for row in src_tokens]
-        self.typed = TypedLines(rows, self)
-        return self.typed
+        return TypedLines(rows, self.src_dict, self.tgt_dict, self.cfg.left_pad_source, self.word_index)

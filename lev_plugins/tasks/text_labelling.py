@@ -93,7 +93,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
     def dataset_of(self, examples: Any, shuffle: bool = False, labels: tuple[int, ...] = ()) -> LabelledDataset:
         """``labels``: in multilabel, the ids of the labels of interest; empty: all."""
         pack = self.cfg.pack_length if self.cfg.pack else 0
-        request = replace(self.request, asked=labels) if labels else self.request
+        request = replace(self.request, labels=labels) if labels else self.request
         return LabelledDataset(examples, request, self.dictionary, pack, shuffle, self.word_index)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:

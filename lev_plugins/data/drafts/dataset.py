@@ -1,11 +1,17 @@
-"""(source, optional draft, target) as a fairseq dataset, with the roll-in noise of Algorithm 1; and typed lines."""
+"""Sources, optional drafts and targets as a fairseq dataset, with the roll-ins of Algorithm 1; and typed lines.
+
+Shapes: B batch, S source length, T target length, N length of the drafts.
+"""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from fairseq.data import FairseqDataset, LanguagePairDataset, ListDataset, data_utils
+from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, ListDataset, data_utils
+from fairseq.utils import move_to_cuda
 from torch import Tensor
 
 from lev_plugins.data.noisy import NoisyWords
@@ -13,15 +19,15 @@ from lev_plugins.edits.actions import RemovedTokens, removed_after, replaced_per
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import KeepLastBatch
-from lev_plugins.spelling.batch_words import BatchWords, EditingStates, SpeltRow, UnknownWords
+from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary, EditingStates, SpeltRow, UnknownWords
 from lev_plugins.spelling.candidates import WordIndex
 
 
 @dataclass(frozen=True)
 class RollIn:
-    """How training states are drawn; every draw depends only on (seed, epoch, index).
+    """How the states of training are drawn.
 
-    So it does not depend on worker, batch, number of processes or restarts.
+    A draw depends only on (seed, epoch, index), and not on workers, batches, the number of processes or restarts.
     """
 
     seed: int
@@ -30,8 +36,8 @@ class RollIn:
     every_epoch: bool = True  # False: the same states in every epoch, for validation
 
     def generator(self, epoch: int, index: int) -> torch.Generator:
-        mixed = np.random.SeedSequence((self.seed, epoch if self.every_epoch else 0, index))
-        return torch.Generator().manual_seed(int(mixed.generate_state(1, np.uint64)[0]) >> 1)
+        sequence = np.random.SeedSequence((self.seed, epoch if self.every_epoch else 0, index))
+        return torch.Generator().manual_seed(int(sequence.generate_state(1, np.uint64)[0]) >> 1)
 
 
 def as_spelt(row: Tensor | SpeltRow) -> SpeltRow:
@@ -41,12 +47,11 @@ def as_spelt(row: Tensor | SpeltRow) -> SpeltRow:
 class TextEditingDataset(KeepLastBatch):
     """Adds drafts and roll-ins to a ``LanguagePairDataset`` whose two sides both begin with <s>.
 
-    Without ``rollin``, batches contain only what decoding needs; with ``teacher_forcing``, they contain what an
-    autoregressive model learns from. The source is padded as in the pair, everything on the target side on the right.
+    The source is padded as in the pair, everything on the target side on the right.
     """
 
-    numbered: UnknownWords | None = None  # those of all batches; None: each batch has its own
-    words: BatchWords | None = None  # the same, for models that spell
+    unknown_words: UnknownWords | None = None  # shared by all batches; None: each batch has its own
+    batch_words: BatchWords | None = None  # of ``unknown_words``, for models that spell
 
     def __init__(
         self,
@@ -58,10 +63,19 @@ class TextEditingDataset(KeepLastBatch):
         noise: NoisyWords | None = None,
         index: WordIndex | None = None,
     ):
-        """``noise``: source and draft are the target with noise; ``index``: of the words, for models that spell."""
+        """
+        Args:
+            pair: sources and targets; of noisy words, only the targets
+            drafts: one for each source
+            rollin: how training states are drawn; None: a batch contains what decoding needs
+            pad_to_multiple: widths of batches are a multiple of this
+            teacher_forcing: a batch contains what an autoregressive model learns from
+            noise: sources and drafts are the targets with this noise
+            index: the words of the dictionary, for models that spell
+        """
         super().__init__(pair)
         if drafts is not None:
-            # the draft shares the length limit of the side it is read with; batches go by the longest of the three
+            # a draft shares the length limit of the side that it is read with
             if teacher_forcing:
                 pair.src_sizes = np.maximum(pair.src_sizes, drafts.sizes)
             elif pair.tgt_sizes is not None:
@@ -83,7 +97,7 @@ class TextEditingDataset(KeepLastBatch):
         elif self.noise is not None and draft is None:
             draft = source
         elif self.index is not None and draft is not None and torch.equal(draft.ids, source.ids.long()):
-            source = draft  # binarised sources do not say how unknown words are spelt; a draft that is the same does
+            source = draft  # which may say how its unknown words are spelt; binarised sources cannot
         example: dict[str, Any] = {"id": index, "source": source, "draft": draft, "target": target}
         if self.rollin is not None and target is not None:
             generator = self.rollin.generator(self.epoch, index)
@@ -94,12 +108,12 @@ class TextEditingDataset(KeepLastBatch):
             example["missing"] = random_deletions(target.numel(), generator)
         return example
 
-    def collater(self, examples: list[dict[str, Any]], pad_to_length: Any = None) -> dict[str, Any]:
+    def collater(self, examples: list[dict[str, Any]], pad_to_length: dict[str, int] | None = None) -> dict[str, Any]:
         if not examples:
             return {}
         pair: LanguagePairDataset = self.dataset
         examples = sorted(examples, key=lambda example: -len(example["source"].ids))
-        words = self.numbered or UnknownWords((pair.tgt_dict or pair.src_dict).size)
+        words = self.unknown_words or UnknownWords((pair.tgt_dict or pair.src_dict).size)
         sources = [words.rows(e["source"]) if self.index else e["source"].ids for e in examples]
         net_input: dict[str, Any] = {
             "src_tokens": self._pad(sources, left_pad=pair.left_pad_source),
@@ -119,8 +133,8 @@ class TextEditingDataset(KeepLastBatch):
                 marks = [torch.zeros_like(d.ids) if d.marks is None else d.marks for d in drafts]
                 batch["marks"] = data_utils.collate_tokens(marks, 0, pad_to_multiple=self.pad_to_multiple)
         if self.index is not None:
-            spelt = self.words or BatchWords.of(words.spelt, self.index)
-            net_input["words"] = spelt.in_sources(net_input["src_tokens"], words.spelt, self.index)
+            batch_words = self.batch_words or BatchWords.of(words.spelt, self.index)
+            net_input["words"] = batch_words.in_sources(net_input["src_tokens"], words.spelt, self.index)
         batch["unknown_words"] = words.spelt
         if examples[0]["target"] is not None:
             batch["ntokens"] = sum(e["target"].numel() for e in examples)
@@ -128,7 +142,7 @@ class TextEditingDataset(KeepLastBatch):
             if self.rollin is not None:
                 net_input["states"] = self._states(examples, net_input["src_tokens"], net_input.get("draft"), words)
             if self.teacher_forcing:
-                batch["ntokens"] -= len(examples)  # nobody predicts <s>
+                batch["ntokens"] -= len(examples)  # <s> is not predicted
                 # </s> comes first, where fairseq's decoders start, instead of last: (B, T - 1)
                 net_input["prev_output_tokens"] = self._pad([e["target"][:-1] for e in examples])
                 net_input["prev_output_tokens"][:, 0] = pair.tgt_dict.eos()
@@ -137,34 +151,34 @@ class TextEditingDataset(KeepLastBatch):
     def _states(
         self, examples: list[dict[str, Any]], sources: Tensor, drafts: Tensor | None, words: UnknownWords
     ) -> EditingStates:
-        """Roll-in states and the insertion labels that the expert gives them; on the CPU, off the critical path."""
+        """Returns the roll-in states with their insertion labels, computed on the CPU, in a worker process."""
         pad = self.dataset.tgt_dict.pad()
         target = self._pad([e["target"] for e in examples])  # (B, T)
         missing = torch.zeros_like(target, dtype=torch.bool)
         for row, example in zip(missing, examples, strict=True):
             row[: example["missing"].numel()] = example["missing"]
-        in_place_of = torch.full_like(target, pad)
+        replaced = torch.full_like(target, pad)
         removed = RemovedTokens(torch.full_like(target, pad), torch.zeros_like(target))
         from_draft = None
         if drafts is not None:
             from_draft = torch.tensor([e["delete_from_draft"] for e in examples])
             rows = [i for i, e in enumerate(examples) if e["insert_into_draft"]]
             if rows:
-                kept, present = align(self.dataset.tgt_dict.unknown_to_unk(drafts[rows]), target[rows], pad)
-                missing[rows] = ~present & target[rows].ne(pad)
-                gone = ~kept & drafts[rows].ne(pad)
-                in_place_of[rows] = replaced_per_placeholder(drafts[rows], gone, missing[rows], pad)
-                width = min(target.size(1), drafts.size(1))  # what is kept fits into both
-                for all_rows, some in zip(removed, removed_after(drafts[rows], gone, pad), strict=True):
-                    all_rows[rows, :width] = some[:, :width]
-        labels, holes = insertion_labels(target, missing, pad), missing.flatten().nonzero()[:, 0]
-        states = EditingStates(target, *labels, holes, in_place_of, *removed, from_draft)
+                alignment = align(self.dataset.tgt_dict.unknown_to_unk(drafts[rows]), target[rows], pad)
+                missing[rows] = ~alignment.matched & target[rows].ne(pad)
+                deleted = ~alignment.kept & drafts[rows].ne(pad)
+                replaced[rows] = replaced_per_placeholder(drafts[rows], deleted, missing[rows], pad)
+                width = min(target.size(1), drafts.size(1))  # the remaining tokens fit into both
+                for all_rows, values in zip(removed, removed_after(drafts[rows], deleted, pad), strict=True):
+                    all_rows[rows, :width] = values[:, :width]
+        labels, placeholders = insertion_labels(target, missing, pad), missing.flatten().nonzero()[:, 0]
+        states = EditingStates(target, *labels, placeholders, replaced, *removed, from_draft)
         if self.index is not None:
-            found = self.index.nearest_to(in_place_of.flatten()[holes].tolist(), words.spelt)
-            states = states._replace(nearest=tuple(map(torch.from_numpy, found)))
+            candidates = self.index.nearest_to(replaced.flatten()[placeholders].tolist(), words.spelt)
+            states = states._replace(nearest=tuple(map(torch.from_numpy, candidates)))
         if self.index is not None and self.index.pieces is not None:
-            read = labels.tokens, target.masked_fill(missing, self.dataset.tgt_dict.size)
-            states = states._replace(beside=tuple(source_positions(rows, sources, pad) for rows in read))
+            texts = labels.tokens, target.masked_fill(missing, self.dataset.tgt_dict.size)
+            states = states._replace(beside=tuple(source_positions(rows, sources, pad) for rows in texts))
         return states
 
     def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:
@@ -176,7 +190,7 @@ class TextEditingDataset(KeepLastBatch):
 
 
 def split_line(line: str) -> tuple[str, str | None]:
-    """``source`` or ``source<TAB>draft``.
+    """Splits a line at its TAB into source and draft; the draft is None if there is no TAB.
 
     >>> split_line("ein Haus\\ta hose"), split_line("ein Haus")
     (('ein Haus', 'a hose'), ('ein Haus', None))
@@ -189,34 +203,57 @@ def split_line(line: str) -> tuple[str, str | None]:
     return parts[0], parts[1] if len(parts) == 2 else None
 
 
-class TypedLines(TextEditingDataset):
-    """The batches of ``fairseq-interactive``, which passes on only the source and a tensor called ``constraints``.
+@dataclass
+class TypedBatch:
+    """A whole batch of typed lines, in the place of fairseq's constraints.
 
-    In fairseq, constraints are what follows a TAB. Here that is the draft: (2, B, N), its rows and requests.
-
-    It prints what it decoded when all lines are, so the unknown words of all lines are numbered together.
+    Of a batch, fairseq-interactive hands only the sources and the ``constraints`` to ``task.inference_step``. In
+    fairseq, constraints are what follows a TAB; here that is the draft.
     """
 
-    numbered: UnknownWords
+    sample: dict[str, Any]
 
-    def __init__(self, rows: list[tuple[SpeltRow, SpeltRow]], task: Any):
-        """``rows``: sources without <s>, and their drafts."""
-        words, target, index, left = task.src_dict, task.tgt_dict, task.word_index, task.cfg.left_pad_source
-        bos = torch.tensor([words.bos()])
+    def cuda(self) -> TypedBatch:
+        """Returns the batch on the GPU; fairseq-interactive calls this."""
+        return TypedBatch(move_to_cuda(self.sample))
+
+
+class TypedLines(TextEditingDataset):
+    """The lines of ``fairseq-interactive``.
+
+    It prints results when it has decoded all lines, so the unknown words of all lines are numbered together.
+    """
+
+    def __init__(
+        self,
+        rows: list[tuple[SpeltRow, SpeltRow]],
+        src_dict: Dictionary,
+        tgt_dict: EditingDictionary,
+        left_pad_source: bool = True,
+        index: WordIndex | None = None,
+    ):
+        """
+        Args:
+            rows: sources without <s>, and their drafts
+            src_dict: the dictionary of the sources
+            tgt_dict: the dictionary of the drafts
+            left_pad_source: on which side sources are padded
+            index: the words of the dictionary, for models that spell
+        """
+        bos = torch.tensor([src_dict.bos()])
         sources = [row._replace(ids=torch.cat([bos, row.ids])) for row, _ in rows]
         lengths = [len(row.ids) for row in sources]
-        pair = LanguagePairDataset(sources, lengths, words, tgt_dict=target, left_pad_source=left)
+        pair = LanguagePairDataset(sources, lengths, src_dict, tgt_dict=tgt_dict, left_pad_source=left_pad_source)
         # no sizes: generators refuse drafts that are too long, with the right number, which fairseq does not know
         drafts = ListDataset([draft for _, draft in rows], np.zeros(len(rows), dtype=int))
         super().__init__(pair, drafts, index=index)
-        self.numbered = UnknownWords(target.size)
-        for row, draft in rows:
+        self.unknown_words = UnknownWords(tgt_dict.size)
+        for source, draft in rows:
             if index is not None:
-                self.numbered.rows(row)
-            self.numbered.rows(draft)
-        self.words = None if index is None else BatchWords.of(self.numbered.spelt, index)
+                self.unknown_words.rows(source)
+            self.unknown_words.rows(draft)
+        self.batch_words = None if index is None else BatchWords.of(self.unknown_words.spelt, index)
 
-    def collater(self, examples: list[dict[str, Any]], pad_to_length: Any = None) -> dict[str, Any]:
+    def collater(self, examples: list[dict[str, Any]], pad_to_length: dict[str, int] | None = None) -> dict[str, Any]:
         batch = super().collater(examples, pad_to_length)
-        draft = batch["net_input"]["draft"]
-        return {**batch, "constraints": torch.stack([draft, batch.get("marks", torch.zeros_like(draft))])}
+        return {**batch, "constraints": TypedBatch(batch)}

@@ -258,7 +258,7 @@ def test_a_sound_file_is_read(noted: tuple[FairseqDataset, EditingDictionary], t
 
 @pytest.mark.parametrize("left", [True, False])
 def test_typed_lines_reach_the_generator_as_source_and_draft(left: bool) -> None:
-    """As ``fairseq-interactive`` calls the task: of a batch, it hands on these three tensors."""
+    """As ``fairseq-interactive`` calls the task: of a batch, it hands on these three."""
     task = toy_task(left_pad_source=left)
     rows, lengths = task.get_interactive_tokens_and_lengths(["w1\tw3 ⟦!w5⟧", "w4 w6", "w2\t Zürich"], str.strip)
     assert lengths == [3, 4, 3]
@@ -288,7 +288,7 @@ def test_nothing_of_lines_that_are_printed_is_kept() -> None:
     for word in ("Zürich", "Genf"):
         dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths([f"w1\t{word}"], str.strip))
         assert len(task.get_batch_iterator(dataset, max_sentences=1).next_epoch_itr()) == 1
-        assert dataset.numbered.spelt == [word]
+        assert dataset.unknown_words.spelt == [word]
     assert not task.dataset_to_epoch_iter
 
 
@@ -304,7 +304,7 @@ def test_an_unknown_word_of_a_draft_is_printed_as_it_was_written() -> None:
     dictionary = toy_dictionary()
     words = UnknownWords(dictionary.size)
     rows = words.rows(dictionary.draft(["w1", "Zürich", "</s>", "<unk>", "Zürich"]))
-    dictionary.printed = words.spelt
+    dictionary.unknown_words = words.spelt
     assert dictionary.string(rows.int()) == "w1 Zürich </s> <unk> Zürich"
     assert dictionary.unknown_to_unk(rows).tolist() == [BOS, 5, UNK, UNK, UNK, UNK, EOS]
     assert rows[2] == rows[5]

@@ -288,7 +288,7 @@ def test_an_unknown_word_of_a_draft_is_kept_as_a_word_of_its_own(placeholder: st
     """It is read as <unk>, is never a hole, and stays itself when it moves."""
     model, dictionary = lively_model(seed=5, placeholder=placeholder), toy_dictionary()
     generator = RefinementGenerator([model], dictionary, RefinementOptions())
-    dictionary.printed, unknown = ["Zürich"], dictionary.size + 1
+    dictionary.unknown_words, unknown = ["Zürich"], dictionary.size + 1
     drafts = [[BOS, 5, unknown, 6, unknown, EOS] for _ in SOURCES]
     asked = [[0, 0, KEEP + SPAN, 0, 0, 0] for _ in SOURCES]
     net_input = {

@@ -437,7 +437,7 @@ def noisy_dataset(seed: int = 1) -> TextEditingDataset:
 def texts(batch: dict[str, Any], side: str, words: EditingDictionary | None = None) -> dict[int, list[str]]:
     """The rows of a batch, as it says how they are spelt, by number."""
     words = words or dictionary()
-    words.printed = batch["unknown_words"]
+    words.unknown_words = batch["unknown_words"]
     rows = zip(batch["id"].tolist(), batch["net_input"][side].tolist(), strict=True)
     return {number: [words[i] for i in row if i not in (0, 1, 2)] for number, row in rows}
 
@@ -507,7 +507,7 @@ def test_a_draft_is_edited_and_its_unknown_words_are_kept() -> None:
     draft = torch.tensor([[0, words.index("▁the"), OWN, 2]])
     sample = {"net_input": {"src_tokens": draft, "draft": draft, "words": batch_words(["▁vlaue"])}}
     (found,) = RefinementGenerator([levt], words, RefinementOptions()).generate(None, sample)
-    words.printed = ["▁vlaue"]
+    words.unknown_words = ["▁vlaue"]
     assert words.string(found[0]["tokens"]) == "▁the ▁vlaue"
 
 
