@@ -21,12 +21,12 @@ from sacrebleu import metrics
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from examples.canvas import canvas, check_figures, save_figure
 from examples.logs import decoding_seconds
 from examples.shared import finish
 from lev_plugins.cli.named import named_paths
 from lev_plugins.data.tokenise import JOINED
 from lev_plugins.errors import UserError, require
-from lev_plugins.figures import canvas, check_figures, save_figure
 from lev_plugins.ranges import at_least
 from lev_plugins.text.lines import read_lines
 from lev_plugins.traces.log import STEPS, Log, LoggedSentence, parse_line, to_pieces

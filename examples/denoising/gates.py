@@ -24,12 +24,12 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from examples.canvas import canvas, check_figures, save_figure
 from examples.shared import arriving_lines, finish
 from lev_plugins.cli.edit import device_of
 from lev_plugins.cli.named import named_paths
 from lev_plugins.data.tokenise import row_of
 from lev_plugins.errors import UserError, require
-from lev_plugins.figures import canvas, check_figures, save_figure
 from lev_plugins.files import all_or_nothing
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.json_schema import from_entries, parse_object

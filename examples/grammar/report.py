@@ -8,7 +8,6 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.grammar.dial import dial
 from examples.shared import NOT_RUN, finish
 from lev_plugins.errors import require
 
@@ -78,9 +77,8 @@ def page(out: Path) -> str:
     lines += [row(title, scores[name]["system"] if name in scores else None) for name, title in SYSTEMS.items()]
     if "comparison" in (careful := scores.get("careful", {})):
         lines += ["", against_symspell(careful["comparison"])]
-    if (path := out / "sweep/sweep.json").exists():
-        flags = dial(json.loads(path.read_text("utf-8")))
-        lines += ["", f"{flags} had the best F0.5 on the validation set."]
+    if (path := out / "sweep/best").exists():
+        lines += ["", f"{path.read_text('utf-8').strip()} had the best GLEU on the validation set."]
     for folder in sorted(out.glob("test_m2_*")):
         for scorer in ("m2", "errant"):
             found = {

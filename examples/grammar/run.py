@@ -169,18 +169,24 @@ def train_corrector(run: Run, table: str) -> Path:
         )
     if run.number("UPDATES"):
         training("train", base, out / base / "data", run.LR, "UPDATES", more)
-    last, text = out / "train", data
+    last, text, valid = out / "train", data, texts / "valid"
     if run.TUNE:
-        text = real / "data"
+        text, valid = real / "data", pairs / "valid"
         start = f"--finetune-from-model {out}/train/average.pt" if run.number("UPDATES") else ""
         after = "tune_data train" if start else "tune_data"
         training("tune", after, text, run.TUNE_LR, "TUNE_UPDATES", start)
         last = out / "tune"
+    sweep = out / "sweep"
+    decode = f"""{run.generate} {text} --task text_correction -s noisy -t clean --path {last}/average.pt
+        --gen-subset valid --beam {run.BEAM} --remove-bpe sentencepiece --max-tokens 4000"""
+    score = f"lev-plugins score gleu --generated {sweep}/generated {valid}.clean --source {valid}.noisy"
     run.stage(
         "sweep",
         last.name,
-        f"""{run.threads} lev-plugins sweep {text} --path {last}/average.pt --json --keep-bias={run.KEEP_BIASES}
-            --post-process sentencepiece --beam {run.BEAM} {run.device} >{out}/sweep/sweep.json""",
+        f"""for bias in {run.KEEP_BIASES.replace(",", " ")}; do for confidence in 0 0.3 0.5 0.7 0.9; do
+            flags="--keep-bias $bias --min-edit-confidence $confidence"; {decode} $flags >{sweep}/generated || exit;
+            echo "$({score} | head -n 1) $flags" >>{sweep}/scores; done; done""",
+        f"sort -k4n {sweep}/scores | tail -n 1 | grep -o -e '--keep-bias.*' >{sweep}/best",
     )
     return last / "average.pt"
 
@@ -209,9 +215,8 @@ def systems(run: Run, table: str) -> Corrected:
     ordered = "sort -t- -k2,2n | cut -f3"  # as the sources are; fairseq-generate prints short sentences first
 
     def decoded(made: Path, noisy: str, source: str, data: Path) -> list[str]:
-        # in a command of its own: otherwise its failure would not count
-        commands = [f"dial=$(python {run.here}/dial.py {out}/sweep/sweep.json)"]
-        for name, flag in (("plain", ""), ("careful", "$dial")):
+        commands = []
+        for name, flag in (("plain", ""), ("careful", f"$(cat {out}/sweep/best)")):
             generated = made / f"{name}.generated"
             commands += [
                 f"{decode} {data} {flag} >{generated}",

@@ -22,7 +22,7 @@ COMMANDS = {
     "import-pretrained": "convert a Hugging Face model (T5, mT5, ByT5, BART or BERT) into data files and weights",
     "trace": "show the edits of each iteration, from a log of fairseq-generate",
     "score": "score text files: m2, gleu, bleu, ter, rouge, wrr, exact",
-    "sweep": "measure what an editor breaks and repairs, or a corrector's precision and recall, for each confidence",
+    "sweep": "measure what an editor breaks and repairs for each value of --min-confidence",
     "edit": "correct standard input line by line, or edit drafts; all text outside an edit stays as it is",
     "serve": "answer editors, programs and people: a server with LanguageTool's protocol, JSON, and a page",
     "lsp": "show edits while you write, in VS Code, Neovim and other editors: a language server",

@@ -1,6 +1,5 @@
 """Correct noisy text with ``pbd`` and fairseq's ``transformer``: the real command lines on a toy task."""
 
-import json
 import re
 from pathlib import Path
 
@@ -89,13 +88,6 @@ def test_the_dial(noisy: Path, corrected: str) -> None:
     sure = generate(noisy, CORRECTOR, *WIDE, "--keep-bias", 1, "--min-edit-confidence", 0.999)
     edits = {n for n in plain if sure[n][1] != sources[n]}
     assert 0 < len(edits) < sum(plain[n] != sources[n] for n in plain)
-    # the sweep over all settings of the dial says so too
-    flags = ["--split", "test", "--keep-bias", 1, "--min-edit-confidence", "0,0.999", "--json", "--cpu"]
-    found = json.loads(succeed("lev-plugins", "sweep", noisy, "--path", CORRECTOR, *flags).out)["points"]
-    targets = lines(corrected, "T")
-    assert found[1]["lines_changed"] == pytest.approx(len(edits) / 100)
-    assert found[1]["lines_right"] == pytest.approx(sum(sure[n][1] == targets[n] for n in sure) / 100)
-    assert found[0]["recall"] > found[1]["recall"] and found[0]["lines_changed"] > found[1]["lines_changed"]
 
 
 @pytest.mark.parametrize("arch", ["transformer_tiny", "gated_trans_tiny"])

@@ -128,7 +128,7 @@ def test_a_corrector_learns_from_clean_text_and_from_mistakes_put_into_it(tmp_pa
     done = succeed(*command, *settings, timeout=600).out
     page = (out / "report.md").read_text(encoding="utf-8")
     assert done.endswith(page)
-    dial = re.search(r"--keep-bias [56] --min-edit-confidence [\d.]+(?= had the best F0.5)", page)
+    dial = re.search(r"--keep-bias [56] --min-edit-confidence [\d.]+(?= had the best GLEU)", page)
     assert dial and f"'keep_bias': {dial[0].split()[1]}.0" in (out / "test" / "log").read_text(encoding="utf-8")
     untouched = re.search(r"\| the source, untouched \| ([\d.]+)", page)
     assert untouched and 0.2 < float(untouched[1]) < 1

@@ -436,8 +436,6 @@ def test_what_is_no_model_folder(folder: Path, tmp_path: Path, refusal: Refusal)
     said = refusal("edit", folder, "--data", tmp_path)
     assert f"--data is for a checkpoint, but {folder} is a model folder: leave it out" in said
     assert "--bpe is for a checkpoint" in refusal("edit", folder, "--bpe", "chars")
-    said = refusal("sweep", GOLDEN / "noisy" / "data", "--path", folder, "--cpu")
-    assert f"{folder} is a model folder, which has its own dictionaries, but a data folder is given as well" in said
     assert "thresholds are tuned on a checkpoint's data" in refusal("tune-thresholds", folder, tmp_path / "t")
 
 

@@ -1,4 +1,4 @@
-"""Shared by all figures: matplotlib, a canvas, and complete, reproducible files."""
+"""What all figures share: matplotlib, a canvas, and complete, reproducible files."""
 
 import logging
 from collections.abc import Iterator, Sequence
