@@ -1,4 +1,4 @@
-"""fairseq's side of the scores: ``--scoring``, and scores of the validation set."""
+"""Scores of the validation set, in batches and processes."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -6,75 +6,14 @@ from typing import Any
 import pytest
 import torch
 from fairseq.logging import metrics
-from fairseq.scoring import build_scorer
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from omegaconf import OmegaConf
 
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import bleu, chrf, exact_match, rouge, ter, wrr
 from lev_plugins.scoring.validation import ValidationScores, parse_names
 from lev_plugins.tasks.text_editing import TextEditingTask
 from tests.helpers import BOS, EOS, thorough, toy_dataset, toy_task
-
-REFERENCES = ["the cat sat on the mat .", "He runs", "yes"]
-TEXTS = ["the cat sat on a mat .", "he ran", "yes"]
-
-
-def scorer(name: str, **flags: Any) -> Any:
-    built = build_scorer(OmegaConf.create({"_name": name, **flags}), None)
-    for reference, text in zip(REFERENCES, TEXTS, strict=True):
-        built.add_string(reference, text)
-    return built
-
-
-@pytest.mark.parametrize(
-    ("name", "flags", "expected", "line"),
-    [
-        ("ter", {}, 30.0, "TER = 30.00 (edits 3, reference words 10)"),
-        ("ter", {"ter_no_punct": True}, 100 / 3, "TER = 33.33 (edits 3, reference words 9)"),
-        ("ter", {"ter_normalized": True, "ter_asian_support": True}, 30.0, "TER = 30.00 (edits 3, reference words 10)"),
-        ("rouge", {}, None, "ROUGE-L = 0.7778 (ROUGE-1 0.7778, ROUGE-2 0.2000)"),
-        ("rouge", {"rouge_kind": "rouge2"}, None, "ROUGE-2 = 0.2000 (ROUGE-1 0.7778, ROUGE-L 0.7778)"),
-        ("rouge", {"rouge_tokenize": "space"}, None, "ROUGE-L = 0.6190 (ROUGE-1 0.6190, ROUGE-2 0.2222)"),
-        ("wrr", {}, 0.7, "WRR = 0.7000 (recognised 7, reference words 10)"),
-        ("exact_match", {}, 1 / 3, "exact match = 0.3333 (matches 1, sentences 3)"),
-    ],
-)
-def test_what_scoring_prints(name: str, flags: dict[str, Any], expected: float | None, line: str) -> None:
-    found = scorer(name, **flags)
-    assert found.result_string() == line
-    if expected is not None:
-        assert found.score() == pytest.approx(expected)
-
-
-def test_stems_match_unless_told_otherwise() -> None:
-    for flags, expected in (({}, 1.0), ({"rouge_no_stemming": True}, 0.0)):
-        found = build_scorer(OmegaConf.create({"_name": "rouge", **flags}), None)
-        found.add_string("cats", "cat")
-        assert found.score() == expected
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ({"_name": "ter", "ter_asian_support": True}, "--asian-support has no effect alone"),
-        ({"_name": "rouge", "rouge_no_stemming": True, "rouge_tokenize": "space"}, "--no-stemming has no effect with"),
-    ],
-)
-def test_flags_without_effect_are_refused(flags: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        build_scorer(OmegaConf.create(flags), None)
-
-
-def test_a_scorer_by_its_name_alone() -> None:
-    for name in ("ter", "rouge", "wrr", "exact_match"):
-        found = build_scorer(name, None)
-        found.add_string("a b", "a b")
-        assert found.score() == (0 if name == "ter" else 1)
-
-
-# ---- validation ----------------------------------------------------------------------------------------------------
 
 
 class Generator:
@@ -83,6 +22,8 @@ class Generator:
 
 
 NAMES = ["bleu", "chrf", "ter", "rouge1", "rouge2", "rougeL", "wrr", "exact_match"]
+
+
 sentences = st.lists(st.sampled_from(["a", "b", "c", "dogs", "dog"]), max_size=7).map(" ".join)
 
 

@@ -1,0 +1,69 @@
+"""``score errors``: the classes of errors, and which are repaired and introduced."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lev_plugins.scoring import errors
+
+ONE, SEVERAL, FIRST, LATER, REAL, NONWORD = errors.LETTERS
+
+
+@pytest.mark.parametrize(
+    ("text", "reference", "found"),
+    [
+        ("the cat", "the cat", []),
+        ("", "", []),
+        ("teh cat", "the cat", [(0, 1, SEVERAL, LATER, NONWORD)]),  # two letters are others
+        ("the bat", "the cat", [(1, 2, ONE, FIRST, REAL)]),  # the lexicon has it
+        ("the Bat!", "the cat", [(1, 2, SEVERAL, FIRST, REAL)]),
+        ("th cat", "the cat", [(0, 1, ONE, LATER, NONWORD)]),
+        ("the", "the cat", [(1, 2, "other words")]),
+        ("the big cat", "the cat", [(1, 1, "other words")]),
+        ("", "the", [(0, 1, "other words")]),
+        ("xy house", "hous qq", [(0, 0, "other words"), (0, 1, ONE, LATER, NONWORD), (1, 2, "other words")]),
+        ("thecat sat", "the cat sat", [(0, 2, "run-on")]),
+        ("th ecat sat", "the cat sat", [(0, 1, ONE, LATER, NONWORD), (1, 2, ONE, FIRST, NONWORD)]),
+        ("the c at", "the cat", [(1, 2, "split")]),
+        ("the ca ts i t", "the cats it", [(1, 2, "split"), (2, 3, "split")]),
+        ("thecatsat", "the cat sat", [(0, 3, "run-on")]),
+        ("abcde fghi", "abcdefghXi", [(0, 1, "split")]),  # 1 of 10 letters differs
+        ("abcd e", "abcdX", [(0, 1, "split")]),  # 1 of 5, the most
+        ("abc d", "abcX", [(0, 1, ONE, LATER, NONWORD), (1, 1, "other words")]),  # 1 of 4
+    ],
+)
+def test_errors_by_class(text: str, reference: str, found: list[tuple[Any, ...]]) -> None:
+    assert [(*error[:2], *error.classes) for error in errors.errors_in(text, reference, {"bat", "the"})] == found
+
+
+def test_words_pair_at_the_least_cost() -> None:
+    """Against every way to pair them."""
+
+    def ways(given: list[str], right: list[str]) -> list[float]:
+        if not (given or right):
+            return [0.0]
+        spans = [(m, n) for m, n in errors.SPANS if m <= len(given) and n <= len(right)]
+        return [errors.pair_cost(given[:m], right[:n]) + rest for m, n in spans for rest in ways(given[m:], right[n:])]
+
+    draw = np.random.default_rng(1)
+    for _ in range(50):
+        given, right = (["".join(draw.choice([*"ab"], n)) for n in draw.integers(1, 4, draw.integers(4))] for _ in "12")
+        pairs = errors.pair_words(given, right)
+        assert given == [word for words, _ in pairs for word in words]
+        assert right == [word for _, words in pairs for word in words]
+        assert sum(errors.pair_cost(*pair) for pair in pairs) == pytest.approx(min(ways(given, right)))
+
+
+def test_errors_repaired_and_introduced() -> None:
+    """Those of the same words are the same, and an extra word is between two of them."""
+    sources, references = ["teh cat", "the big cat", "a b"], ["the cat", "the cat", "a b"]
+    score = errors.evaluate(sources, references, ["the bat", "the odd cat", "a c b"])
+    counts = {
+        name: [score.details[f"{name}: {column}"] for column in errors.COLUMNS] for name in ("all", *errors.CLASSES)
+    }
+    assert score.sentences.tolist() == [1, 0, 1] and score.score == 1 / 2
+    assert counts["all"] == [2, 1, 2] and counts["other words"] == [1, 0, 1] and counts[SEVERAL] == [1, 1, 0]
+    assert counts[ONE] == [0, 0, 1] and counts["real word"] == [0, 0, 0]
+    nearest = errors.evaluate(["teh cat"], [["the dog", "the cat"]], ["the cat"])  # the reference with fewest errors
+    assert (nearest.score, nearest.details["all: in the source"]) == (1.0, 1)
