@@ -12,7 +12,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,12 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--fp16", action="store_true", help="decode in half precision")
 
 
-class SplitPart(NamedTuple):
-    name: str
-    target: str  # the binarised targets, without .bin
-    lines: int
-
-
 class Shard(NamedTuple):
     part: str
     start: int
@@ -82,89 +76,81 @@ class Shard(NamedTuple):
 
 
 @dataclass
-class Account:
-    lines: int = 0
-    kept_reference: dict[str, list[int]] = field(default_factory=dict)  # line numbers by part, from 1
-    seconds: float = 0.0  # of decoding, summed over processes
+class Distillation:
+    """What the command does, read from its flags and its data folder."""
+
+    args: argparse.Namespace
+    overrides: dict[str, Any]  # settings of the teacher's task
+    parts: dict[str, str]  # name of a part: its binarised targets, without .bin
+    shards: list[Shard]
+    store: Path  # the folder of the shards' outputs
+
+    @property
+    def gpus(self) -> int:
+        return 0 if self.args.cpu else torch.cuda.device_count()
+
+    def missing(self) -> list[Shard]:
+        return [shard for shard in self.shards if not (self.store / shard.file).exists()]
 
 
 def run(args: argparse.Namespace) -> int:
-    require(args.data.is_dir(), f"there is no folder {args.data}")
     at_least(args, 1, "beam", "max_tokens", "shard_size", "processes")
     requires(args, "--text", args.text is not None, post_process=None)
-    require(args.text is None or not args.text.is_dir(), f"--text {args.text} is a folder: name a file")
-    teacher, overrides = [Path(path) for path in split_paths(args.path)], read_overrides(args.model_overrides)
-    source, target = languages(args, teacher[0], overrides)
+    overrides = ast.literal_eval(args.model_overrides)
+    require(isinstance(overrides, dict), f"--model-overrides must be a dictionary, but is {args.model_overrides}")
+    source, target = languages(args, overrides)
     overrides |= {"data": str(args.data), "source_lang": source, "target_lang": target}
     dictionary = load_dictionary(args.data / f"dict.{target}.txt")
     parts = find_parts(args.data, args.split, source, target)
-    settings = settings_of(args, teacher, parts, overrides)
-    output, record = args.dest or args.text, record_of(args)
+    settings = settings_of(args, parts, overrides)
+    output = args.dest or args.text
     store = output.with_name(f"{output.name}.shards")
-    same = record.exists() and settings_in(record) == settings
-    there = output.exists() and not (output.is_dir() and not any(output.iterdir()))
-    require(
-        same or not (there or record.exists()),
-        f"{output} or {record} exists, but was not made from this data by this teacher with these flags: choose "
-        f"another {'--dest' if args.dest else '--text'}",
-    )
-    if there:
+    if is_complete(args, settings):
         shutil.rmtree(store, ignore_errors=True)
         sys.stdout.write(f"{output} is complete: nothing to do\n")
         return 0
     store.mkdir(parents=True, exist_ok=True)
     lock(store, f"another distill is making {output}: wait until it ends, or name another place")
-    keep_to(store, settings)
-    size = args.shard_size
-    shards = [Shard(p.name, at, min(at + size, p.lines)) for p in parts for at in range(0, p.lines, size)]
-    decode_shards(args, overrides, store, shards)
-    account = put_together(args, settings, parts, shards, store, dictionary)
+    require_same_settings(store, settings)
+    shards = []
+    for name, prefix in parts.items():
+        lines, size = len(data_utils.load_indexed_dataset(prefix, None)), args.shard_size
+        shards += [Shard(name, start, min(start + size, lines)) for start in range(0, lines, size)]
+    job = Distillation(args, overrides, parts, shards, store)
+    decode_missing(job)
+    write_result(job, settings, dictionary)
     shutil.rmtree(store)
-    kept = sum(map(len, account.kept_reference.values()))
-    sys.stdout.write(
-        f"{output}: {account.lines:,} targets, {account.lines - kept:,} of them by the teacher in "
-        f"{account.seconds / 60:.1f} minutes of decoding (summed over processes)\n"
-    )
-    for part, lines in account.kept_reference.items():
-        shown = ", ".join(f"{line:,}" for line in lines[:10]) + (" ..." if len(lines) > 10 else "")
-        sys.stdout.write(f"{len(lines):,} of {part} too long for the teacher keep their reference: line {shown}\n")
     return 0
 
 
-def read_overrides(text: str) -> dict[str, Any]:
-    try:
-        return dict(ast.literal_eval(text))
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
-        raise UserError(
-            f"--model-overrides must be a dictionary, such as {{'max_source_positions': 2000}}, but is {text}"
-        ) from error
+def languages(args: argparse.Namespace, overrides: dict[str, Any]) -> tuple[str, str]:
+    """Returns the suffixes of source and target: of the flags, of the teacher's training, or of the folder.
 
-
-def languages(args: argparse.Namespace, teacher: Path, overrides: dict[str, Any]) -> tuple[str, str]:
-    """Suffixes of source and target: as given, or else as in the teacher's training, or else as in the folder.
-
-    A checkpoint records the suffixes that were given in training, not those that fairseq derived from the folder.
+    A checkpoint records the suffixes that were flags of its training, not those that fairseq derived from the folder.
     """
-    state = checkpoints.load(teacher)
+    state = checkpoints.load(split_paths(args.path)[0])
     task = state["cfg"]["task"] if state.get("cfg") else vars(state["args"])
-    in_folder = whole_pair(str(args.data))
-    if in_folder is None:
+    pair = whole_pair(str(args.data))
+    if pair is None:
         raise UserError(f"{args.data} has no pair of binarised texts: create such a folder with lev-plugins prepare")
-    chosen = [getattr(args, name) or overrides.get(name) or task.get(name) for name in ("source_lang", "target_lang")]
-    return chosen[0] or in_folder[0], chosen[1] or in_folder[1]
+    source = args.source_lang or overrides.get("source_lang") or task.get("source_lang") or pair[0]
+    target = args.target_lang or overrides.get("target_lang") or task.get("target_lang") or pair[1]
+    return source, target
 
 
-def find_parts(data: Path, split: str, source: str, target: str) -> list[SplitPart]:
-    """The parts that fairseq-train joins; each file name has its languages in either order."""
-    parts: list[SplitPart] = []
-    pairs = (f"{source}-{target}", f"{target}-{source}")
+def find_parts(data: Path, split: str, source: str, target: str) -> dict[str, str]:
+    """Returns the binarised targets of the parts that fairseq-train joins, without .bin.
+
+    The names of the files have the languages in either order.
+    """
+    parts: dict[str, str] = {}
     while True:
         name = f"{split}{len(parts) or ''}"
-        prefixes = [str(data / f"{name}.{pair}.{target}") for pair in pairs]
+        prefixes = [str(data / f"{name}.{pair}.{target}") for pair in (f"{source}-{target}", f"{target}-{source}")]
         prefix = next((prefix for prefix in prefixes if Path(f"{prefix}.idx").is_file()), None)
         if prefix is None:
             break
-        parts.append(SplitPart(name, prefix, len(data_utils.load_indexed_dataset(prefix, None))))
+        parts[name] = prefix
     require(
         bool(parts),
         f"there is no {data / f'{split}.{source}-{target}.{target}.idx'}: if the suffixes in that folder differ "
@@ -176,55 +162,56 @@ def find_parts(data: Path, split: str, source: str, target: str) -> list[SplitPa
 # ---- what the result depends on ----------------------------------------------------------------------------------
 
 
-def settings_of(
-    args: argparse.Namespace, teacher: list[Path], parts: list[SplitPart], overrides: dict[str, Any]
-) -> dict[str, Any]:
-    """Everything that decides the result; a shard decoded with other settings is never used.
+def settings_of(args: argparse.Namespace, parts: dict[str, str], overrides: dict[str, Any]) -> dict[str, object]:
+    """Returns everything that decides the result; a shard decoded with other settings is never used.
 
     Batch size, processes and hardware are left out: they only affect the rounding of scores and where an endless
     output is cut off (fairseq's --max-len-a depends on the longest source of a batch).
     """
-    data = [path for part in parts for path in sorted(args.data.glob(f"{part.name}.*"))]
-    own = {name: value for name, value in overrides.items() if name != "data"}
+
+    def hash_of(paths: list[Path]) -> str:
+        """A hash of names and contents: copies of the files have the same."""
+        return hashlib.sha256("".join(f"{path.name}\n{digest(path)}\n" for path in paths).encode()).hexdigest()
+
+    data = [path for part in parts for path in sorted(args.data.glob(f"{part}.*"))]
     return {
-        "DATA": hash_of_files([*data, *sorted(args.data.glob("dict.*.txt"))]),
-        "teacher": hash_of_files(teacher),
-        "--split": args.split,
-        "--shard-size": args.shard_size,
-        "--model-overrides": repr(own),
-        "--fp16": args.fp16,
-        "--post-process": args.post_process,
-        **{flag_name(name): getattr(args, name) for name in SEARCH},
+        "DATA": hash_of([*data, *sorted(args.data.glob("dict.*.txt"))]),
+        "teacher": hash_of([Path(path) for path in split_paths(args.path)]),
+        "--model-overrides": repr({name: value for name, value in overrides.items() if name != "data"}),
+        **{flag_name(name): vars(args)[name] for name in ("split", "shard_size", "fp16", "post_process", *SEARCH)},
     }
-
-
-def hash_of_files(paths: list[Path]) -> str:
-    """A hash of names and contents: copies of the files have the same."""
-    return hashlib.sha256("".join(f"{path.name}\n{digest(path)}\n" for path in paths).encode()).hexdigest()
 
 
 def record_of(args: argparse.Namespace) -> Path:
     return args.dest / RECORD if args.dest else args.text.with_name(f"{args.text.name}.json")
 
 
-def settings_in(record: Path) -> Any:
-    """None if the file is not a record of ``distill``."""
+def is_complete(args: argparse.Namespace, settings: dict[str, object]) -> bool:
+    """Whether the result exists; raises an error if it was made with other settings, or by somebody else."""
+    output, record = args.dest or args.text, record_of(args)
+    exists = any(output.iterdir()) if output.is_dir() else output.exists()
     try:
-        return read_object(record).get("settings")
-    except UserError:
-        return None
+        same = record.exists() and read_object(record).get("settings") == settings
+    except UserError:  # a file of another command
+        same = False
+    require(
+        same or not (exists or record.exists()),
+        f"{output} or {record} exists, but was not made from this data by this teacher with these flags: choose "
+        f"another {'--dest' if args.dest else '--text'}",
+    )
+    return exists
 
 
-def keep_to(store: Path, settings: dict[str, Any]) -> None:
+def require_same_settings(store: Path, settings: dict[str, object]) -> None:
     path = store / "settings.json"
     if not path.exists():
         write_json(path, settings)
     before = json.loads(path.read_text("utf-8"))
-    changed = [name for name, value in settings.items() if before.get(name) != value]
-    require(not changed, f"{store} was started with different {' and '.join(changed)}: remove it to start again")
+    changes = [name for name, value in settings.items() if before.get(name) != value]
+    require(not changes, f"{store} was started with different {' and '.join(changes)}: remove it to start again")
 
 
-def write_json(path: Path, content: Any) -> None:
+def write_json(path: Path, content: dict[str, Any]) -> None:
     with all_or_nothing(path) as file:
         file.write(json.dumps(content).encode())
 
@@ -232,34 +219,32 @@ def write_json(path: Path, content: Any) -> None:
 # ---- decoding ----------------------------------------------------------------------------------------------------
 
 
-def decode_shards(args: argparse.Namespace, overrides: dict[str, Any], store: Path, shards: list[Shard]) -> None:
-    def missing() -> list[Shard]:
-        return [shard for shard in shards if not (store / shard.file).exists()]
-
-    todo = missing()
-    if len(todo) < len(shards):
-        sys.stdout.write(f"{len(shards) - len(todo):,} of {len(shards):,} shards were decoded before\n")
-    number = min(args.processes or max(1, gpus_of(args)), len(todo))
+def decode_missing(job: Distillation) -> None:
+    total, missing = len(job.shards), job.missing()
+    if len(missing) < total:
+        sys.stdout.write(f"{total - len(missing):,} of {total:,} shards were decoded before\n")
+    number = min(job.args.processes or max(1, job.gpus), len(missing))
     # disable=None: shown on a terminal only
-    with tqdm(total=len(shards), initial=len(shards) - len(todo), unit="shard", disable=None) as progress:
+    with tqdm(total=total, initial=total - len(missing), unit="shard", disable=None) as progress:
         if number <= 1:
-            for _ in decode_share(0, args, overrides, store, [todo]):
+            for _ in decode(0, job, missing):
                 progress.update()
             return
-        job = (args, overrides, store, [todo[rank::number] for rank in range(number)])
-        running = start_processes(worker, job, number, join=False, daemon=True, start_method=START_METHOD)
+        shares = [missing[rank::number] for rank in range(number)]
+        running = start_processes(worker, (job, shares), number, join=False, daemon=True, start_method=START_METHOD)
         try:
             while not running.join(timeout=0.2):
-                progress.update(len(shards) - len(missing()) - progress.n)
+                progress.update(total - len(job.missing()) - progress.n)
         except ProcessExitedException as error:
             raise UserError(
                 "a decoding process failed (see above); finished shards are kept: run the same command again"
             ) from error
 
 
-def worker(rank: int, *job: Any) -> None:
+def worker(rank: int, job: Distillation, shares: list[list[Shard]]) -> None:
+    """A process that decodes its share of the shards."""
     try:
-        for _ in decode_share(rank, *job):
+        for _ in decode(rank, job, shares[rank]):
             pass
     except Exception as error:
         _, hint = explained(error)
@@ -268,69 +253,70 @@ def worker(rank: int, *job: Any) -> None:
         sys.exit(f"lev-plugins: error: {hint}")
 
 
-def decode_share(
-    rank: int, args: argparse.Namespace, overrides: dict[str, Any], store: Path, shares: list[list[Shard]]
-) -> Iterator[Shard]:
-    """Decodes the shards of this process one by one, on its GPU."""
-    shards, gpus = shares[rank], gpus_of(args)
+def decode(rank: int, job: Distillation, shards: list[Shard]) -> Iterator[Shard]:
+    """Decodes the shards one by one, on the GPU with this number if there are any."""
     if not shards:
         return
-    device = f"cuda:{rank % gpus}" if gpus else "cpu"
-    search = {name: getattr(args, name) for name in SEARCH}
-    teacher = CheckpointDecoder([Path(path) for path in split_paths(args.path)], overrides, search, device, args.fp16)
+    args = job.args
+    device = f"cuda:{rank % job.gpus}" if job.gpus else "cpu"
+    search = {name: vars(args)[name] for name in SEARCH}
+    models = [Path(path) for path in split_paths(args.path)]
+    teacher = CheckpointDecoder(models, job.overrides, search, device, args.fp16)
     datasets = {part: teacher.dataset(part) for part in dict.fromkeys(shard.part for shard in shards)}
     for shard in shards:
-        started = time.perf_counter()
+        start = time.perf_counter()
         rows = teacher.write(datasets[shard.part], range(shard.start, shard.stop), args.max_tokens)
-        write_json(store / shard.file, {"rows": rows, "seconds": time.perf_counter() - started})
+        write_json(job.store / shard.file, {"rows": rows, "seconds": time.perf_counter() - start})
         yield shard
-
-
-def gpus_of(args: argparse.Namespace) -> int:
-    return 0 if args.cpu else torch.cuda.device_count()
 
 
 # ---- the result --------------------------------------------------------------------------------------------------
 
 
-def put_together(
-    args: argparse.Namespace,
-    settings: dict[str, Any],
-    parts: list[SplitPart],
-    shards: list[Shard],
-    store: Path,
-    dictionary: Dictionary,
-) -> Account:
-    account = Account()
+def write_result(job: Distillation, settings: dict[str, object], dictionary: Dictionary) -> None:
+    """Writes --text, or --dest, and prints what became of the sentences."""
+    args, seconds, lines = job.args, 0.0, 0  # of decoding, summed over processes
+    references: dict[str, list[int]] = {}  # sentences that the teacher could not read, by part, from 1
 
-    def targets(part: SplitPart) -> Iterator[Tensor]:
-        """In order; where the teacher could not read the source, the reference."""
-        original = data_utils.load_indexed_dataset(part.target, None)
-        for shard in (shard for shard in shards if shard.part == part.name):
-            decoded = json.loads((store / shard.file).read_text("utf-8"))
-            account.seconds += decoded["seconds"]
-            for index, row in enumerate(decoded["rows"], shard.start):
-                if row is None:
-                    account.kept_reference.setdefault(part.name, []).append(index + 1)
-                account.lines += 1
-                yield original[index] if row is None else torch.tensor(row)
+    def targets(part: str) -> Iterator[Tensor]:
+        """The teacher's output of each sentence, or else the reference."""
+        nonlocal seconds, lines
+        original = data_utils.load_indexed_dataset(job.parts[part], None)
+        for shard in job.shards:
+            if shard.part == part:
+                output = json.loads((job.store / shard.file).read_text("utf-8"))
+                seconds += output["seconds"]
+                for index, row in enumerate(output["rows"], shard.start):
+                    if row is None:
+                        references.setdefault(part, []).append(index + 1)
+                    lines += 1
+                    yield original[index] if row is None else torch.tensor(row)
+
+    def record() -> dict[str, object]:
+        return {"lines": lines, "kept_reference": references, "seconds": seconds, "settings": settings}
 
     if args.text:
         with all_or_nothing(args.text) as file:
-            for part in parts:
+            for part in job.parts:
                 file.writelines(f"{dictionary.string(row, args.post_process)}\n".encode() for row in targets(part))
-            write_json(record_of(args), {**asdict(account), "settings": settings})
-        return account
-    with all_or_nothing_folder(args.dest) as folder:
-        replaced = {f"{Path(part.target).name}{end}" for part in parts for end in ("", ".bin", ".idx")}
-        for path in args.data.iterdir():
-            if path.is_file() and path.name not in replaced:
-                shutil.copyfile(path, folder / path.name)
-        for part in parts:
-            prefix = folder / Path(part.target).name
-            builder = make_builder(f"{prefix}.bin", impl="mmap", vocab_size=len(dictionary))
-            for row in targets(part):
-                builder.add_item(row)
-            builder.finalize(f"{prefix}.idx")
-        write_json(folder / RECORD, {**asdict(account), "settings": settings})
-    return account
+            write_json(record_of(args), record())
+    else:
+        with all_or_nothing_folder(args.dest) as folder:
+            replaced = {f"{Path(prefix).name}{end}" for prefix in job.parts.values() for end in ("", ".bin", ".idx")}
+            for path in args.data.iterdir():
+                if path.is_file() and path.name not in replaced:
+                    shutil.copyfile(path, folder / path.name)
+            for part, prefix in job.parts.items():
+                result = folder / Path(prefix).name
+                builder = make_builder(f"{result}.bin", impl="mmap", vocab_size=len(dictionary))
+                for row in targets(part):
+                    builder.add_item(row)
+                builder.finalize(f"{result}.idx")
+            write_json(folder / RECORD, record())
+    sys.stdout.write(
+        f"{args.dest or args.text}: {lines:,} targets, {lines - sum(map(len, references.values())):,} of them by the "
+        f"teacher in {seconds / 60:.1f} minutes of decoding (summed over processes)\n"
+    )
+    for part, numbers in references.items():
+        shown = ", ".join(f"{number:,}" for number in numbers[:10]) + (" ..." if len(numbers) > 10 else "")
+        sys.stdout.write(f"{len(numbers):,} of {part} too long for the teacher keep their reference: line {shown}\n")

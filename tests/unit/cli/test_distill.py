@@ -273,8 +273,8 @@ def test_shards_of_other_settings_are_not_used(
     [
         (["--beam", 0], "--beam must be at least 1, but is 0"),
         (["--post-process", "sentencepiece"], "--post-process requires --text"),
-        (["--model-overrides", "[1]"], "'max_source_positions': 2000}, but is [1]"),
-        (["--model-overrides", "a b"], "--model-overrides must be a dictionary, such as {"),
+        (["--model-overrides", "[1]"], "--model-overrides must be a dictionary, but is [1]"),
+        (["--model-overrides", "a b"], "--model-overrides must be a dictionary in Python's notation"),
         (["--split", "valid"], "valid.en-de.de.idx: if the suffixes in that folder differ from those of the"),
     ],
 )
