@@ -10,7 +10,7 @@ import torch
 
 import lev_plugins
 from lev_plugins.cli.main import main
-from lev_plugins.data.labels.text import KINDS
+from lev_plugins.data.labels.text import LABEL_KINDS
 from tests import labelling
 from tests.helpers import Refusal
 
@@ -42,7 +42,7 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Refusal:
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders of toy data, one for each kind of labels."""
-    return {kind: labelling.folder_of(tmp_path_factory.mktemp(kind), kind) for kind in KINDS}
+    return {kind: labelling.folder_of(tmp_path_factory.mktemp(kind), kind) for kind in LABEL_KINDS}
 
 
 def pytest_configure() -> None:

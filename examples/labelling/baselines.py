@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.labelling.frequency import by_frequency
 from examples.shared import finish
-from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows
+from lev_plugins.data.labels.text import LABEL_KINDS, Layout, Row, read_rows
 from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel
 
 AT = 5
@@ -166,7 +166,7 @@ def run(args: argparse.Namespace) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("texts", type=Path, help="folder with train.tsv, valid.tsv and test.tsv")
-    parser.add_argument("--label-kind", choices=KINDS, required=True)
+    parser.add_argument("--label-kind", choices=LABEL_KINDS, required=True)
     parser.add_argument("--text-columns", type=int, default=1, help="columns of text before the labels")
     parser.add_argument("--round-labels", type=float, help="labels are numbers, rounded to multiples of this")
     parser.add_argument("--output", type=Path, required=True, help="file to write")

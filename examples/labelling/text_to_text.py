@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
 from lev_plugins.cli.score import read_generated
-from lev_plugins.data.labels.text import KINDS, Layout, Row, is_number, read_rows, round_to_step
+from lev_plugins.data.labels.text import LABEL_KINDS, Layout, Row, is_number, read_rows, round_to_step
 from lev_plugins.errors import require
 from lev_plugins.scoring.labelling import classification, multilabel, regression
 
@@ -153,7 +153,7 @@ def run(args: argparse.Namespace) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("text", type=Path, help="labelled text, in the format of lev-plugins prepare-labels")
-    parser.add_argument("--label-kind", choices=KINDS, required=True)
+    parser.add_argument("--label-kind", choices=LABEL_KINDS, required=True)
     parser.add_argument("--text-columns", type=int, default=1)
     parser.add_argument("--template", help="the --template of lev-plugins prepare-labels")
     words = "classification: what T5 writes for the labels 0, 1, ..."

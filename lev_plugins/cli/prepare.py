@@ -197,7 +197,7 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
             edited = side == drafts and (part not in train or (spelt and not clean))
             if edited or (clean and side == args.target_lang):
                 text = part.texts.get(side) if edited else None
-                requests = notes.read_requests(text, encode) if text else {}
+                requests = notes.read_mark_bits(text, encode) if text else {}
                 unknown = notes.write_notes(path, requests, target, Path(f"{prefix}{notes.SUFFIX}"))
                 if edited and (requests or unknown):
                     found = f"{len(requests):,} with marks, {unknown:,} with unknown words"

@@ -144,7 +144,7 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         model = cls(encoder, decoder, LabelHead(shape.embed_dim, spec))
         if cfg.backbone is not None:
             folder = Path(cfg.backbone)
-            task.require_words_of(folder / DICTIONARY)
+            task.require_dictionary_of(folder / DICTIONARY)
             load_backbone(encoder, cfg, folder, decoder if str(cfg.decoder_init) == "backbone" else None)
             scale_learning_rate(model.encoder.parameters(), cfg.backbone_lr_factor)
         return model

@@ -15,7 +15,7 @@ from lev_plugins.data.binarise import data_folder, load_dictionary
 from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset
 from lev_plugins.data.labels.examples import LabelRequest
 from lev_plugins.data.labels.folder import LABELS, WORDS, LabellingInfo
-from lev_plugins.data.labels.text import KINDS, Labels
+from lev_plugins.data.labels.text import LABEL_KINDS, Labels
 from lev_plugins.errors import UserError, require
 from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointTask, FairseqFlags
 from lev_plugins.fairseq_fixes.gathering import gather_any_size
@@ -31,7 +31,7 @@ from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 @dataclass
 class TextLabellingConfig(FairseqFlags, PrecisionConfig):
     data: Optional[str] = flag(None, "folder made by lev-plugins prepare-labels")
-    label_kind: Optional[ChoiceEnum(KINDS)] = flag(None, "kind of label (default: that of the folder)")  # type: ignore[valid-type]
+    label_kind: Optional[ChoiceEnum(LABEL_KINDS)] = flag(None, "kind of label (default: that of the folder)")  # type: ignore[valid-type]
     pack: bool = flag(False, "several examples per row, which do not see each other, instead of padding")
     pack_length: int = flag(512, "--pack: tokens per row; a longer example gets its own row")
     train_subset: str = II("dataset.train_subset")
@@ -75,7 +75,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
     def source_dictionary(self) -> Dictionary:
         return self.dictionary
 
-    def require_words_of(self, path: Path) -> None:
+    def require_dictionary_of(self, path: Path) -> None:
         require(
             self.dictionary == Dictionary.load(str(path)),
             f"the dictionary of the data ({len(self.dictionary)} symbols) must be that of --backbone {path.parent}: "

@@ -19,19 +19,21 @@ from lev_plugins.edits import mark_bits
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.edited import common
 
-KINDS = {"!": mark_bits.KEEP, "~": mark_bits.PREFER, "-": mark_bits.DELETE, "+": mark_bits.INSERT}
+MARK_BITS = {"!": mark_bits.KEEP, "~": mark_bits.PREFER, "-": mark_bits.DELETE, "+": mark_bits.INSERT}
 MARKED = re.compile(r"(?<!\\)(?:\\\\)*⟦[!~+-]")
-TOKEN = re.compile(r"(?<!\\)(?P<slashes>\\*)(?:(?P<open>⟦)(?P<kind>[!~+-])?|(?P<close>⟧))")
+BRACKET = re.compile(r"(?<!\\)(?P<slashes>\\*)(?:(?P<open>⟦)(?P<kind>[!~+-])?|(?P<close>⟧))")
 
 
 class Mark(NamedTuple):
-    kind: str  # one of KINDS
+    """A mark and the part of the plain text that it covers."""
+
+    kind: str  # one of MARK_BITS
     start: int  # characters of the plain text
     end: int
 
 
 def escape(text: str) -> str:
-    r"""Ordinary text, escaped so that it has no marks.
+    r"""Returns ordinary text with its brackets escaped, so that it has no marks.
 
     >>> escape("type ⟦!x⟧")
     'type \\⟦!x\\⟧'
@@ -40,36 +42,38 @@ def escape(text: str) -> str:
 
 
 def parse_marks(line: str) -> tuple[str, list[Mark]]:
-    """The text without its marks, and the marks with their positions.
+    """Returns the text of a line without its marks, and the marks with their positions.
 
     >>> text, marks = parse_marks("I love ⟦!New York⟧ ⟦-very⟧ much ⟦+⟧ .")
     >>> text, [(mark.kind, text[mark.start : mark.end]) for mark in marks]
     ('I love New York very much .', [('!', 'New York'), ('-', 'very'), ('+', '')])
     """
-    marked, text, marks, at = MARKED.search(line), "", [], 0
-    opened: tuple[str, int, int] | None = None  # kind, where in the text, where in the line
-    for match in TOKEN.finditer(line):
+    has_marks, text, marks, at = MARKED.search(line), "", [], 0
+    open_mark: tuple[str, int, int] | None = None  # kind, position in the text, position in the line
+    for match in BRACKET.finditer(line):
         text += line[at : match.start()]
         at = match.end()
         slashes = len(match["slashes"])
         text += "\\" * (slashes // 2)
         bracket = match.group()[slashes:]
-        if slashes % 2 or bracket == "⟦" or not marked:
+        if slashes % 2 or bracket == "⟦" or not has_marks:
             text += bracket
         elif match["open"]:
-            require(opened is None, _says(line, match.start(), "is inside another mark: close that one with ⟧ first"))
-            opened = match["kind"], len(text), match.start()
+            require(
+                open_mark is None, _message(line, match.start(), "is inside another mark: close that one with ⟧ first")
+            )
+            open_mark = match["kind"], len(text), match.start()
         else:
-            if opened is None:
-                raise UserError(_says(line, match.start(), "closes nothing: write \\⟧ if it belongs to the text"))
-            mark = Mark(opened[0], opened[1], len(text))
-            _check(line, opened[2], mark, text)
+            if open_mark is None:
+                raise UserError(_message(line, match.start(), "closes nothing: write \\⟧ if it belongs to the text"))
+            mark = Mark(open_mark[0], open_mark[1], len(text))
+            _check(line, open_mark[2], mark, text)
             if mark.kind == "+" and text[-1:].isspace() and line[at : at + 1].isspace():
                 at += 1  # the blank that separated the mark
             marks.append(mark)
-            opened = None
-    if opened is not None:
-        raise UserError(_says(line, opened[2], "is not closed: add ⟧ where it ends"))
+            open_mark = None
+    if open_mark is not None:
+        raise UserError(_message(line, open_mark[2], "is not closed: add ⟧ where it ends"))
     text += line[at:]
     return text, [mark._replace(start=min(mark.start, len(text)), end=min(mark.end, len(text))) for mark in marks]
 
@@ -79,18 +83,18 @@ def _check(line: str, place: int, mark: Mark, text: str) -> None:
     if mark.kind == "+":
         require(
             not inside,
-            _says(line, place, f"means that something is missing and must not contain text: write ⟦+⟧{inside}"),
+            _message(line, place, f"means that something is missing and must not contain text: write ⟦+⟧{inside}"),
         )
     else:
-        require(bool(inside.strip()), _says(line, place, "contains no word: put it around the words it is for"))
+        require(bool(inside.strip()), _message(line, place, "contains no word: put it around the words it is for"))
 
 
-def _says(line: str, place: int, what: str) -> str:
+def _message(line: str, place: int, what: str) -> str:
     return f"the mark at character {place + 1} of the draft {line!r} {what}"
 
 
 def tokenize(line: str, encode: Callable[[str], str]) -> tuple[list[str], list[int]]:
-    """Tokens of a draft and the request for each; the first request is for ``<s>``.
+    """Returns the tokens of a draft and the mark bits of ``<s>`` and of each token.
 
     ``encode`` is fairseq's: it turns text into tokens separated by blanks.
 
@@ -99,59 +103,59 @@ def tokenize(line: str, encode: Callable[[str], str]) -> tuple[list[str], list[i
     """
     text, marks = _stripped(*parse_marks(line))
     tokens = encode(text).split()
-    requested = [0] * (len(tokens) + 1)
+    bits = [0] * (len(tokens) + 1)
     span = 0
     for mark in marks:
-        first, last = _tokens_of(mark, text, tokens, encode)
+        start, end = _tokens_of(mark, text, tokens, encode)
         if mark.kind == "+":
-            requested[first] |= mark_bits.INSERT  # for the token to the left, which may be <s>
+            bits[start] |= mark_bits.INSERT  # for the token to the left, which may be <s>
             continue
         span += 1
-        for i in range(first + 1, last + 1):
+        for i in range(start + 1, end + 1):
             require(
-                requested[i] & ~mark_bits.INSERT == 0,
+                bits[i] & ~mark_bits.INSERT == 0,
                 f"two marks of the draft {line!r} touch the same token {tokens[i - 1]!r}: remove one of them",
             )
-            requested[i] |= KINDS[mark.kind] | span * mark_bits.SPAN
+            bits[i] |= MARK_BITS[mark.kind] | span * mark_bits.SPAN
     for mark in marks:
         if mark.kind == "+":
-            _refuse_split(line, tokens, requested, _tokens_of(mark, text, tokens, encode)[0])
-    return tokens, requested
+            _refuse_split(line, tokens, bits, _tokens_of(mark, text, tokens, encode)[0])
+    return tokens, bits
 
 
 def _stripped(text: str, marks: list[Mark]) -> tuple[str, list[Mark]]:
-    """Without blanks at both ends, such as those around ⟦+⟧: some tokenisers turn them into a token.
+    """Removes blanks at both ends, such as those around ⟦+⟧: some tokenisers turn them into a token.
 
     >>> _stripped(" a b ", [Mark("+", 0, 0), Mark("-", 3, 5)])
     ('a b', [Mark(kind='+', start=0, end=0), Mark(kind='-', start=2, end=3)])
     """
     short = text.strip()
-    before = len(text) - len(text.lstrip())
+    indent = len(text) - len(text.lstrip())
 
-    def place(at: int) -> int:
-        return min(max(at - before, 0), len(short))
+    def moved(position: int) -> int:
+        return min(max(position - indent, 0), len(short))
 
-    return short, [mark._replace(start=place(mark.start), end=place(mark.end)) for mark in marks]
+    return short, [mark._replace(start=moved(mark.start), end=moved(mark.end)) for mark in marks]
 
 
 def _tokens_of(mark: Mark, text: str, tokens: list[str], encode: Callable[[str], str]) -> tuple[int, int]:
-    """The tokens [first, last) that a mark touches: exact where it begins and ends between two tokens."""
-    before, until = encode(text[: mark.start]).split(), encode(text[: mark.end]).split()
-    first = common(before, tokens)
+    """Returns the tokens [start, end) that a mark touches: exact where it begins and ends between two tokens."""
+    prefix, prefix_with_mark = encode(text[: mark.start]).split(), encode(text[: mark.end]).split()
+    start = common(prefix, tokens)
     if mark.kind == "+":
-        return first, first
-    if tokens[: len(until)] == until:
-        last = len(until)
+        return start, start
+    if tokens[: len(prefix_with_mark)] == prefix_with_mark:
+        end = len(prefix_with_mark)
     else:
-        last = len(tokens) - common(encode(text[mark.end :]).split()[::-1], tokens[::-1])
-    return first, max(last, min(first + 1, len(tokens)))
+        end = len(tokens) - common(encode(text[mark.end :]).split()[::-1], tokens[::-1])
+    return start, max(end, min(start + 1, len(tokens)))
 
 
-def _refuse_split(line: str, tokens: list[str], requested: list[int], left: int) -> None:
+def _refuse_split(line: str, tokens: list[str], bits: list[int], left: int) -> None:
     right = left + 1
-    both = right < len(requested) and requested[left] & requested[right] & mark_bits.KEEP
+    protected = right < len(bits) and bits[left] & bits[right] & mark_bits.KEEP
     require(
-        not (both and requested[left] // mark_bits.SPAN == requested[right] // mark_bits.SPAN),
+        not (protected and mark_bits.in_one_span(bits[left], bits[right])),
         f"a mark of the draft {line!r} asks for an insertion inside a protected span, between "
         f"{tokens[left - 1 : right]}: remove one of the marks",
     )

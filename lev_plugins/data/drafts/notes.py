@@ -1,4 +1,4 @@
-"""The files of drafts: binarised text, and notes beside it with what ids cannot express.
+"""The files of drafts: binarised text, and notes with what ids cannot express.
 
 Ids express neither the marks on a draft nor the spelling of unknown words. ``lev-plugins prepare`` writes both to
 ``test.DRAFT-TARGET.DRAFT.notes.jsonl``, one line per draft that has any, so that ``fairseq-generate`` treats the draft
@@ -6,16 +6,15 @@ as ``fairseq-interactive`` does. The targets that ``--noise-kind`` makes drafts 
 
     {"line": 7, "tokens": ["in", "Zürich"], "requests": [0, 0, 17]}
 
-There is one request (``lev_plugins.edits.mark_bits``) for <s> and one per token. A note must agree with the ids.
+The requests are the bits (``lev_plugins.edits.mark_bits``) of <s> and of each token. A note must agree with the ids.
 """
 
 import json
 import logging
 import os
-import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -34,24 +33,24 @@ from torch import Tensor
 from lev_plugins.data.drafts import marks
 from lev_plugins.edits import mark_bits
 from lev_plugins.errors import UserError, at_line, require
+from lev_plugins.json_schema import from_entries, parse_object
 from lev_plugins.spelling.batch_words import EditingDictionary, SpeltRow
 from lev_plugins.text.lines import read_lines
 
 logger = logging.getLogger(__name__)
 
 SUFFIX = ".notes.jsonl"
-TOKEN = re.compile(r"[^\s\ud800-\udfff]+")  # no white space, and no surrogates, which UTF-8 cannot encode
-KINDS = (0, mark_bits.KEEP, mark_bits.PREFER, mark_bits.DELETE)
+SPAN_BITS = (0, mark_bits.KEEP, mark_bits.PREFER, mark_bits.DELETE)
 
 
 # ---- from texts ------------------------------------------------------------------------------------------------------
 
 
 def refuse_marks(line: str) -> None:
-    """For training sets: a model cannot learn from marks."""
-    text, marked = marks.parse_marks(line)
-    if marked:
-        mark = marked[0]
+    """Raises a ``UserError`` if a draft for training has marks, from which a model cannot learn."""
+    text, marks_of_line = marks.parse_marks(line)
+    if marks_of_line:
+        mark = marks_of_line[0]
         raise UserError(
             f"⟦{mark.kind}{text[mark.start : mark.end]}⟧ is a mark, but drafts for training must not have marks: "
             "remove it, or write \\⟦ and \\⟧ if the brackets belong to the text"
@@ -59,34 +58,31 @@ def refuse_marks(line: str) -> None:
 
 
 def read_drafts(path: Path) -> Iterator[str]:
-    """Their text without marks."""
+    """Yields the drafts of a file without their marks."""
     return (marks.parse_marks(line)[0] for line in read_lines(path))
 
 
-def read_requests(path: Path, encode: Callable[[str], str]) -> dict[int, list[int]]:
-    """Requests by line number, from 1, for drafts that have any."""
+def read_mark_bits(path: Path, encode: Callable[[str], str]) -> dict[int, list[int]]:
+    """Returns the mark bits by line number, from 1, of drafts that have marks."""
     by_line = {}
     for number, line in enumerate(read_lines(path), 1):
         if marks.MARKED.search(line):
             with at_line(path, number):
-                requested = marks.tokenize(line, encode)[1]
-            if any(requested):
-                by_line[number] = requested
+                bits = marks.tokenize(line, encode)[1]
+            if any(bits):
+                by_line[number] = bits
     return by_line
 
 
-def write_notes(tokens: Path, requested: dict[int, list[int]], dictionary: Dictionary, path: Path) -> int:
-    """For drafts that were cut into ``tokens``; writes no file if there is nothing to note.
-
-    Returns the number of drafts with unknown words.
-    """
+def write_notes(tokens: Path, bits_by_line: dict[int, list[int]], dictionary: Dictionary, path: Path) -> int:
+    """Writes the notes of a file of tokens, unless there are none; returns the number of drafts with unknown words."""
     notes, unknown = [], 0
     for number, line in enumerate(read_lines(tokens), 1):
         words = line.split()
-        strange = any(dictionary.index(word) < dictionary.nspecial for word in words)
-        unknown += strange
-        if strange or number in requested:
-            note = {"line": number, "tokens": words, "requests": requested.get(number, [0] * (len(words) + 1))}
+        has_unknown = any(dictionary.index(word) < dictionary.nspecial for word in words)
+        unknown += has_unknown
+        if has_unknown or number in bits_by_line:
+            note = {"line": number, "tokens": words, "requests": bits_by_line.get(number, [0] * (len(words) + 1))}
             notes.append(json.dumps(note, ensure_ascii=False))
     if notes:
         path.write_text("".join(f"{note}\n" for note in notes), "utf-8")
@@ -108,68 +104,58 @@ class NotedDrafts(BaseWrapperDataset):
 
 
 def with_notes(prefix: str, dataset: FairseqDataset, dictionary: EditingDictionary) -> FairseqDataset:
-    """``dataset`` already has <s>; ``prefix`` is that of its files."""
-    found = read_notes(prefix, dataset, dictionary)
-    return NotedDrafts(dataset, found) if found else dataset
+    """Returns a dataset that begins with <s> with the notes beside its files, which begin with ``prefix``."""
+    notes = read_notes(prefix, dataset, dictionary)
+    return NotedDrafts(dataset, notes) if notes else dataset
 
 
 def read_notes(prefix: str, rows: FairseqDataset, dictionary: EditingDictionary) -> dict[int, SpeltRow]:
-    """Notes by index of the row, none without a file.
+    """Returns the drafts that have a note, by index of the row; none without a file.
 
     The file is not written by hand, so any error means that it is damaged.
     """
     path = Path(prefix + SUFFIX)
     by_index: dict[int, SpeltRow] = {}
     for number, text in enumerate(read_lines(path) if path.exists() else [], 1):
-        index, note = read_note(text, rows, dictionary) or (-1, None)
-        if note is None or index in by_index:
-            raise UserError(f"{path}, line {number} is damaged: run lev-plugins prepare again")
-        by_index[index] = note
+        try:
+            index, draft = read_note(text, rows, dictionary)
+            require(index not in by_index, "this row has two notes")
+        except UserError as error:
+            raise UserError(f"{path}, line {number} is damaged: run lev-plugins prepare again") from error
+        by_index[index] = draft
     return by_index
 
 
-def read_note(text: str, rows: FairseqDataset, dictionary: EditingDictionary) -> tuple[int, SpeltRow] | None:
-    """The index of a row, and the row as a draft; None if this is not a note, or does not agree with the row."""
-    try:
-        note = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not is_note(note) or note["line"] > len(rows):
-        return None
-    index, draft = note["line"] - 1, dictionary.draft(note["tokens"], note["requests"])
-    return (index, draft) if torch.equal(draft.ids, rows[index].long()) else None
+@dataclass
+class Note:
+    """A line of the file."""
+
+    line: int
+    tokens: list[str]
+    requests: list[int]
 
 
-def is_note(value: Any) -> bool:
-    """
-    >>> is_note({"line": 7, "tokens": ["in", "Zürich"], "requests": [0, 0, 17]})
-    True
-    >>> is_note({"line": 7, "tokens": ["in Zürich"], "requests": [0, 17]})
-    False
-    """
-    match value:
-        case {"line": line, "tokens": [*tokens], "requests": [*requested], **more}:
-            return (
-                not more
-                and type(line) is int
-                and line >= 1
-                and all(isinstance(token, str) and TOKEN.fullmatch(token) for token in tokens)
-                and len(requested) == len(tokens) + 1
-                and all(is_request(request, place, len(tokens)) for place, request in enumerate(requested))
-            )
-    return False
+def read_note(text: str, rows: FairseqDataset, dictionary: EditingDictionary) -> tuple[int, SpeltRow]:
+    """Returns the index of a row, and the row as a draft; raises a ``UserError`` if this is not a note of the row."""
+    note = from_entries(Note, parse_object(text.encode(), "the note"), "the note")
+    require(0 < note.line <= len(rows) and " ".join(note.tokens).split() == note.tokens, "this is not a draft")
+    valid = [are_mark_bits(bits, position, len(note.tokens)) for position, bits in enumerate(note.requests)]
+    require(all(valid) and len(valid) == len(note.tokens) + 1, "these are not the marks of the tokens")
+    draft = dictionary.draft(note.tokens, note.requests)
+    require(torch.equal(draft.ids, rows[note.line - 1].long()), "the row has other tokens")
+    return note.line - 1, draft
 
 
-def is_request(value: Any, place: int, tokens: int) -> bool:
-    """The only request for <s>, at ``place`` 0, is an insertion; there cannot be more spans than tokens.
+def are_mark_bits(bits: int, position: int, tokens: int) -> bool:
+    """Returns whether ``bits`` are possible at a position of a draft with ``tokens`` after <s>, which is at 0.
 
-    >>> is_request(17, 1, tokens=1), is_request(17, 0, tokens=1), is_request(33, 1, tokens=1)
+    >>> are_mark_bits(17, 1, tokens=1), are_mark_bits(17, 0, tokens=1), are_mark_bits(33, 1, tokens=1)
     (True, False, False)
     """
-    if type(value) is not int or not 0 <= value < (tokens + 1) * mark_bits.SPAN:
-        return False
-    kind = value % mark_bits.SPAN & ~mark_bits.INSERT
-    return kind in KINDS if place else value in (0, mark_bits.INSERT)
+    if position == 0:
+        return bits in (0, mark_bits.INSERT)
+    in_range = 0 <= bits < (tokens + 1) * mark_bits.SPAN  # there are no more spans than tokens
+    return in_range and bits % mark_bits.SPAN & ~mark_bits.INSERT in SPAN_BITS
 
 
 # ---- of a split ------------------------------------------------------------------------------------------------------
@@ -178,11 +164,11 @@ def is_request(value: Any, place: int, tokens: int) -> bool:
 def load_drafts(
     pair: LanguagePairDataset, folder: str, split: str, draft: str, target: str, impl: str | None
 ) -> FairseqDataset:
-    """One draft for each example of ``pair``, whose sides already begin with <s>.
+    """Returns one draft for each example of ``pair``, whose sides already begin with <s>.
 
-    fairseq joins the parts train, train1, train2, ... and repeats the first --upsample-primary times; so are the
-    drafts. A part without drafts starts from nothing, but at least one part must have drafts. ``draft`` and ``target``
-    are suffixes: the files come from fairseq-preprocess -s DRAFT -t TARGET --only-source, or from lev-plugins prepare,
+    fairseq joins the parts train, train1, train2, ... and repeats the first --upsample-primary times; the drafts follow
+    it. A part without drafts has empty ones, but at least one part must have drafts. ``draft`` and ``target`` are
+    suffixes: the files come from fairseq-preprocess -s DRAFT -t TARGET --only-source, or from lev-plugins prepare,
     which may add notes.
     """
     (parts, ratios), words = parts_of(pair.src), pair.tgt_dict
@@ -193,15 +179,15 @@ def load_drafts(
     require(
         any(part is not None for part in drafts_of_parts), f"--draft-lang {draft}: there is no file {prefixes[0]}.bin"
     )
-    fitted = [
-        with_notes(prefix, PrependTokenDataset(fitting(name, drafts, len(part), words.eos()), words.bos()), words)
-        for name, prefix, drafts, part in zip(names, prefixes, drafts_of_parts, parts, strict=True)
-    ]
-    return ConcatDataset(fitted, ratios) if len(fitted) > 1 else fitted[0]
+    noted = []
+    for name, prefix, drafts, part in zip(names, prefixes, drafts_of_parts, parts, strict=True):
+        rows = PrependTokenDataset(drafts_of_lines(name, drafts, len(part), words.eos()), words.bos())
+        noted.append(with_notes(prefix, rows, words))
+    return ConcatDataset(noted, ratios) if len(noted) > 1 else noted[0]
 
 
 def load_spelt_targets(pair: LanguagePairDataset, folder: str, split: str, source: str, target: str) -> FairseqDataset:
-    """The targets of ``pair``, where ``lev-plugins prepare`` has noted how unknown words of theirs are spelt."""
+    """Returns the targets of ``pair``, with the spelling of unknown words that ``lev-plugins prepare`` noted."""
     (parts, ratios), words = parts_of(pair.tgt), pair.tgt_dict
     prefixes = (os.path.join(folder, f"{split}{i or ''}.{source}-{target}.{target}") for i in range(len(parts)))
     rows = (PrependTokenDataset(part, words.bos()) for part in parts)
@@ -209,12 +195,13 @@ def load_spelt_targets(pair: LanguagePairDataset, folder: str, split: str, sourc
 
 
 def parts_of(side: FairseqDataset) -> tuple[list[FairseqDataset], list[int]]:
-    """The parts of a split without <s>, and how often each is repeated."""
-    below = side.dataset
-    return (below.datasets, below.sample_ratios) if isinstance(below, ConcatDataset) else ([below], [1])
+    """Returns the parts of a split without <s>, and how often each is repeated."""
+    dataset = side.dataset
+    return (dataset.datasets, dataset.sample_ratios) if isinstance(dataset, ConcatDataset) else ([dataset], [1])
 
 
-def fitting(name: str, drafts: FairseqDataset | None, lines: int, eos: int) -> FairseqDataset:
+def drafts_of_lines(name: str, drafts: FairseqDataset | None, lines: int, eos: int) -> FairseqDataset:
+    """Returns the drafts of a part, one for each source line; they are empty if it has none."""
     if drafts is None:
         logger.info(f"{name} has no drafts: its {lines:,} examples start from nothing")
         return ListDataset([torch.tensor([eos])] * lines, np.ones(lines, dtype=np.int32))
@@ -226,7 +213,10 @@ def fitting(name: str, drafts: FairseqDataset | None, lines: int, eos: int) -> F
 
 
 def check_dictionary(folder: str, draft: str, target: str, words: Dictionary) -> None:
-    """``fairseq-preprocess`` writes a dictionary for the drafts, ``lev-plugins prepare`` only that of the target."""
+    """Requires that drafts were binarised with the dictionary of the target.
+
+    ``fairseq-preprocess`` writes a dictionary for the drafts, ``lev-plugins prepare`` only that of the target.
+    """
     path = os.path.join(folder, f"dict.{draft}.txt")
     if os.path.exists(path):
         require(

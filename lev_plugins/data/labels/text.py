@@ -20,7 +20,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import bounded
 from lev_plugins.text.lines import read_lines
 
-KINDS = ["classification", "regression", "multilabel", "tagging"]
+LABEL_KINDS = ["classification", "regression", "multilabel", "tagging"]
 CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # columns that contain tags
 CONLLU_COLUMN = "upos"
 CONLLU_WIDTH = 10
@@ -44,7 +44,7 @@ class Layout:
 
     def check(self, where: str) -> None:
         """For what a stranger wrote."""
-        for name, known in (("kind", KINDS), ("conllu", CONLLU_COLUMNS)):
+        for name, known in (("kind", LABEL_KINDS), ("conllu", CONLLU_COLUMNS)):
             value = getattr(self, name)
             require(value in known, f"{where}: {name} must be {' or '.join(known)}, but is {value!r}")
         bounded(f"{where}: columns", self.columns, 1, MOST_COLUMNS)

@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
 from lev_plugins.criterions.labelling import Collected, LabellingConfig, LabellingCriterion, label_weights
-from lev_plugins.data.labels.text import KINDS, Labels
+from lev_plugins.data.labels.text import LABEL_KINDS, Labels
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import labelling as scores
 from tests.helpers import Refusal
@@ -47,7 +47,7 @@ def slow_loss(kind: str, logits: list, target: list, weights: list[float]) -> fl
     return total
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LABEL_KINDS)
 def test_the_loss_is_a_sum_over_decisions(folders: dict[str, Path], kind: str) -> None:
     task = task_of(folders[kind])
     model, batch = model_of(task), batch_of(task)
@@ -126,7 +126,7 @@ def test_the_best_checkpoint_is_by_what_is_logged(
     assert metric in found.get_smoothed_values()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LABEL_KINDS)
 def test_validation_scores_are_those_of_the_whole_set(folders: dict[str, Path], kind: str) -> None:
     task = task_of(folders[kind])
     model, criterion = model_of(task), criterion_of(task)
@@ -143,7 +143,7 @@ def test_validation_scores_are_those_of_the_whole_set(folders: dict[str, Path], 
     assert metrics.get_meter("valid", "_answers").parts == []  # fairseq keeps this one from validation to validation
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LABEL_KINDS)
 def test_numbers_that_bf16_has_shortened(folders: dict[str, Path], kind: str) -> None:
     """fairseq's trainer makes all floats of a sample as short as the weights."""
     task = task_of(folders[kind])

@@ -14,7 +14,7 @@ import pytest
 import lev_plugins
 from lev_plugins import model_folder
 from lev_plugins.cli.main import main
-from lev_plugins.data.labels.text import KINDS
+from lev_plugins.data.labels.text import LABEL_KINDS
 from lev_plugins.edits.mark_bits import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
@@ -106,7 +106,7 @@ def test_a_setting_that_graphs_lack_is_for_torch(tmp_path: Path) -> None:
     assert not isinstance(lev_plugins.load(folder, search={"lenpen": 0.5}).model, LightWriting)
 
 
-LABELLERS = [name for name in SYSTEMS if name in KINDS or "label" in name or "enct5" in name]
+LABELLERS = [name for name in SYSTEMS if name in LABEL_KINDS or "label" in name or "enct5" in name]
 
 
 @pytest.mark.parametrize("name", LABELLERS)
