@@ -1,4 +1,4 @@
-"""JSON that strangers wrote, read into dataclasses: known keys, exact types, finite numbers."""
+"""Reads JSON from untrusted files and requests into dataclasses: known keys, exact types, finite numbers."""
 
 import json
 from dataclasses import MISSING, fields, is_dataclass
@@ -8,9 +8,9 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from lev_plugins.errors import UserError, require
 
-MOST_BYTES = 16 << 20
-MOST = 1e15  # far beyond any size, and exact as a float
-NAMES = {
+MAX_BYTES = 16 << 20
+MAX_NUMBER = 1e15  # far beyond any size, and exact as a float
+TYPE_NAMES = {  # for messages
     Any: "anything",
     bool: "true or false",
     int: "a whole number",
@@ -22,13 +22,15 @@ T = TypeVar("T")
 
 
 def read_object(path: Path) -> dict[str, Any]:
+    """Returns the JSON object that a file contains."""
     size = path.stat().st_size
-    require(size <= MOST_BYTES, f"{path} has {size:,} bytes, but must have at most {MOST_BYTES:,}")
+    require(size <= MAX_BYTES, f"{path} has {size:,} bytes, but must have at most {MAX_BYTES:,}")
     return parse_object(path.read_bytes(), str(path))
 
 
 def parse_object(text: bytes, where: str) -> dict[str, Any]:
-    """
+    """Returns the JSON object that a text contains; ``where`` is for error messages.
+
     >>> parse_object(b'[1]', "a.json")
     Traceback (most recent call last):
     lev_plugins.errors.UserError: a.json is not a JSON object
@@ -43,7 +45,9 @@ def parse_object(text: bytes, where: str) -> dict[str, Any]:
 
 
 def from_entries(cls: type[T], entries: Any, where: str) -> T:
-    """The dataclass ``cls`` with these values, if they are all that it needs and no more.
+    """Returns the dataclass ``cls`` with these values; missing, unknown and ill-typed entries are errors.
+
+    ``where`` names the file or request in error messages.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -69,13 +73,14 @@ def from_entries(cls: type[T], entries: Any, where: str) -> T:
         if is_dataclass(hint):
             values[name] = from_entries(hint, value, place)  # type: ignore[arg-type]
         else:
-            require(fits(value, hint), f"{place} must be {wanted(hint)}, but is {shown(value)}")
+            require(fits(value, hint), f"{place} must be {type_words(hint)}, but is {shown(value)}")
             values[name] = value
     return cls(**values)
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """
+    """Whether a value has exactly the type of the hint; an integer is also a float.
+
     >>> fits({"a": [1, 2]}, dict[str, list[int]]), fits(True, int), fits(1, float | None), fits(float("nan"), float)
     (True, False, True, False)
     """
@@ -89,23 +94,25 @@ def fits(value: Any, hint: Any) -> bool:
     if get_origin(hint) is list:
         return isinstance(value, list) and all(fits(item, arguments[0]) for item in value)
     if hint in (int, float):
-        return type(value) in (int, hint) and -MOST <= value <= MOST
+        return type(value) in (int, hint) and -MAX_NUMBER <= value <= MAX_NUMBER
     return type(value) is hint
 
 
-def wanted(hint: Any) -> str:
-    """
-    >>> wanted(dict[str, float | None])
+def type_words(hint: Any) -> str:
+    """Returns the words for a type in an error message.
+
+    >>> type_words(dict[str, float | None])
     'an object of a finite number or null'
     """
-    parts = [wanted(kind) for kind in get_args(hint)]
+    parts = [type_words(kind) for kind in get_args(hint)]
     if get_origin(hint) is dict:
         return f"an object of {parts[1]}"
     if get_origin(hint) is list:
         return f"a list of {parts[0]}"
-    return " or ".join(parts) or NAMES[hint]
+    return " or ".join(parts) or TYPE_NAMES[hint]
 
 
-def shown(value: Any, most: int = 60) -> str:
+def shown(value: object, max_length: int = 60) -> str:
+    """Returns a value for an error message, cut off if it is long."""
     text = repr(value)
-    return text if len(text) <= most else f"{text[:most]}..."
+    return text if len(text) <= max_length else f"{text[:max_length]}..."

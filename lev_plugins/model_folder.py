@@ -132,7 +132,7 @@ class ModelConfig:
         return Namespace(bpe=self.tokeniser, **{flag: str(folder / name) for flag, name in self.tokeniser_file.items()})
 
 
-def found(path: str | Path) -> Path:
+def model_path(path: str | Path) -> Path:
     """``path``, or the installed model of this name, if no file has it: a package that is a folder."""
     here = Path(path)
     points = () if here.exists() else entry_points(group=INSTALLED, name=str(path))

@@ -1,4 +1,4 @@
-"""Range checks for the numbers that a user gives, with one wording for all messages.
+"""Range checks for the numbers of flags and files, with one wording for all messages.
 
 A number that is ``None`` was not set and passes. Infinite numbers and NaN are always refused.
 """
@@ -12,42 +12,42 @@ from typing import Any
 
 from lev_plugins.errors import require
 
-# Far beyond any model: a larger number is a typing mistake, which would otherwise cost hours or all memory
-MOST_LAYERS = 1_000
-MOST_BEAM = MOST_ITERATIONS = 1_000  # beyond these, only time is spent
-MOST_LOG_ODDS = 1_000  # for a bias: beyond it, the other decision is never made
-SPECIAL = 4  # words of fairseq's dictionaries that stand for no word
-MOST = 1_000_000  # for a width or a number of heads, positions or classes
+# far beyond any model: a larger number is a typing mistake, which would otherwise cost hours or all memory
+MAX_LAYERS = 1_000
+MAX_BEAM = MAX_ITERATIONS = 1_000  # more only costs time
+MAX_LOG_ODDS = 1_000  # for a bias: beyond it, the other decision is never made
+SPECIAL = 4  # symbols of each fairseq dictionary that are not words
+MAX_SIZE = 1_000_000  # of a width or a number of heads, positions or classes
 
-SIZE: list[dict[str, float]] = [{"least": 1}, {"most": MOST}]  # one at a time: the other says nothing to the user
+SIZE: list[dict[str, float]] = [{"minimum": 1}, {"maximum": MAX_SIZE}]  # two messages, each with one limit
 SHARDS = ": fairseq ignores it; decode in shards with --distributed-world-size N --distributed-rank SHARD \
 --distributed-no-spawn"
 FROZEN = "; to freeze all pre-trained weights of a gated model, use --freeze-backbone"
-SHARE: list[dict[str, float]] = [{"least": 0, "most": 1}]
+SHARE: list[dict[str, float]] = [{"minimum": 0, "maximum": 1}]
 BOUNDS: dict[str, list[dict[str, Any]]] = {  # names of numbers in configurations of models, tasks and decoding
-    r"(encoder_|decoder_)?layers": [{"least": 1}, {"most": MOST_LAYERS}],
+    r"(encoder_|decoder_)?layers": [{"minimum": 1}, {"maximum": MAX_LAYERS}],
     r"\w*embed_dim|\w*attention_heads|head_dim|\w*positions|farthest_distance": SIZE,
     "max_insertions|spelling_buckets|pack_length": SIZE,
-    "distance_buckets": [{"least": 4}, {"most": MOST}],
-    "(attention_|activation_|future_)?dropout": [{"least": 0, "below": 1}],  # of what 1 would remove all
+    "distance_buckets": [{"minimum": 4}, {"maximum": MAX_SIZE}],
+    "(attention_|activation_|future_)?dropout": [{"minimum": 0, "below": 1}],  # 1 would drop everything
     "rollin_alpha|rollin_beta|noise_share|word_dropout|min_edit_confidence|min_confidence": SHARE,
-    "max_ratio|max_ratio_floor|min_words": [{"least": 0}],
-    "soft_protection": [{"least": 0, "most": MOST_LOG_ODDS}],
-    "keep_bias|iter_decode_eos_penalty": [{"least": -MOST_LOG_ODDS, "most": MOST_LOG_ODDS}],
-    "iter_decode_max_iter": [{"least": 0, "most": MOST_ITERATIONS}],
+    "max_ratio|max_ratio_floor|min_words": [{"minimum": 0}],
+    "soft_protection": [{"minimum": 0, "maximum": MAX_LOG_ODDS}],
+    "keep_bias|iter_decode_eos_penalty": [{"minimum": -MAX_LOG_ODDS, "maximum": MAX_LOG_ODDS}],
+    "iter_decode_max_iter": [{"minimum": 0, "maximum": MAX_ITERATIONS}],
     "backbone_lr_factor": [{"above": 0, "advice": FROZEN}],
-    "num_shards": [{"most": 1, "advice": SHARDS}],
-    "shard_id": [{"most": 0, "advice": SHARDS}],
-    "beam": [{"least": 1, "most": MOST_BEAM}],
-    "nbest|iter_decode_with_beam": [{"least": 1}],
-    "max_len_a|max_len_b|min_len|prefix_size": [{"least": 0}],
-    "temperature": [{"least": 0.0001, "most": 10_000}],  # beyond these, scores become indistinguishable
+    "num_shards": [{"maximum": 1, "advice": SHARDS}],
+    "shard_id": [{"maximum": 0, "advice": SHARDS}],
+    "beam": [{"minimum": 1, "maximum": MAX_BEAM}],
+    "nbest|iter_decode_with_beam": [{"minimum": 1}],
+    "max_len_a|max_len_b|min_len|prefix_size": [{"minimum": 0}],
+    "temperature": [{"minimum": 0.0001, "maximum": 10_000}],  # beyond these, scores become indistinguishable
     "lenpen|unkpen": [{}],
 }
 
 
 def check(cfg: Any) -> None:
-    """All numbers of a configuration that have bounds; a width must suit its number of heads.
+    """Checks all numbers of a configuration that have bounds; a width must suit its number of heads.
 
     >>> from argparse import Namespace
     >>> check(Namespace(keep_bias=math.inf))
@@ -75,12 +75,13 @@ def check(cfg: Any) -> None:
 
 
 def flag(default: Any, help: str, **more: Any) -> Any:
-    """A field of a dataclass of fairseq, which is a flag of its commands; ``more`` is for us."""
+    """Returns a field of a fairseq dataclass, which is a flag of its commands; ``more`` is metadata for our own use."""
     return dataclasses.field(default=default, metadata={"help": help, **more})
 
 
 def flag_name(field: str) -> str:
-    """
+    """Returns the flag that sets a field of a configuration.
+
     >>> flag_name("encoder_layers")
     '--encoder-layers'
     """
@@ -90,15 +91,16 @@ def flag_name(field: str) -> str:
 def bounded(
     name: str,
     value: Any,
-    least: float = -math.inf,
-    most: float = math.inf,
+    minimum: float = -math.inf,
+    maximum: float = math.inf,
     *,
     above: float = -math.inf,
     below: float = math.inf,
     advice: str = "",
 ) -> None:
-    """
-    >>> bounded("--beam", 0, least=1)
+    """Raises an error that says which rule the value breaks; ``advice`` ends its message.
+
+    >>> bounded("--beam", 0, minimum=1)
     Traceback (most recent call last):
     lev_plugins.errors.UserError: --beam must be at least 1, but is 0
     >>> bounded("--word-rate", 2, 0, 1)
@@ -112,26 +114,27 @@ def bounded(
     lev_plugins.errors.UserError: --keep-bias must be a finite number, but is inf
     """
     require(isinstance(value, Real), f"{name} must be a number, but is {value!r}")
-    words = {"at least": least, "above": above, "at most": most, "below": below}
-    rules = [f"{word} {limit}" for word, limit in words.items() if abs(limit) < math.inf]
-    if -math.inf < least and most < math.inf:
-        rules = [f"between {least} and {most}"]
+    limits = {"at least": minimum, "above": above, "at most": maximum, "below": below}
+    rules = [f"{word} {limit}" for word, limit in limits.items() if abs(limit) < math.inf]
+    if -math.inf < minimum and maximum < math.inf:
+        rules = [f"between {minimum} and {maximum}"]
     elif not abs(value) < math.inf and len(rules) < 2:
         rules = ["a finite number"]
-    inside = least <= value <= most and above < value < below
-    require(inside, f"{name} must be {' and '.join(rules)}, but is {value}{advice}")
+    valid = minimum <= value <= maximum and above < value < below
+    require(valid, f"{name} must be {' and '.join(rules)}, but is {value}{advice}")
 
 
-def at_least(args: Any, least: float, *fields: str) -> None:
+def at_least(args: Any, minimum: float, *fields: str) -> None:
+    """Raises an error if one of these flags is less than the minimum."""
     for field in fields:
         if (value := getattr(args, field)) is not None:
-            bounded(flag_name(field), value, least)
+            bounded(flag_name(field), value, minimum)
 
 
 def dictionary_size(args: Any, threshold: str, nwords: str, learned: bool = True) -> None:
-    """How often a word of a learned dictionary must occur, and how many there may be.
+    """Checks the flags that limit a dictionary: how often a word must occur, and how many there may be.
 
-    Neither number applies to a dictionary that is not ``learned``.
+    Neither applies to a dictionary that is not ``learned``.
 
     >>> from argparse import Namespace
     >>> dictionary_size(Namespace(threshold=0, nwords=2), "threshold", "nwords")

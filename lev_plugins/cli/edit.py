@@ -12,7 +12,7 @@ from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.cli.trace import in_colour
 from lev_plugins.errors import require
 from lev_plugins.inference.editor import MAX_TOKENS, Editor
-from lev_plugins.model_folder import Decoding, found
+from lev_plugins.model_folder import Decoding, model_path
 from lev_plugins.onnx.folder import has_graphs
 from lev_plugins.ranges import at_least
 from lev_plugins.text.edited import Edited
@@ -25,7 +25,7 @@ from lev_plugins.traces.terminal import COLOUR, PLAIN, Style, diff_line
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     what = "a model folder, a model that is installed, or a checkpoint: a levt, or any model of text_correction"
-    add("model", metavar="MODEL", type=found, help=what)
+    add("model", metavar="MODEL", type=model_path, help=what)
     add("--drafts", metavar="FILE", type=Path, help="levt: edit these, one for each line, which is then its source")
     form = parser.add_mutually_exclusive_group().add_argument
     form("--json", action="store_true", help="print a JSON object per line, with the edits and their confidence")

@@ -23,7 +23,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.files import require_new
 from lev_plugins.layers.linear import head_projection
 from lev_plugins.models.levt import SHARING, LevTConfig
-from lev_plugins.ranges import MOST_LAYERS, bounded, flag_name
+from lev_plugins.ranges import MAX_LAYERS, bounded, flag_name
 
 MAX_INSERTIONS = 255  # in fairseq's LevT; also our default
 
@@ -83,7 +83,7 @@ def convert(state: dict[str, Any], early_exit: str | None = None, share_weights:
     """A checkpoint that ``fairseq-generate --task text_editing`` loads; the optimizer state is dropped."""
     old = old_options(state)
     blocks = int(old["decoder_layers"])
-    bounded("decoder_layers in the checkpoint", blocks, 1, MOST_LAYERS)
+    bounded("decoder_layers in the checkpoint", blocks, 1, MAX_LAYERS)
     if early_exit is not None:
         separate = [flag for flag in OWN_BLOCKS.values() if old.get(flag)]
         require(

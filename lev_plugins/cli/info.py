@@ -13,7 +13,7 @@ from lev_plugins.model_folder import ModelConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="FOLDER", type=model_folder.found, help="folder from lev-plugins export")
+    parser.add_argument("folder", metavar="FOLDER", type=model_folder.model_path, help="folder from lev-plugins export")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

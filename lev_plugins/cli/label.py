@@ -10,13 +10,13 @@ from lev_plugins.cli.edit import add_int8_argument, device_of
 from lev_plugins.cli.flags import RemovedFlag
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.inference.labeller import Labeller, read_thresholds
-from lev_plugins.model_folder import found
+from lev_plugins.model_folder import model_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     what = "a model folder, a model that is installed, or a checkpoint of --task text_labelling"
-    add("model", metavar="MODEL", type=found, help=what)
+    add("model", metavar="MODEL", type=model_path, help=what)
     add_model_arguments(parser)
     add("--labels-of-interest", metavar="A,B", help="multilabel: score only these labels")
     tuned = "multilabel: thresholds from tune-thresholds (default: those of the model folder, or 0.5 for all labels)"

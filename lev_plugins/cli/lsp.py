@@ -4,14 +4,14 @@ import argparse
 
 from lev_plugins.cli import edit
 from lev_plugins.compatibility import quiet
-from lev_plugins.model_folder import found
+from lev_plugins.model_folder import model_path
 from lev_plugins.serving.lsp import Checker
 from lev_plugins.text.own_words import WordList
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", metavar="MODEL", type=found, help="a model folder or its name, or a checkpoint of an editor"
+        "model", metavar="MODEL", type=model_path, help="a model folder or its name, or a checkpoint of an editor"
     )
     edit.add_editor_arguments(parser)
 

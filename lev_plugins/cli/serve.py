@@ -12,7 +12,7 @@ from lev_plugins.cli import edit
 from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.loading import LABELLING, task_of
-from lev_plugins.model_folder import found
+from lev_plugins.model_folder import model_path
 from lev_plugins.ranges import at_least, bounded
 from lev_plugins.serving import running
 from lev_plugins.serving.app import application
@@ -96,7 +96,7 @@ def token_of(path: Path | None) -> str | None:
 
 
 def load_models(args: argparse.Namespace) -> list[Served]:
-    paths = {name: str(found(path)) for name, path in named_paths(args.models, "models").items()}
+    paths = {name: str(model_path(path)) for name, path in named_paths(args.models, "models").items()}
     for name, path in paths.items():
         require(bool(NAME.fullmatch(name)), f"{name!r}: name the model with letters and digits, as in typos={path}")
     decoding, tasks = edit.decoding_of(args), {name: task_of(path) for name, path in paths.items()}

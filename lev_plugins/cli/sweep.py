@@ -12,7 +12,7 @@ from lev_plugins.cli.reporting import table
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.held_out import HeldOut, held_out, reliability
-from lev_plugins.model_folder import found
+from lev_plugins.model_folder import model_path
 from lev_plugins.ranges import at_least, bounded
 from lev_plugins.scoring.harm import WORD_KINDS
 
@@ -21,7 +21,7 @@ THRESHOLDS = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95,0.99"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("folder", metavar="FOLDER", type=found, help="a model folder, or an installed model, that edits")
+    add("folder", metavar="FOLDER", type=model_path, help="a model folder, or an installed model, that edits")
     add_held_out_arguments(add, "--pairs", "text and its correction")
     several = "values of --min-confidence to compare; the text is edited only once"
     add("--min-edit-confidence", metavar="P,...", default=THRESHOLDS, help=several)

@@ -24,7 +24,7 @@ from lev_plugins.data.labels.folder import WORDS, LabellingInfo
 from lev_plugins.errors import UserError, explained, require
 from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import BACKBONE, LABELLER, WEIGHTS, ModelConfig
-from lev_plugins.ranges import MOST, MOST_LAYERS, bounded
+from lev_plugins.ranges import MAX_LAYERS, MAX_SIZE, bounded
 from lev_plugins.tasks.precision import PrecisionTask
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 
@@ -216,8 +216,8 @@ def configuration(config: ModelConfig, folder: Path, overrides: dict[str, Any]) 
         model_folder.require_listed(config, folder, BACKBONE)
         for name, value in read_object(backbone / "config.json").items():
             if isinstance(value, int):
-                most = MOST_LAYERS if name.endswith("layers") else MOST
-                bounded(f"{backbone / 'config.json'}: {name[:60]}", value, -MOST, most)
+                most = MAX_LAYERS if name.endswith("layers") else MAX_SIZE
+                bounded(f"{backbone / 'config.json'}: {name[:60]}", value, -MAX_SIZE, most)
         flags["backbone"] = str(backbone)
     known = {each.name for each in fields(TASK_DATACLASS_REGISTRY[config.task])}
     changed = {name: value for name, value in overrides.items() if name in known}

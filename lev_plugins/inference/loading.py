@@ -11,7 +11,7 @@ LABELLING = "text_labelling"  # all other tasks are those of editors
 
 
 def load(path: Any, data: Any = None, **options: Any) -> Any:
-    path = model_folder.found(path)
+    path = model_folder.model_path(path)
     return (Labeller if task_of(path) == LABELLING else Editor).load(path, data, **options)
 
 

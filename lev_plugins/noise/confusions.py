@@ -73,7 +73,7 @@ def parse_confusion(line: str, unit: str, place: str) -> Confusion:
         rate = float(columns[2])
     except ValueError as error:
         raise UserError(f"{place}: the rate must be a number, but is {columns[2]!r}") from error
-    bounded(f"{place}: the rate", rate, above=0, most=1)
+    bounded(f"{place}: the rate", rate, above=0, maximum=1)
     return Confusion(clean, noisy, rate)
 
 

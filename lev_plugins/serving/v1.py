@@ -41,7 +41,7 @@ async def edit(request: Request) -> Response:
     model = context.find(EDIT, given.model)
     least = model.least if given.min_confidence is None else given.min_confidence
     bounded("min_confidence", least, 0, 1)
-    bounded("the length of all words", sum(map(len, given.words)), most=MOST_OF_WORDS)
+    bounded("the length of all words", sum(map(len, given.words)), maximum=MOST_OF_WORDS)
     own = await asyncio.to_thread(OwnWords, [word.strip(BYTE_ORDER_MARK) for word in given.words])
     texts, drafts = given.texts, given.drafts
     require(drafts is None or model.drafts, f"drafts are for a levt, but {model.name} edits the text itself")

@@ -22,7 +22,7 @@ from lev_plugins import model_folder
 from lev_plugins.data.labels.text import Labels, Layout
 from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import from_entries, read_object
-from lev_plugins.ranges import MOST, bounded
+from lev_plugins.ranges import MAX_SIZE, bounded
 from lev_plugins.text.tokenise import Tokeniser
 
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
@@ -58,7 +58,7 @@ class LabellingInfo(Layout):
         """For what a stranger wrote."""
         super().check(where)
         require(self.longer in LONGER, f"{where}: longer must be {' or '.join(LONGER)}, but is {self.longer!r}")
-        bounded(f"{where}: longest", self.longest, 1, MOST)
+        bounded(f"{where}: longest", self.longest, 1, MAX_SIZE)
         require_template(self.template, self.columns, where)
 
     def check_files(self, folder: Path) -> None:
