@@ -18,11 +18,13 @@ from lev_plugins.inference.labeller import Labeller, Scored
 from lev_plugins.serving import running
 from lev_plugins.serving.app import application
 from lev_plugins.serving.context import Context, Served
+from lev_plugins.serving.limits import Limits
 from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.protected import OwnWords, untouched
 from lev_plugins.text.sentences import sentences
 
 SECONDS = 1.0  # that a request may take
+LIMITS = Limits(most_bytes=20_000, most_text=2_000, seconds=SECONDS)
 CHANGES = [  # pattern, replacement, confidence
     (r"\bteh\b", "the", 0.9),
     (r"\btset\b", "test", 0.8),

@@ -1,0 +1,25 @@
+"""Names of models on the command line."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from lev_plugins.cli.named import named_paths
+from lev_plugins.cli.serve import load_models
+from lev_plugins.errors import UserError
+
+
+def test_names_of_models(tmp_path: Path) -> None:
+    assert named_paths(["a/typos-1.0/", "b/last.pt", "x=a=b"], "models") == {
+        "typos-1.0": Path("a/typos-1.0"),
+        "last": Path("b/last.pt"),
+        "x": Path("a=b"),
+    }
+    odd = tmp_path / "a=b"
+    odd.mkdir()
+    assert named_paths([f"{odd}", f"y={odd}"], "models") == {"a=b": odd, "y": odd}
+    with pytest.raises(UserError, match="two models are called a: name one, as in NAME=b/a"):
+        named_paths(["a", "b/a"], "models")
+    with pytest.raises(UserError, match="'a b': name the model with letters and digits, as in typos=b"):
+        load_models(SimpleNamespace(models=["a b=b"], cpu=True, cpu_int8=False))

@@ -1,0 +1,148 @@
+"""What stands around every request: errors, the log, headers, and clients that do not behave."""
+
+import asyncio
+import logging
+import random
+import socket
+import threading
+import time
+
+import pytest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lev_plugins.serving.app import Guard
+from lev_plugins.serving.context import Context
+from lev_plugins.serving.limits import Limits
+from tests.serving import Client, FakeEditor, models, serving
+
+
+def test_wrong_paths_and_methods(server: Client) -> None:
+    answer = server.get("/v1/elephants")
+    assert answer.status == 404 and "the paths are /, /healthz, /v1/models, /v1/edit" in answer.error
+    answer = server.get("/v1/edit")
+    assert answer.status == 405 and answer.headers["allow"] == "POST"
+    assert answer.error == "GET is not possible here: use POST"
+
+
+def test_a_client_that_does_not_read_is_given_up() -> None:
+    """Its answers fill the socket, and the server would wait for ever to write more."""
+    late = threading.Event()
+
+    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            late.set()
+            raise
+
+    async def keep(message: Message) -> None:
+        assert message["type"].startswith("http.response")
+
+    guarded(endless, Context([], limits=Limits(seconds=0.05)), keep)
+    assert late.is_set()
+
+
+def guarded(app: ASGIApp, context: Context, send: Send) -> None:
+    """A request to what the guard stands in front of."""
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")], "query_string": b""}
+    asyncio.run(Guard(app, context)(scope, lambda: None, send))  # type: ignore[arg-type]
+
+
+def test_what_a_client_sends_does_not_reach_the_terminal(server: Client, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        assert server.get("/v1/models", Origin="\x1b[2J").status == 403
+    assert "\x1b" not in caplog.text and r"\u001b[2J" in caplog.text
+
+
+def test_a_client_that_leaves_before_its_request_is_complete(server: Client, caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as leaving:
+        leaving.sendall(b"POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+        time.sleep(0.1)
+    assert server.edit("teh").status == 200 and not [r for r in caplog.records if r.levelname == "ERROR"]
+
+
+def test_an_answer_that_has_begun_is_not_begun_again() -> None:
+    sent = []
+
+    async def breaking(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise RuntimeError("halfway")
+
+    async def keep(message: Message) -> None:
+        sent.append(message["type"])
+
+    with pytest.raises(RuntimeError, match="halfway"):
+        guarded(breaking, Context(models()), keep)
+    assert sent == ["http.response.start"]
+
+
+def test_a_model_that_has_stopped_is_told() -> None:
+    given = models(FakeEditor())
+    with serving(Context(given)) as client:
+        given[0].worker.close()
+        answer = client.get("/healthz")
+        assert answer.status == 503 and "restart the server" in answer.json["status"]
+
+
+def test_no_traceback_and_no_text(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO), serving(Context(models(FakeEditor()))) as client:
+        answer = client.edit("crash: a secret")
+        assert answer.status == 500
+        assert answer.json == {"error": "the server has failed to answer: its log names the place in the code"}
+        client.edit("another secret"), client.get("/secret?secret"), client.form("/v2/check", {"text": "secret"})
+        assert client.edit("teh").status == 200
+    lines = [record.getMessage() for record in caplog.records]
+    assert any(line.startswith("RuntimeError at ") and ", line " in line for line in lines)
+    assert any(line.startswith("POST /v1/edit: 200, ") for line in lines)
+    assert any(line.startswith("GET another path: 404, ") for line in lines)
+    assert "secret" not in caplog.text and "Traceback" not in caplog.text
+
+
+def test_the_log_has_text_where_it_is_asked_for(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO), serving(Context(models(FakeEditor()), log_text=True)) as client:
+        client.edit("teh", "a\nb"), client.get("/healthz")
+    assert [line for line in caplog.messages if line.startswith("text: ")] == ["text: ['teh', 'a\\nb']"]
+
+
+def test_every_answer_has_headers_that_keep_browsers_careful(server: Client) -> None:
+    for answer in (server.get("/healthz"), server.get("/nothing"), server.edit("a"), server.get("/")):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        assert "server" not in answer.headers
+    policy = server.get("/").headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; connect-src 'self'; style-src 'sha256-")
+    assert "unsafe" not in policy and policy.endswith("frame-ancestors 'none'")
+
+
+def test_three_hundred_malformed_requests_leave_it_serving(server: Client) -> None:
+    draw = random.Random(1)
+    pieces = [b'{"texts": [', b'"teh"', b"]}", b"<script>alert(1)</script>", b"[" * 30, b'"\\ud800"', b"=" * 50]
+    pieces += [b"\r\n\r\n", *b'\xff\xfe \x00 { } " 1e999 null true &text= % %zz language=en'.split()]
+    paths = ["/v1/edit", "/v1/label", "/v2/check", "/v2/words/add", "/v2/words/delete", "/v1/models", "/%00", "/../.."]
+    found = set()
+    for number in range(300):
+        body = b"".join(draw.choices(pieces, k=draw.randrange(12)))
+        head = b"%s %s HTTP/1.1\r\n" % (draw.choice([b"POST", b"GET", b"PUT", b"\x00"]), draw.choice(paths).encode())
+        fields = [b"Host: localhost", b"Connection: close", b"Content-Type: x/y", b"Content-Length: %d" % len(body)]
+        if number % 7 == 0:
+            fields[draw.randrange(4)] = draw.choice([b"Content-Length: -1", b"x" * 70_000, b"Transfer-Encoding: gzip"])
+        cut = draw.choice([None, None, None, 20])
+        content = (head + b"\r\n".join(fields) + b"\r\n\r\n" + body)[:cut]
+        found.add(status_of(server, content, patient=number % 50 == 0))
+    assert {b"400", b"404", b"405"} < found and b"500" not in found
+    assert server.edit("teh").json["results"][0]["text"] == "the"
+
+
+def status_of(server: Client, content: bytes, patient: bool) -> bytes:
+    """Without patience, the client says that no more will come."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        try:
+            connection.sendall(content)
+            if not patient:
+                connection.shutdown(socket.SHUT_WR)
+            got = connection.recv(100)
+        except OSError:
+            return b"closed"
+    assert b"Traceback" not in got
+    return got[9:12]

@@ -1,0 +1,84 @@
+"""Requests that wait for a model."""
+
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from lev_plugins.serving.context import LEAST, Context, Passage, edited, labelled
+from tests.serving import LIMITS, SECONDS, FakeEditor, FakeLabeller, models, serving
+
+
+def test_a_busy_model() -> None:
+    """Of those who wait, one leaves and one more comes; one too many is sent away; the others share a batch."""
+    editor = FakeEditor()
+    given = models(editor, most=2)
+    worker = given[0].worker
+    with serving(Context(given), seconds=20) as client, ThreadPoolExecutor(8) as pool:
+        editor.free.clear()
+        first = pool.submit(client.edit, "teh")
+        assert editor.begun.wait(5)
+        second = pool.submit(client.edit, "go")
+        until(lambda: len(worker.waiting) == 1)
+        with socket.create_connection(("127.0.0.1", client.port)) as leaving:
+            body = b'{"texts": ["left"]}'
+            head = b"POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
+            leaving.sendall(head + body)
+            until(lambda: len(worker.waiting) == 2)
+            full = client.edit("tset")
+            assert full.status == 503 and full.headers["retry-after"] == "1"
+            assert "too many requests are waiting: try again in a second" in full.error
+        until(lambda: worker.waiting[1].answers.cancelled())
+        late = pool.submit(client.edit, "tset")
+        until(lambda: not any(job.answers.cancelled() for job in worker.waiting))
+        editor.free.set()
+        found = [each.result().json["results"][0]["text"] for each in (first, second, late)]
+        assert found == ["the", "goes", "test"] and editor.calls == [["teh"], ["go", "tset"]]
+
+
+def until(good: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if good():
+            return
+        time.sleep(0.01)
+    raise AssertionError("nothing happened for five seconds")
+
+
+def test_an_answer_that_takes_too_long() -> None:
+    editor = FakeEditor()
+    with serving(Context(models(editor), limits=LIMITS)) as client:
+        editor.free.clear()
+        late = client.edit("teh")
+        editor.free.set()
+        assert late.status == 503 and late.headers["retry-after"] == "1"
+        assert "there was no answer within 1 seconds: try again, or send a shorter text" in late.error
+        assert client.edit("teh").json["results"][0]["text"] == "the"
+
+
+def test_a_busy_model_does_not_keep_the_server_from_stopping() -> None:
+    editor = FakeEditor()
+    with serving(Context(models(editor), limits=LIMITS)) as client:
+        editor.free.clear()
+        assert client.edit("teh").status == 503
+        start = time.monotonic()
+    assert time.monotonic() - start < SECONDS + 3
+    editor.free.set()
+
+
+def test_drafts_and_texts_wait_for_the_same_model() -> None:
+    editor = FakeEditor(drafts=True)
+    passages = [Passage("teh"), Passage("source", "a ⟦+⟧ tset"), Passage("go", least=0.8)]
+    assert [one.text for one in edited(editor, passages)] == ["the", "a new test", "go"]
+    assert editor.calls == [["teh", "source", "go"]]
+
+
+def test_how_much_a_text_counts() -> None:
+    assert Passage("a" * 20, "de").size() == 22 and Passage(("a" * 20, "c")).size() == Passage("a" * 21).size() == 21
+    assert Passage("abc", "de").size() == Passage(("ab", "c")).size() == Passage("").size() == LEAST
+    assert Passage(("",) * 3_000).size() == 3_000
+
+
+def test_each_label_is_answered_as_its_request_says() -> None:
+    plain, scored = labelled(FakeLabeller(), [Passage("good good bad"), Passage("good bad", scores=True)])
+    assert plain == {"label": "good", "score": 0.6667}
+    assert scored["all_scores"] == {"bad": 0.5, "good": 0.5}

@@ -1,0 +1,87 @@
+"""Who may send a request, and how large and slow it may be."""
+
+import json
+import socket
+import time
+
+from lev_plugins.serving.context import Context
+from lev_plugins.serving.limits import Access
+from tests.serving import SECONDS, Client, FakeEditor, models, serving
+
+TOKEN = "correct-horse-battery"
+
+
+def chunked(*parts: bytes) -> bytes:
+    head = b"POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
+
+
+def test_a_body_without_a_length_is_counted(server: Client) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        connection.sendall(chunked(15_000 * b" ", 15_000 * b" "))
+        assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        connection.sendall(chunked(b'{"texts"', b': ["teh"]}', b""))
+        assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_slow_request_is_given_up(server: Client) -> None:
+    start = time.monotonic()
+    got = server.raw(b'POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"te')
+    head, body = got.split(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 408 ") and f"content-length: {len(body)}".encode() in head.lower()
+    assert "the request did not arrive" in json.loads(body)["error"]
+    assert SECONDS - 0.1 < time.monotonic() - start < SECONDS + 2
+
+
+def test_other_hosts_are_refused() -> None:
+    hosts = ("localhost", "127.0.0.1", "[::1]", "Text.example", "port.example:8443")
+    own = ("localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]:8081", "[::1]", "text.example", "port.example:8443")
+    with serving(Context(models(FakeEditor()), Access(hosts=hosts))) as client:
+        for host in own:
+            assert client.get("/healthz", Host=host).status == 200
+        for host in ("evil.example", "localhost.evil.example", "text.example.", "127.0.0.2", "", "a@localhost"):
+            answer = client.get("/healthz", Host=host)
+            assert answer.status == 403 and answer.error.startswith(f"this server does not answer to the name '{host}'")
+        assert b" 403 " in client.raw(b"GET /healthz HTTP/1.0\r\n\r\n")
+
+
+def test_pages_of_other_origins_are_refused_unless_allowed() -> None:
+    access = Access(origins=("https://mail.example", "moz-extension://42", "https://Other.example:443"))
+    with serving(Context(models(FakeEditor()), access)) as client:
+        assert client.get("/v1/models", Origin="https://other.example").status == 200
+        for origin in access.origins:
+            answer = client.post("/v1/edit", {"texts": ["teh"]}, Origin=origin)
+            assert answer.status == 200 and answer.headers["access-control-allow-origin"] == origin
+            assert answer.headers["vary"] == "Origin"
+            asked = client.ask("OPTIONS", "/v2/check", Origin=origin, Access_Control_Request_Method="POST")
+            assert asked.status == 204 and "POST" in asked.headers["access-control-allow-methods"]
+            assert asked.headers["access-control-allow-origin"] == origin
+        for origin in ("https://evil.example", "null", "https://mail.example.evil.example", "http://mail.example"):
+            answer = client.form("/v2/words/add", {"word": "x"}, Origin=origin)
+            assert answer.status == 403 and "access-control-allow-origin" not in answer.headers
+            assert f"start it with --allow-origin {origin}" in answer.text
+            assert client.ask("OPTIONS", "/v2/check", Origin=origin).status == 403
+        for own in (f"http://127.0.0.1:{client.port}", f"https://127.0.0.1:{client.port}"):
+            assert client.post("/v1/edit", {"texts": []}, Origin=own).status == 200
+            assert "access-control-allow-origin" not in client.get("/healthz", Origin=own).headers
+
+
+def test_a_token() -> None:
+    with serving(Context(models(FakeEditor()), Access(token=TOKEN))) as client:
+        assert client.get("/healthz").status == client.get("/").status == 200
+        for path in ("/v1/models", "/v2/languages", "/v2/maxtextlength", "/v2/info", "/v2/words"):
+            missing = client.get(path)
+            assert missing.status == 401 and missing.headers["www-authenticate"] == "Bearer"
+            assert "this server needs a token: send the header 'Authorization: Bearer TOKEN'" in missing.text
+            for wrong in ("Bearer wrong", f"Bearer {TOKEN}x", "Bearer \xe9", f"Bearer {TOKEN[:-1]}"):
+                assert "the token is wrong" in client.get(path, Authorization=wrong).text
+            assert client.get(path, Authorization=f"Basic {TOKEN}").status == 401
+            assert client.get(path, Authorization=f"bearer {TOKEN}").status == 200
+        assert client.edit("teh").status == 401
+        form = {"language": "en", "text": "teh", "username": "me"}
+        assert client.form("/v2/check", form).status == 401
+        assert client.form("/v2/check", {**form, "apiKey": "wrong"}).status == 401
+        assert client.form("/v2/check", {**form, "apiKey": TOKEN}).status == 200
+        assert client.get(f"/v2/words?apiKey={TOKEN}").status == 200
+        assert TOKEN not in repr(Access(token=TOKEN))

@@ -1,0 +1,110 @@
+"""``/v1``: texts, drafts and labels as JSON, from a real server on a real socket."""
+
+import json
+
+import pytest
+
+from lev_plugins.serving.context import Context
+from tests.serving import Client, FakeEditor, FakeLabeller, models, serving
+
+
+def test_texts_become_what_edit_prints(server: Client) -> None:
+    answer = server.edit("teh 😀 tset\n", "", "fine")
+    assert answer.status == 200 and answer.headers["content-type"] == "application/json"
+    other = {"replacement": "then", "confidence": 0.05}
+    first = {"start": 0, "end": 3, "replacement": "the", "confidence": 0.9, "iteration": 1, "others": [other]}
+    second = {"start": 6, "end": 10, "replacement": "test", "confidence": 0.8, "iteration": 1, "others": []}
+    assert answer.json == {
+        "model": "m1",
+        "results": [
+            {"text": "the 😀 test\n", "edits": [first, second]},
+            {"text": "", "edits": []},
+            {"text": "fine", "edits": []},
+        ],
+    }
+    assert server.edit().json["results"] == []
+
+
+def test_confidence_drafts_models_and_words(server: Client) -> None:
+    def texts(*given: str, **fields: object) -> list[str]:
+        return [result["text"] for result in server.edit(*given, **fields).json["results"]]
+
+    assert texts("teh tset", min_confidence=0.85) == ["the tset"]
+    assert texts("teh tset", min_confidence=0) == texts("teh tset", min_confidence=0.0) == ["the test"]
+    assert texts("teh tset Tset", words=["tset"]) == ["the tset Tset"]
+    assert texts("x", drafts=["teh ⟦+⟧"], model="m2") == ["the new "]
+    assert texts("teh", model="m2") == ["the"]
+
+
+def test_labels(server: Client) -> None:
+    answer = server.post("/v1/label", {"texts": ["good film", ["good", "good", "bad"]], "scores": False})
+    assert answer.json["model"] == "m3"
+    assert [each["label"] for each in answer.json["results"]] == ["bad", "good"]
+    scored = server.post("/v1/label", {"texts": ["good"], "scores": True}).json["results"]
+    assert scored == [{"label": "good", "score": 1.0, "all_scores": {"bad": 0.0, "good": 1.0}}]
+    assert server.post("/v1/label", {"texts": [""]}).error == "line 1 has no words"
+
+
+def test_models_and_health(server: Client) -> None:
+    answer = server.get("/v1/models").json
+    assert answer["models"][1:] == [
+        {"name": "m2", "kind": "edit", "drafts": True, "min_confidence": 0.0},
+        {"name": "m3", "kind": "label", "drafts": False},
+    ]
+    assert answer["max_text"] == 2000
+    assert server.get("/healthz").json == {"status": "ok"}
+    assert server.get("/healthz/").json == {"status": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "the request is not a JSON object"),
+        ({}, "the request has no entry 'texts'"),
+        ({"texts": "a"}, "the request: texts must be a list of text, but is 'a'"),
+        ({"texts": ["a", 1]}, "the request: texts must be a list of text, but is ['a', 1]"),
+        ({"texts": ["a"], "text": "a"}, "the request has an unknown entry 'text'"),
+        ({"texts": ["a"], "min_confidence": True}, "min_confidence must be a finite number or null, but is True"),
+        ({"texts": ["a"], "min_confidence": 1.5}, "min_confidence must be between 0 and 1, but is 1.5"),
+        ({"texts": ["a"], "words": None}, "words must be a list of text, but is None"),
+        ({"texts": ["a"], "model": "gpt"}, "no model called gpt can edit; these can: m1, m2"),
+        ({"texts": ["a"], "drafts": ["b"]}, "drafts are for a levt, but m1 edits the text itself"),
+        ({"texts": ["a"], "drafts": [], "model": "m2"}, "there are 0 drafts for 1 texts: send one for each"),
+        ({"texts": ["a"], "drafts": ["⟦!b"], "model": "m2"}, "is not closed: add ⟧ where it ends"),
+        ({"texts": ["\ud800"]}, "the request is not valid JSON ('utf-8' codec can't encode character '\\ud800'"),
+    ],
+)
+def test_wrong_fields_are_named(server: Client, given: object, message: str) -> None:
+    answer = server.post("/v1/edit", given)
+    assert answer.status == 400 and message in answer.error
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (b"", 400, "the request is not valid JSON (Expecting value"),
+        (b'{"texts": ["a"]', 400, "the request is not valid JSON (Expecting ',' delimiter"),
+        (b'{"texts": ["a"], "min_confidence": NaN}', 400, "min_confidence must be a finite number or null, but is nan"),
+        (b'{"texts": ["\xff"]}', 400, "can't decode byte 0xff in position 12"),
+        (15_000 * b"[", 400, "the request is not valid JSON (maximum recursion depth exceeded"),
+        (b'{"texts": [1' + 5_000 * b"0" + b"]}", 400, "the request is not valid JSON"),
+        (b" " * 20_001, 413, "the request has more than 20,000 bytes: send a shorter text"),
+        (json.dumps({"texts": ["a" * 2001]}).encode(), 413, "the text has 2,001 characters, but the limit is 2,000"),
+        (json.dumps({"texts": [""] * 101}).encode(), 413, "each counted as at least 20, have 2,020 characters"),
+    ],
+)
+def test_wrong_bodies_are_refused(server: Client, body: bytes, status: int, message: str) -> None:
+    answer = server.ask("POST", "/v1/edit", body)
+    assert answer.status == status and message in answer.error
+
+
+def test_a_server_of_one_kind_says_what_it_lacks() -> None:
+    with serving(Context(models(FakeLabeller()))) as client:
+        assert "this server has no model that can edit: start it with one" in client.edit("a").error
+        assert client.form("/v2/check", {"language": "en", "text": "a"}).status == 400
+
+
+def test_so_many_words_are_refused() -> None:
+    with serving(Context(models(FakeEditor()))) as client:
+        answer = client.post("/v1/edit", {"texts": ["teh"], "words": ["b" * 100] * 1_001})
+        assert answer.status == 400 and "the length of all words must be at most 100000, but is 100100" in answer.error
