@@ -31,8 +31,8 @@ from lev_plugins.generators.refinement import (
     removed_tokens,
     replaced_tokens,
 )
-from lev_plugins.models.levt import LevT, one_each
-from lev_plugins.ranges import flag_name
+from lev_plugins.models.levt import LevT
+from lev_plugins.models.levt_spelling import removed_per_placeholder
 from lev_plugins.spelling.batch_words import BatchWords
 from lev_plugins.text.ids import BOS, EOS, PAD, UNK, padded
 
@@ -59,18 +59,16 @@ class Ensemble:
     """Several models that decode together by the mean of their probabilities."""
 
     def __init__(self, models: list[LevT]):
-        """``models`` must agree in their placeholder, in the number of insertions per slot and in what they spell."""
+        """``models`` must have the same ``LevT.signature``."""
         main = models[0]
         for model in models[1:]:
-            for name in ("placeholder", "max_insertions", "spelling_buckets", "backbone"):
-                values = getattr(main, name), getattr(model, name)
+            for (flag, value), other in zip(main.signature.items(), model.signature.values(), strict=True):
                 require(
-                    values[0] == values[1],
-                    f"models of an ensemble must have the same {flag_name(name)}, but they have {values[0]} and "
-                    f"{values[1]}",
+                    value == other,
+                    f"models of an ensemble must have the same {flag}, but they have {value} and {other}",
                 )
         self.models, self.placeholder, self.vocabulary = models, main.placeholder, main.decoder.vocabulary
-        self.spells = main.spelling is not None
+        self.spells = main.word_index is not None
         self.max_target_positions = min(model.max_positions()[1] for model in models)
         # whether the placeholder policy can reuse the states of the deletion policy
         self.reuses_states = all(m.decoder.sharing["deletion"] == m.decoder.sharing["placeholder"] for m in models)
@@ -114,7 +112,7 @@ class EnsemblePolicies(Policies):
         self.models, self.ensemble, self.device = ensemble.models, ensemble, src_tokens.device
         self.alternatives, self.options, self.random = alternatives, options or RefinementOptions(), random
         self.memories = [model.encode(src_tokens, words) for model in self.models]
-        self.sources = [] if self.memories[0].beside is None else src_tokens.tolist()
+        self.sources = src_tokens.tolist() if self.models[0].decoder.reads_alignment else []
         self.excluded = self.to_device(np.array(ensemble.excluded_tokens))
         # the row of each sentence in the memories, and in the states of the deletion policy
         self.size, copies = len(src_tokens), self.options.candidates
@@ -158,21 +156,18 @@ class EnsemblePolicies(Policies):
         return torch.stack([counts.float(), best - noisy[:, :, 0], scores[:, :, 0]])
 
     def token(self, sentences: list[Sentence]) -> Choices:
-        placeholder, replaced = self.ensemble.placeholder, None
+        placeholder, replaced, host_ids = self.ensemble.placeholder, None, list[int]()
         positions = np.flatnonzero(padded([sentence.tokens for sentence in sentences]) == placeholder)
         index = self.to_device(positions)
         if self.ensemble.spells:
             words = replaced_tokens(sentences, placeholder)
-            replaced = self.to_device(words)
-            for model in self.models:
-                if model.decoder.respelling is not None:
-                    model.decoder.respelling.find(words.flat[positions].tolist())
-        states, logits = self.states_of("token", sentences, one_each(replaced, PAD)), []
-        for model, of_model, memory in zip(self.models, states, self.memories, strict=True):
-            nearest, respelling = None, model.decoder.respelling
-            if replaced is not None and respelling is not None and memory.words is not None:
-                nearest = respelling.found(replaced.flatten()[index], memory.words.words)
-            logits.append(model.decoder.token_logits(of_model, index, memory.words, replaced, nearest))
+            replaced, host_ids = removed_per_placeholder(self.to_device(words), PAD), words.flat[positions].tolist()
+        states, logits = self.states_of("token", sentences, replaced), []
+        for model, blocks, memory in zip(self.models, states, self.memories, strict=True):
+            candidates = None
+            if replaced is not None:
+                candidates = model.decoder.candidates(host_ids, replaced.first.flatten()[index], memory)
+            logits.append(model.decoder.token_logits(blocks, index, memory, replaced, candidates))
         scores = mean_log_probs(logits).index_fill_(1, self.excluded, -math.inf)  # (n, V)
         sampled = [one.sampled for one in sentences for token in one.tokens if token == placeholder]
         best = argmax(self.add_gumbel_noise(scores, sampled))[:, None]
@@ -210,15 +205,14 @@ class EnsemblePolicies(Policies):
             pairs = zip(rows.tolist(), sources, strict=True)
             alignment = self.to_device(np.array([align_to_source(*pair, PAD) for pair in pairs]))
         for i, (model, memory) in enumerate(zip(self.models, self.memories, strict=True)):
-            cached, depth = None, model.decoder.depths[head]
+            cached, depth = list[Tensor](), model.decoder.depths[head]
             if reuse:
                 cached = self.states[i][: depth + 1]
                 top = cached[-1] if index is None else cached[-1][index]
                 cached[-1] = top[:, : tokens.size(1)]
-            if index is not None and (cached is None or len(cached) <= depth):
+            if index is not None and len(cached) <= depth:
                 memory = memory.select(index)
-            memory = memory._replace(places=alignment)
-            states.append(model.decoder.states(head, tokens, memory, cached, removed))
+            states.append(model.decoder.states(head, tokens, memory, removed, alignment, cached))
         return states
 
     def memory_rows(self, sentences: list[Sentence]) -> Tensor | None:

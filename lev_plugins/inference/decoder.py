@@ -98,7 +98,7 @@ class Refinement(RefinedSegments):
         task, device = self.decoder.task, self.decoder.device
         src_tokens, words = torch.from_numpy(padded(sources)), None
         if task.word_index is not None:
-            words = BatchWords.of(unknown, task.word_index).in_sources(src_tokens, unknown, task.word_index)
+            words = BatchWords.of_words(unknown, task.word_index).with_pieces(src_tokens, unknown, task.word_index)
             words = utils.move_to_cuda(words, device)  # despite its name, to any device
         lengths = map(len, sources)
         return self.decoder.generator.refine(src_tokens.to(device), lengths, drafts, marks, words, ALTERNATIVES)

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from lev_plugins.layers.weight_cache import Keeping
+from lev_plugins.layers.weight_cache import EvalCache
 
 LARGE = 4_000_000  # multiplications from which oneDNN pays: it takes 0.4 ms to prepare a new shape
 MANY = 200_000  # weights of a matrix from which another order of them pays
@@ -112,13 +112,13 @@ class PackedLinear(nn.Module):
         return PackedLinear, (self.weight, self.bias)
 
 
-class SharedLinear(Keeping):
+class SharedLinear(EvalCache):
     """A product with a table that is computed elsewhere; where nothing is learned, the table is packed."""
 
     def forward(self, x: Tensor, weight: Tensor) -> Tensor:
         if self.learns or weight.numel() < MANY or not by_onednn(x, weight):
             return linear(x, weight)
-        return self.constant(lambda: PackedLinear(weight), weight)(x)
+        return self.get(lambda: PackedLinear(weight), weight)(x)
 
 
 @runtime_checkable

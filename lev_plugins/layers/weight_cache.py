@@ -1,4 +1,4 @@
-"""Values computed from weights, kept in evaluation mode."""
+"""Values that are computed from weights and cached in evaluation mode."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,43 +9,44 @@ from torch import Tensor, nn
 Value = TypeVar("Value")
 
 
-class Keeping(nn.Module):
-    """A part of a model, without weights: it keeps one value that is made of the model's weights until they change.
+class EvalCache(nn.Module):
+    """A part of a model, without weights of its own, that caches one value computed from the model's weights.
 
-    They may change when training begins, when they move, and when others are loaded.
+    The cache is emptied when the weights may change: when training begins, and when they are moved or loaded.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: tuple[tuple[Any, ...], Any] | None = None
+        self.entry: tuple[tuple[Tensor, ...], Any] | None = None  # the weights, and the value
 
     @property
     def learns(self) -> bool:
+        """Whether gradients may be needed, so that nothing is cached."""
         return self.training or torch.is_grad_enabled()
 
-    def constant(self, make: Callable[[], Value], *weights: Tensor) -> Value:
-        """What ``make`` makes of these ``weights``; kept unless they are being learned."""
+    def get(self, compute: Callable[[], Value], *weights: Tensor) -> Value:
+        """Returns what ``compute`` returns, which is cached for as long as the ``weights`` are the same tensors."""
         if self.learns:
-            return make()
-        kept = self.kept  # read once, since several threads may decode
-        if kept is None or any(now is not before for now, before in zip(weights, kept[0], strict=True)):
-            kept = self.kept = weights, make()
-        return kept[1]
+            return compute()
+        entry = self.entry  # read once, since several threads may decode
+        if entry is None or any(weight is not key for weight, key in zip(weights, entry[0], strict=True)):
+            entry = self.entry = weights, compute()
+        return entry[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy makes its own."""
-        return {**self.__dict__, "kept": None}
+        """A copy starts with an empty cache."""
+        return {**self.__dict__, "entry": None}
 
     def train(self, mode: bool = True) -> Any:
         if mode:
-            self.kept = None
+            self.entry = None
         return super().train(mode)
 
-    def _apply(self, *given: Any, **named: Any) -> Any:
+    def _apply(self, *args: Any, **kwargs: Any) -> Any:
         """``half``, ``cuda`` and the like."""
-        self.kept = None
-        return super()._apply(*given, **named)
+        self.entry = None
+        return super()._apply(*args, **kwargs)
 
-    def _load_from_state_dict(self, *given: Any) -> None:
-        self.kept = None
-        super()._load_from_state_dict(*given)
+    def _load_from_state_dict(self, *args: Any) -> None:
+        self.entry = None
+        super()._load_from_state_dict(*args)

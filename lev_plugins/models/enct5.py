@@ -36,7 +36,7 @@ from lev_plugins.models.presets import register_presets
 from lev_plugins.optim.scaled_adam import scale_learning_rate
 from lev_plugins.spelling.batch_words import BatchWords
 from lev_plugins.spelling.candidates import WordIndex
-from lev_plugins.spelling.embedding import SpelledWords
+from lev_plugins.spelling.embedding import NgramEmbedding
 from lev_plugins.text.pretrained import DICTIONARY
 
 BINARY = 2  # classes of a label: absent, present
@@ -132,7 +132,7 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         shape = T5Shape(**{size.name: getattr(cfg, size.name) for size in fields(T5Shape)})
         tokens = None
         if cfg.spelling:
-            tokens = SpelledWords(words, shape.embed_dim, WordIndex.of(words, cfg.spelling_buckets))
+            tokens = NgramEmbedding(words, shape.embed_dim, WordIndex.of_dictionary(words, cfg.spelling_buckets))
         encoder = encoder_of(words, cfg, tokens, cfg.word_dropout)
         if spec.latent_per_label:
             interaction = not cfg.no_label_interaction and spec.classes > 1
@@ -155,7 +155,7 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
 
     @property
     def word_index(self) -> WordIndex | None:
-        return self.encoder.tokens.index if isinstance(self.encoder.tokens, SpelledWords) else None
+        return self.encoder.tokens.index if isinstance(self.encoder.tokens, NgramEmbedding) else None
 
     def forward(
         self,

@@ -71,7 +71,7 @@ class EncT5Config(FairseqDataclass):
     spelling: bool = flag(
         False, "make word vectors of letter groups, also for words that the dictionary lacks; for data in whole words"
     )
-    spelling_buckets: int = flag(BUCKETS, "size of the table for the parts of words, with --spelling")
+    spelling_buckets: int = flag(BUCKETS, "with --spelling: size of the hash table for letter n-grams")
     word_dropout: float = flag(0.0, "with --spelling: share of the words that training shows as unknown ones")
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from lev_plugins.layers.t5 import DistanceBias, Norm, T5Block, T5Shape
 from lev_plugins.layers.transformer import Block, LayerShape, bert_init, dropout, gathered, padding_of, spread
 from lev_plugins.spelling.batch_words import BatchWords
-from lev_plugins.spelling.embedding import SpelledWords
+from lev_plugins.spelling.embedding import NgramEmbedding
 
 Read = Callable[[Tensor], Tensor]
 
@@ -23,7 +23,7 @@ SIDES = 2  # a text, and the text it is compared with
 
 class T5LabelEncoder(nn.Module):
     def __init__(
-        self, tokens: nn.Embedding | SpelledWords, pad: int, shape: T5Shape, layers: int, word_dropout: float = 0.0
+        self, tokens: nn.Embedding | NgramEmbedding, pad: int, shape: T5Shape, layers: int, word_dropout: float = 0.0
     ):
         super().__init__()
         self.pad, self.dropout, self.word_dropout = pad, shape.dropout, word_dropout
@@ -62,7 +62,7 @@ class T5LabelEncoder(nn.Module):
 
         ``words`` (B, S, C): the vectors, if they are computed elsewhere.
         """
-        if not isinstance(self.tokens, SpelledWords):
+        if not isinstance(self.tokens, NgramEmbedding):
             return self.tokens(tokens)
         if isinstance(words, Tensor):
             return self.tokens.embedding_dim**0.5 * words
@@ -120,7 +120,7 @@ class BertLabelEncoder(nn.Module):
 
 
 def encoder_of(
-    words: Dictionary, sizes: Any, tokens: SpelledWords | None = None, word_dropout: float = 0.0
+    words: Dictionary, sizes: Any, tokens: NgramEmbedding | None = None, word_dropout: float = 0.0
 ) -> T5LabelEncoder | BertLabelEncoder:
     """``sizes`` by EncT5's flags; ``tokens``: in place of a table."""
     if sizes.encoder == "bert":

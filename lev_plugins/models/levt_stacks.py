@@ -3,13 +3,14 @@
 Shapes: B batch, S source length, T target length, C channels, V vocabulary (see ``lev_plugins.layers``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
-from lev_plugins.edits.actions import RemovedTokens, among
+from lev_plugins.edits.actions import RemovedTokens, unknown_to_unk
 from lev_plugins.layers.linear import Linear, head_projection, linear, output_of
 from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_loss
 from lev_plugins.layers.transformer import (
@@ -17,19 +18,20 @@ from lev_plugins.layers.transformer import (
     KeysValues,
     LayerShape,
     Padding,
-    RealTokens,
     TextEmbedding,
     gathered,
     padding_of,
     spread,
-    token_embedding,
 )
 from lev_plugins.models.backbones.word_encoder import BackboneWords
 from lev_plugins.models.encoder_decoder import layer_shape
-from lev_plugins.spelling.embedding import MeantWords, WordVectors
-from lev_plugins.spelling.word_scorer import Nearest, Respelling
+from lev_plugins.spelling.batch_words import BatchWords, EditingStates
+from lev_plugins.spelling.candidates import WordIndex
+from lev_plugins.spelling.embedding import WHOLE_VOCABULARY, VocabularySample
+from lev_plugins.spelling.word_scorer import CandidateTensors
+from lev_plugins.text.ids import UNK
 
-LookUp = Callable[[Tensor], Tensor]
+LookUp = Callable[[Tensor], Tensor]  # the vectors of tokens: (B, T) -> (B, T, C)
 
 # Table 2a: which Transformer stack each policy reads from
 SHARING = {
@@ -38,30 +40,41 @@ SHARING = {
     "tok-del": {"deletion": "shared", "placeholder": "placeholder", "token": "shared"},
     "none": {"deletion": "deletion", "placeholder": "placeholder", "token": "shared"},
 }
-MANY = 16  # deleted words side by side that the placeholder policy can count, less one
 
 
-class EncodedSource(NamedTuple):
-    """An encoded source: per decoder stack and block, the keys and values that cross-attention reads."""
+@dataclass(frozen=True)
+class EncodedSource:
+    """The keys and values that cross-attention reads of an encoded source, for each block of each decoder stack."""
 
     keys_values: dict[str, list[KeysValues]]
     mask: Tensor | None  # (B, 1, 1, S), True = may be attended to
-    words: WordVectors | None = None  # with --spelling
-    target: Tensor | None = None  # (B, T) with --spelling, in training
-    beside: Tensor | None = None  # (B, S + 1, C) with --backbone, the states of the source, and zeros
-    places: Tensor | None = None  # (B, T) which of them is beside each token that is read next
 
     def select(self, rows: Tensor) -> "EncodedSource":
-        """The sources at ``rows`` (n,); a row may appear more than once."""
-        selected = {
-            stack: [keys_values.select(rows) for keys_values in layers] for stack, layers in self.keys_values.items()
-        }
-        others: dict[str, Any] = {name: x[rows] for name, x in self._asdict().items() if isinstance(x, Tensor)}
-        return self._replace(keys_values=selected, **others)
+        """Returns the sources at ``rows`` (n,); a row may appear more than once."""
+        keys_values = {stack: [each.select(rows) for each in blocks] for stack, blocks in self.keys_values.items()}
+        return replace(self, keys_values=keys_values, mask=None if self.mask is None else self.mask[rows])
+
+
+class StepInputs(NamedTuple):
+    """What a decoder reads in a training step besides tokens; a plain ``LevTDecoder`` reads nothing."""
+
+    draft: Tensor | None  # (B, N) y0, with ids that the decoder can look up
+    words: BatchWords | None = None
+    removed: RemovedTokens | None = None  # the words of y0 that were deleted after each token of y_ins
+    replaced: RemovedTokens | None = None  # the word of y0 that each placeholder replaces
+    candidates: CandidateTensors | None = None  # for these words
+    sample: VocabularySample = WHOLE_VOCABULARY  # the output classes
 
 
 class LevTEncoder(nn.Module):
     def __init__(self, embedding: TextEmbedding, shape: LayerShape, layers: int, backbone: BackboneWords | None = None):
+        """
+        Args:
+            embedding: of the source
+            shape: the sizes of a block
+            layers: the number of blocks
+            backbone: a pre-trained encoder, whose states are added to the embedding
+        """
         super().__init__()
         self.embedding, self.backbone = embedding, backbone
         self.layers = nn.ModuleList(Block(shape) for _ in range(layers))
@@ -74,7 +87,14 @@ class LevTEncoder(nn.Module):
         look_up: LookUp | None = None,
         pieces: tuple[Tensor, ...] = (),
     ) -> Tensor:
-        """(B, S) -> (B, S, C); if padding is left out, (n, C). ``pieces``: what a backbone reads."""
+        """Returns the states (B, S, C), or (n, C) of the real tokens alone.
+
+        Args:
+            src_tokens: (B, S)
+            padding: where the real tokens are
+            look_up: replaces the table of the embedding
+            pieces: what the backbone reads (``PiecesInRows``)
+        """
         mask, real = padding
         x = self.embedding(src_tokens, look_up=look_up, padded=mask is not None)
         if self.backbone is not None:
@@ -86,8 +106,18 @@ class LevTEncoder(nn.Module):
 
 
 class LevTDecoder(nn.Module):
-    def __init__(self, embedding: TextEmbedding, cfg: Any, vocabulary: int, beside: bool):
-        """``cfg`` by LevT's flags; ``beside``: a token is read together with the source token in its place."""
+    """The decoder of the paper. ``levt_spelling.SpellingDecoder`` also reads the letters of words."""
+
+    word_index: WordIndex | None = None  # the words of the dictionary by their letters
+    reads_alignment = False  # whether ``states`` needs an alignment
+
+    def __init__(self, embedding: TextEmbedding, cfg: Any, vocabulary: int):
+        """
+        Args:
+            embedding: of the target, with a row for the placeholder
+            cfg: a ``LevTConfig``
+            vocabulary: V, the number of output classes
+        """
         super().__init__()
         shape, source_dim = layer_shape(cfg, "decoder"), cfg.encoder_embed_dim
         exits = {"deletion": cfg.deletion_layers, "placeholder": cfg.placeholder_layers, "token": 0}
@@ -105,75 +135,87 @@ class LevTDecoder(nn.Module):
         self.placeholder_head = head_projection(2 * shape.dim, cfg.max_insertions + 1)  # B of Eq. (4)
         tied = cfg.share_all_embeddings or cfg.share_decoder_input_output_embed
         # C of Eq. (5); None = the embedding table
-        self.token_head = None if tied else head_projection(shape.dim, vocabulary)
-        self.from_beside = Linear(source_dim, shape.dim, bias=False) if beside else None
-        self.respelling: Respelling | None = None
-        if isinstance(embedding.tokens, MeantWords):
-            words = embedding.tokens
-            self.respelling = Respelling(words.index, words.shapes, words.padding_idx, shape.dim, reads=beside)
-            self.from_given = Linear(shape.dim, shape.dim, bias=False)
-            nn.init.normal_(self.from_given.weight, std=shape.dim**-0.5)
-            self.given_counts = token_embedding(min(cfg.max_insertions + 1, MANY), shape.dim, 0)
+        self.token_head: Linear | None = None if tied else head_projection(shape.dim, vocabulary)
 
     def untie_output(self) -> None:
-        """Give an output that shares the table its own product, which may have another precision."""
-        if self.token_head is None and isinstance(self.embedding.tokens, nn.Embedding):
+        """Give an output that shares the table a layer of its own, which can be packed."""
+        if self.token_head is None:
             self.token_head = output_of(self.embedding.table[: self.vocabulary])
 
     def stack(self, name: str) -> list[Block]:
         return list(cast(nn.ModuleList, self.stacks[name]))  # type: ignore[arg-type]
 
-    def remember(self, source: Tensor, real: RealTokens | None = None) -> dict[str, list[KeysValues]]:
-        """Project the encoded source for every block of every stack, once."""
-        return {name: [layer.cross_attn.project(source, real) for layer in self.stack(name)] for name in self.stacks}
+    # ---- the source --------------------------------------------------------------------------------------------------
 
-    def look_up(self, memory: EncodedSource, removed: RemovedTokens | None = None) -> LookUp | None:
-        """With --spelling, the vectors of tokens, each with the spelling and number of words ``removed`` beside it."""
-        spelling, words = self.embedding.tokens, memory.words
-        if words is None or not isinstance(spelling, MeantWords):
-            return None
+    def word_vectors(
+        self, words: BatchWords | None, target: Tensor | None = None, sample: VocabularySample = WHOLE_VOCABULARY
+    ) -> LookUp | None:
+        """Returns what looks up the vectors of a batch's tokens; None: the tables of encoder and decoder do."""
+        return None
 
-        def vectors(tokens: Tensor) -> Tensor:
-            x = spelling.look_up(tokens, words, None if memory.target is None else among(tokens, memory.target))
-            if removed is None:
-                return x
-            number = self.given_counts(removed.counts.clamp(max=self.given_counts.num_embeddings - 1))
-            return x + self.from_given(words.spelling_of(removed.first)) + number
+    def remember(self, states: Tensor, padding: Padding, vectors: LookUp | None = None) -> EncodedSource:
+        """Project the encoder's states (B, S, C) for every block of every stack, once.
 
-        return vectors
+        Args:
+            states: those of the real tokens alone, (n, C), if padding is left out
+            padding: that of the source
+            vectors: as returned by ``word_vectors``
+        """
+        keys_values = {
+            name: [layer.cross_attn.project(states, padding.real) for layer in self.stack(name)] for name in self.stacks
+        }
+        return EncodedSource(keys_values, padding.mask)
+
+    def align(self, tokens: Tensor, src_tokens: Tensor) -> Tensor | None:
+        """Returns the positions (B, T) in the source that ``states`` reads along with ``tokens`` (B, T), if any."""
+        return None
+
+    # ---- the states of a sequence ------------------------------------------------------------------------------------
+
+    def embed(
+        self,
+        tokens: Tensor,
+        source: EncodedSource,
+        removed: RemovedTokens | None,
+        alignment: Tensor | None,
+        padded: bool,
+    ) -> Tensor:
+        """Returns the input of the first block: (B, T) -> (B, T, C). The arguments are those of ``states``."""
+        return self.embedding(tokens, padded=padded)
 
     def states(
         self,
         head: str,
         tokens: Tensor,
-        memory: EncodedSource,
-        known: list[Tensor] | None = None,
+        source: EncodedSource,
         removed: RemovedTokens | None = None,
+        alignment: Tensor | None = None,
+        computed: Sequence[Tensor] = (),
     ) -> list[Tensor]:
-        """The states of ``tokens`` (B, T) after each block up to the one that ``head`` reads: a list of (B, T, C).
+        """Returns the states after each block up to the one that ``head`` reads, each (B, T, C), embedding first.
 
-        ``known`` holds states of the same tokens from the same stack, computed for another head, to reuse;
-        ``removed`` are the words that were deleted after each token, or the one that a hole replaces.
+        Args:
+            head: deletion, placeholder or token
+            tokens: (B, T)
+            source: the encoded source
+            removed: the words that were deleted after each token, or the word that a placeholder replaces
+            alignment: (B, T) the position in the source of each token, from ``align``
+            computed: states of the same tokens from the same stack, computed for another head, to continue from
         """
         stack = self.sharing[head]
         mask, real = padding_of(tokens, self.embedding.pad)
-        states = list(known or [])
-        if not states:
-            look_up = self.look_up(memory, removed)
-            x = self.embedding(tokens, look_up=look_up, padded=mask is not None)
-            if memory.beside is not None:
-                assert memory.places is not None
-                x = x + memory.beside.gather(1, memory.places[:, :, None].expand(-1, -1, x.size(2)))
-            states.append(x)
+        states = list(computed) or [self.embed(tokens, source, removed, alignment, padded=mask is not None)]
         x = gathered(states[-1], real)
-        layers = list(zip(self.stack(stack), memory.keys_values[stack], strict=True))
-        for layer, keys_values in layers[len(states) - 1 : self.depths[head]]:
-            x = layer(x, mask, real, keys_values, memory.mask)
+        blocks = list(zip(self.stack(stack), source.keys_values[stack], strict=True))
+        for block, keys_values in blocks[len(states) - 1 : self.depths[head]]:
+            x = block(x, mask, real, keys_values, source.mask)
             states.append(spread(x, real))
         return states
 
     def features(self, head: str, states: list[Tensor]) -> Tensor:
         return self.norm(states[self.depths[head]])
+
+    # ---- the policies ------------------------------------------------------------------------------------------------
 
     def deletion_logits(self, states: list[Tensor]) -> Tensor:
         """Eq. (3): (B, T, 2), class 1 = delete"""
@@ -187,33 +229,59 @@ class LevTDecoder(nn.Module):
     def token_logits(
         self,
         states: list[Tensor],
-        holes: Tensor,
-        words: WordVectors | None = None,
-        replaced: Tensor | None = None,
-        nearest: Nearest | None = None,
+        index: Tensor,
+        source: EncodedSource | None = None,
+        replaced: RemovedTokens | None = None,
+        candidates: CandidateTensors | None = None,
     ) -> Tensor:
-        """Eq. (5) at the holes only: (n, V); ``holes`` (n,) are positions in the flattened (B * T).
+        """Eq. (5) at the placeholders only: (n, V)
 
-        With --spelling, ``words`` and the words ``replaced`` (B, T) that holes replace have a say; ``nearest``: the
-        candidates for those.
+        Args:
+            states: of the token policy
+            index: (n,) positions of the placeholders in the flattened (B * T)
+            source: the encoded source, with --spelling
+            replaced: the word that each placeholder replaces, as in ``states``
+            candidates: for these words
         """
-        h = self.features_of(states, holes)
-        table = self.embedding.tokens
-        if self.respelling is not None and isinstance(table, MeantWords):
-            assert words is not None and replaced is not None and nearest is not None
-            return self.respelling(h, replaced.flatten()[holes], words, table.directions(words), nearest)
+        h = self.placeholder_features(states, index)
         if self.token_head is not None:
             return self.token_head(h)
         return linear(h, self.embedding.table[: self.vocabulary])
 
-    def token_loss(self, states: list[Tensor], holes: Tensor, labels: Tensor, smoothing: float) -> SummedLoss | None:
-        """None with --spelling, or where the gradient cannot be computed in the forward pass."""
-        if self.respelling is not None or not computed_at_once(states[-1]):
-            return None
-        h = self.features_of(states, holes)
+    def candidates(self, host_ids: list[int], replaced: Tensor, source: EncodedSource) -> CandidateTensors | None:
+        """Returns the candidates that ``token_logits`` reads for the words ``replaced`` (n,), also as ``host_ids``."""
+        return None
+
+    def has_summed_loss(self, states: list[Tensor]) -> bool:
+        """Whether ``token_loss`` can compute the gradient along with the loss."""
+        return computed_at_once(states[-1])
+
+    def token_loss(self, states: list[Tensor], index: Tensor, labels: Tensor, smoothing: float) -> SummedLoss:
+        h = self.placeholder_features(states, index)
         weight = self.embedding.table[: self.vocabulary] if self.token_head is None else self.token_head.weight
         return summed_loss(h, weight, labels, smoothing)
 
-    def features_of(self, states: list[Tensor], holes: Tensor) -> Tensor:
+    def placeholder_features(self, states: list[Tensor], index: Tensor) -> Tensor:
         """(n, C)"""
-        return self.features("token", states).flatten(0, 1)[holes]
+        return self.features("token", states).flatten(0, 1)[index]
+
+    # ---- training ----------------------------------------------------------------------------------------------------
+
+    def step_inputs(
+        self,
+        src_tokens: Tensor,
+        states: EditingStates,
+        draft: Tensor | None,
+        words: BatchWords | None,
+        may_sample: bool,
+    ) -> StepInputs:
+        """Prepares a training step.
+
+        Args:
+            src_tokens: (B, S)
+            states: the states in which the policies learn
+            draft: (B, N) y0, whose ids may be those of unknown words
+            words: the unknown words of the batch
+            may_sample: whether a sample of the output classes will do
+        """
+        return StepInputs(None if draft is None else unknown_to_unk(draft, self.vocabulary, UNK))

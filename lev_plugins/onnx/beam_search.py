@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lev_plugins.onnx.folder import GROWING, ROWS
 from lev_plugins.onnx.session import Session
-from lev_plugins.spelling.candidates import best
+from lev_plugins.spelling.candidates import best_places
 from lev_plugins.text.ids import EOS, PAD, Rows, padded
 
 Array = NDArray[Any]
@@ -62,7 +62,7 @@ class Writer:
         """The best of those of one source with one word more: those to go on with, and those that end."""
         totals = (scores[rows] + np.array([texts[row].score for row in rows])[:, None]).ravel()
         going, ended = [], []
-        for place, at in enumerate(best(totals, 2 * self.beam).tolist()):
+        for place, at in enumerate(best_places(totals, 2 * self.beam).tolist()):
             row, word = divmod(at, scores.shape[1])
             old = texts[rows[row]]
             new = Text(old.number, rows[row], [*old.words, word], float(totals[at]), old.distances)

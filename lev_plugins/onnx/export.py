@@ -35,15 +35,16 @@ from lev_plugins.criterions.labelling import answers
 from lev_plugins.edits.actions import RemovedTokens
 from lev_plugins.generators.refinement import ALTERNATIVES
 from lev_plugins.layers.transformer import KeysValues, padding_of
-from lev_plugins.layers.weight_cache import Keeping
+from lev_plugins.layers.weight_cache import EvalCache
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.gated_pretrained import GatedPretrained
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
-from lev_plugins.models.levt_stacks import EncodedSource
+from lev_plugins.models.levt_spelling import BatchVectors, SpelledSource, SpellingDecoder
+from lev_plugins.models.levt_stacks import EncodedSource, LevTDecoder
 from lev_plugins.onnx.folder import ENDINGS, GRAPHS, GROWING, INDEX, LABEL, ROWS, WEIGHTS, indexed, path_of
-from lev_plugins.spelling.embedding import LOUD, Table, WordVectors
-from lev_plugins.spelling.word_scorer import Nearest
+from lev_plugins.spelling.embedding import NGRAM_SCALE, CollectingTable, WordFeatures, WordVectors
+from lev_plugins.spelling.word_scorer import CandidateTensors
 from lev_plugins.text.ids import EOS, PAD, UNK
 
 ALIGNED = 4096  # places of weights in their file, so that they can be mapped into memory
@@ -62,7 +63,7 @@ class Spelling(nn.Module):
     """Vectors of words, known and unknown."""
 
     def __init__(self, table: Any):
-        """``table``: ``SpelledWords``, or None."""
+        """``table``: an ``NgramEmbedding``, or None."""
         super().__init__()
         self.table = table
 
@@ -70,19 +71,20 @@ class Spelling(nn.Module):
         """Groups (P,) and whose they are (P,) of (U,) -> (U, C)"""
         each = self.table.grams[parts]
         total = torch.zeros_like(number[:, None] * each[:1]).scatter_add(0, owners[:, None].expand_as(each), each)
-        return LOUD * (total / number[:, None])
+        return NGRAM_SCALE * (total / number[:, None])
 
     def vectors(self, words: Tensor, rare: Tensor) -> WordVectors:
         """Of those that were read (F, B, T), and of the unknown ones (U, C)."""
         known = self.table.vectors(None)
-        return known._replace(spelled=Table(known.spelled.weight, more=rare), read=words.unbind(0))
+        means = CollectingTable(known.ngram_means.weight, more=rare)
+        return known._replace(ngram_means=means, features=WordFeatures(*words.unbind(0)))
 
 
 class Graph(Spelling):
     """What those of a levt share."""
 
     def __init__(self, model: LevT):
-        super().__init__(model.spelling)
+        super().__init__(None if model.word_index is None else model.decoder.embedding.tokens)
         self.model, self.decoder = model, model.decoder
 
     def source(
@@ -94,9 +96,10 @@ class Graph(Spelling):
         """
         stored = (KeysValues(memory[i], memory[i + 1]) for i in count(step=2))
         layers = {name: [next(stored) for _ in self.decoder.stack(name)] for name in self.decoder.stacks}
-        vectors = None if rare is None else self.vectors(words, rare)
-        source = EncodedSource(layers, real[:, None, None], vectors)
-        return source._replace(beside=F.pad(beside[0], (0, 0, 0, 1)), places=beside[1]) if beside else source
+        if rare is None:
+            return EncodedSource(layers, real[:, None, None])
+        vectors = BatchVectors(self.table, self.vectors(words, rare))
+        return SpelledSource(layers, real[:, None, None], vectors, F.pad(beside[0], (0, 0, 0, 1)) if beside else None)
 
 
 class Encoder(Graph):
@@ -104,11 +107,13 @@ class Encoder(Graph):
         """(F, B, S), groups of letters, pieces -> memory (2 L, B, H, S, C / H), rare (U, C), beside (B, S, C)"""
         tokens, groups, pieces = words[0], given[:3], given[3:]
         rare = [self.of_groups(*groups)] if groups else []
-        vectors = self.vectors(words, *rare) if rare else None
-        look_up = self.decoder.look_up(EncodedSource({}, None, vectors))
-        source = self.model.encoder(tokens, padding_of(tokens, self.model.pad), look_up, pieces)
-        beside = [self.decoder.from_beside(source)] if self.decoder.from_beside is not None else []
-        stored = [part for pairs in self.decoder.remember(source).values() for pair in pairs for part in pair]
+        vectors = BatchVectors(self.table, self.vectors(words, *rare)) if rare else None
+        padding, decoder, beside = padding_of(tokens, self.model.pad), self.decoder, []
+        states = self.model.encoder(tokens, padding, vectors, pieces)
+        if isinstance(decoder, SpellingDecoder) and decoder.aligned_projection is not None:
+            beside = [decoder.aligned_projection(states)]
+        keys_values = LevTDecoder.remember(decoder, states, padding).keys_values
+        stored = [part for pairs in keys_values.values() for pair in pairs for part in pair]
         return torch.stack(stored), *rare, *beside
 
 
@@ -119,9 +124,10 @@ class Decide(Graph):
         """
         decoder, removed = self.decoder, RemovedTokens(*spelling[1:3]) if spelling else None
         source = self.source(words, memory, real, *spelling[:1], *spelling[3:])
-        states = decoder.states("deletion", words[0], source, removed=removed)
+        alignment = spelling[4] if len(spelling) > 3 else None
+        states = decoder.states("deletion", words[0], source, removed, alignment)
         same = decoder.sharing["deletion"] == decoder.sharing["placeholder"]
-        others = decoder.states("placeholder", words[0], source, states if same else None, removed)
+        others = decoder.states("placeholder", words[0], source, removed, alignment, states if same else ())
         counts = decoder.placeholder_logits(others).log_softmax(-1)
         best, number = counts[..., 1:].max(-1)
         some = counts[..., 1:].logsumexp(-1)
@@ -144,10 +150,11 @@ class Fill(Graph):
         """
         decoder, removed, nearest = self.decoder, None, None
         if spelling:
-            removed, nearest = RemovedTokens(*spelling[1:3]), Nearest(*spelling[3:7])
+            removed, nearest = RemovedTokens(*spelling[1:3]), CandidateTensors(*spelling[3:7])
         source = self.source(words, memory, real, *spelling[:1], *spelling[7:])
-        states = decoder.states("token", words[0], source, removed=removed)
-        scores = decoder.token_logits(states, holes, source.words, spelling[1] if spelling else None, nearest)
+        alignment = spelling[8] if len(spelling) > 7 else None
+        states = decoder.states("token", words[0], source, removed, alignment)
+        scores = decoder.token_logits(states, holes, source, removed, nearest)
         # ONNX Runtime's own logarithm of a sum of exponentials loses the many small ones of a large dictionary
         # -inf in place of the scores: added to them, it would leave the NaN of damaged weights
         scores = scores.log_softmax(-1).masked_fill(self.never, -torch.inf)
@@ -249,12 +256,12 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
 
 def trace(traced: Traced, path: Path) -> None:
     given = tuple(tensor for tensor, _ in traced.inputs.values())
-    keeping = [part for part in traced.module.eval().modules() if isinstance(part, Keeping)]
+    keeping = [part for part in traced.module.eval().modules() if isinstance(part, EvalCache)]
     if keeping:
         traced.module(*given)
     for part in keeping:
-        if part.kept is not None:  # so that it is one of the graph's weights
-            part.register_buffer("value", part.kept[1])
+        if part.entry is not None:  # so that it is one of the graph's weights
+            part.register_buffer("value", part.entry[1])
     torch.onnx.export(
         traced.module,
         given,
@@ -287,7 +294,7 @@ def groups_of(spells: bool) -> Inputs:
 
 
 def of_levt(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
-    spells, decoder, spelling, beside = model.spelling is not None, model.decoder, Inputs(), Inputs()
+    spells, decoder, spelling, beside = model.word_index is not None, model.decoder, Inputs(), Inputs()
     blocks, features = sum(len(decoder.stack(name)) for name in decoder.stacks), 7 if spells else 1
     attention = decoder.stack("shared")[0].cross_attn
     heads, dim = attention.heads, attention.out_proj.out_features

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError, require
 from lev_plugins.model_folder import BACKBONE, ModelConfig
-from lev_plugins.spelling.candidates import Spelt, WordIndex, words_of
-from lev_plugins.spelling.word_pieces import WordPieces
+from lev_plugins.spelling.candidates import Spellings, WordIndex, words_and_counts
+from lev_plugins.spelling.word_pieces import WordPieces, WordTokenizer
 from lev_plugins.text.ids import UNK
 from lev_plugins.text.pretrained import DICTIONARY
 
@@ -66,7 +66,7 @@ class Vocabulary:
 
 def indexed(index: WordIndex) -> dict[str, NDArray[Any]]:
     """What is stored of the V words of the dictionary; in the last of V + 1 rows, of the placeholder."""
-    (_, starts, shapes, prints), (having, begins) = index.spelt, index.having
+    (_, starts, shapes, prints), (having, begins) = index.spellings, index.inverted_lists
     found = {
         "shapes": shapes.astype(np.uint8),  # (V + 1,)
         "prints": prints,  # (2, V + 1)
@@ -75,7 +75,7 @@ def indexed(index: WordIndex) -> dict[str, NDArray[Any]]:
         "begins": begins.astype(np.int32),  # (buckets + 1,) where those of each group begin
     }
     if index.pieces:  # (Q,) the symbols as which a pre-trained model reads each word, and (V + 2,) where those begin
-        found |= zip(("pieces", "piece_starts"), index.pieces.known, strict=True)
+        found |= {"pieces": index.pieces.pieces, "piece_starts": index.pieces.starts}
     return found
 
 
@@ -103,13 +103,15 @@ class StoredIndex(WordIndex):
         fits = (shapes.get(name, each.shape) == each.shape for name, each in stored.items())
         whole = all(each.dtype.kind in "iu" for each in stored.values())
         require(whole and all(fits), f"{path} does not fit the dictionary: {model_folder.AGAIN}")
-        super().__init__(*words_of(dictionary), buckets)
-        no_parts = np.zeros(0, dtype=np.int64)  # ``having`` has them, in another order
-        self.spelt = Spelt(no_parts, stored["starts"], stored["shapes"], stored["prints"])
-        self.having = stored["having"], stored["begins"]
+        word_pieces = None
         if pretrained:
             model_folder.require_listed(config, folder, BACKBONE)
-            self.pieces = WordPieces(folder / BACKBONE, Vocabulary(folder / BACKBONE / DICTIONARY))
-            self.pieces.known = pieces, begins = stored["pieces"], stored["piece_starts"]
+            tokenizer = WordTokenizer(folder / BACKBONE, Vocabulary(folder / BACKBONE / DICTIONARY))
+            pieces, begins = stored["pieces"], stored["piece_starts"]
+            word_pieces = WordPieces(tokenizer, pieces, begins)
             ascending = begins[0] == 0 and begins[-1] == len(pieces) and bool((begins[1:] >= begins[:-1]).all())
             require(ascending, f"{path} has pieces that are not those of its words: {model_folder.AGAIN}")
+        super().__init__(*words_and_counts(dictionary), buckets, word_pieces)
+        no_ngrams = np.zeros(0, dtype=np.int64)  # ``inverted_lists`` has them, in another order
+        self.spellings = Spellings(no_ngrams, stored["starts"], stored["shapes"], stored["prints"])
+        self.inverted_lists = stored["having"], stored["begins"]

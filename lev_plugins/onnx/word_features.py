@@ -1,4 +1,4 @@
-"""What the graphs read of a word: its rows in their tables, by the rules of ``layers.spelling``.
+"""What the graphs read of a word: its rows in their tables, by the rules of ``spelling.embedding``.
 
 Rows: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown words of the batch.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lev_plugins.onnx.folder import StoredIndex
-from lev_plugins.spelling.candidates import CASES, LEVELS, PROPER, SHAPES, Spelt
+from lev_plugins.spelling.candidates import CAPITALISED, CASES, LEVELS, SHAPES, UPPERCASE, Spellings
 from lev_plugins.text.ids import UNK
 
 Array = NDArray[Any]
@@ -23,14 +23,15 @@ class SpeltBatch:
 
     def __init__(self, index: StoredIndex, unknown: Sequence[str]):
         self.index, self.size, self.unknown = index, len(index.words), unknown or ["a"]  # no graph reads nothing
-        new = Spelt.of(self.unknown, index.buckets)
-        lengths = np.diff(new.starts)
+        new = Spellings.of_words(self.unknown, index.buckets)
+        lengths = np.diff(new.ngram_starts)
         self.groups = {
-            "parts": new.parts,
+            "parts": new.ngrams,
             "owners": np.repeat(np.arange(len(self.unknown)), lengths),
             "number": np.maximum(lengths, 1).astype(np.float32),
         }
-        self.shapes, self.prints = (index.spelt.shapes, new.shapes), (index.spelt.prints, new.prints)
+        known = index.spellings
+        self.shapes, self.prints = (known.shapes, new.shapes), (known.letter_hashes, new.letter_hashes)
 
     def of(self, tables: tuple[Array, Array], rows: Array) -> Array:
         """Their columns of a table of the dictionary, and of one of the batch."""
@@ -42,7 +43,7 @@ class SpeltBatch:
         return np.searchsorted(LEVELS, count, "right")
 
     def read(self, rows: Array) -> Array:
-        """(B, T) -> (4, B, T): itself, the word whose own row it has, level, shape; as ``SpelledWords.look_up``"""
+        """(B, T) -> (4, B, T): itself, the word whose own row it has, level, shape; as ``NgramEmbedding.features``"""
         level = self.level(rows)
         own = np.where(level == 0, UNK, rows)
         return np.stack([rows, own, level, self.of(self.shapes, rows)]).astype(np.int64)
@@ -57,13 +58,13 @@ class MeantBatch(SpeltBatch):
 
     def read(self, rows: Array) -> Array:
         """(B, T) -> (7, B, T): itself, the word whose own row it has, level, shape, guess, slips, level of the joined
-        word; as ``MeantWords.look_up``
+        word; as ``IntendedWordEmbedding.features``
         """
         unknown, level, shapes = rows > self.size, self.level(rows), self.of(self.shapes, rows)
         place = np.maximum(rows - self.size - 1, 0)
         guess, slips = np.where(unknown, self.guess[:, place], 0)
         case = shapes % CASES
-        known = (level == 0) & (slips == 0) & ((case == PROPER[0]) | (case == PROPER[1]))
+        known = (level == 0) & (slips == 0) & ((case == CAPITALISED) | (case == UPPERCASE))
         level = np.where(known, np.searchsorted(LEVELS, self.index.counts[guess], "right"), level)
         own = np.where(level == 0, UNK, np.where(known, guess, rows))
         joined = np.searchsorted(LEVELS, self.joined(rows, shapes), "right")
@@ -72,11 +73,13 @@ class MeantBatch(SpeltBatch):
     def pieces(self, rows: Array) -> dict[str, Array]:
         """What the pre-trained model reads of sources (B, S)."""
         pieces = self.index.pieces
-        return {} if pieces is None else pieces.in_rows(rows, self.unknown)._asdict()
+        if pieces is None:
+            return {}
+        return dict(zip(("pieces", "where", "word"), pieces.in_rows(rows, self.unknown), strict=True))
 
     def joined(self, rows: Array, shapes: Array) -> Array:
-        """As ``with_next``."""
-        (values, occurrences), counts = self.index.occurrences, np.zeros_like(rows)
+        """As ``spelling.embedding.joined_counts``."""
+        (values, occurrences), counts = self.index.hash_counts, np.zeros_like(rows)
         if len(values):
             (first, _), (second, power) = (self.of(self.prints, side) for side in (rows[:, :-1], rows[:, 1:]))
             with np.errstate(over="ignore"):
@@ -90,4 +93,4 @@ class MeantBatch(SpeltBatch):
         """Of words (n,) that are replaced; ``pad``: none."""
         nearest = self.index.nearest_to(rows.tolist(), self.unknown)
         shapes = np.where(rows == pad, SHAPES, self.of(self.shapes, rows)).astype(np.int64)
-        return {**nearest._asdict(), "shape": shapes}
+        return {**dict(zip(("near", "alike", "slips"), nearest, strict=True)), "shape": shapes}

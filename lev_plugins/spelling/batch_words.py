@@ -1,9 +1,9 @@
 """Words of a batch, known and unknown: what a text task reads and prints.
 
-In the tensors of a batch, a word is a row of a table: 0 ... V - 1 the dictionary, V the placeholder, and from V + 1 on
-the U unknown words of the batch, as they come. Where a model reads no spellings, or texts are compared with
-targets, ``unknown_to_unk`` makes them <unk>. How they are spelt, and what they may be meant to be, is in the batch
-(``BatchWords``), and the words themselves, for printing.
+In the tensors of a batch, a word is an id: 0 ... V - 1 the dictionary, V the placeholder, and from V + 1 on the U
+unknown words of the batch, in the order in which they first occur. ``EditingDictionary.unknown_to_unk`` replaces the
+latter with <unk>, for models that do not read spellings and for comparisons with targets. The spellings of the unknown
+words, and their candidates, are a part of the batch (``BatchWords``), and so are the words themselves, for printing.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from lev_plugins.edits.actions import unknown_to_unk
-from lev_plugins.spelling.candidates import Spelt, WordIndex
+from lev_plugins.spelling.candidates import Spellings, WordIndex
 from lev_plugins.text.ids import ids_of, numbered
 
 PLACEHOLDER = "<plh>"
 
 
 class SpeltRow(NamedTuple):
-    """A text as ids, and how its unknown words are spelt."""
+    """A text as ids, and the spellings of its unknown words."""
 
     ids: Tensor  # (N,)
-    unknown: Sequence[str] = ()  # the spelling of each <unk> among the ids, in their order; (): not known
+    unknown: Sequence[str] = ()  # the spelling of each <unk> among the ids, in order; () = not recorded
     marks: Tensor | None = None  # (N,) of a draft: see lev_plugins.edits.mark_bits
 
 
 class EditingDictionary(Dictionary):
-    """fairseq's dictionary, which also prints rows past its end.
+    """fairseq's dictionary, which also prints ids past its end.
 
-    The index after the last word of the file is the placeholder, for models that have their own symbol for it. It is
-    not an entry: files and sizes stay as ``fairseq-preprocess`` wrote them, so an autoregressive model trained on the
-    same data can use the same dictionary. Only a generation history prints it. The index is stored when the file is
-    read, because ``fairseq-generate --remove-bpe`` adds words of its output to the dictionary.
+    The id after the last word of the file is the placeholder, for models that have their own symbol for it. It is not
+    an entry: files and sizes stay as ``fairseq-preprocess`` wrote them, so an autoregressive model trained on the same
+    data can use the same dictionary. Only the history of ``--retain-iter-history`` prints it. Its id is stored when the
+    file is read, because ``fairseq-generate --remove-bpe`` adds words of its output to the dictionary.
 
     After it come the unknown words of the batch that was decoded last (``unknown_words``): a word of a draft that the
     editor keeps is printed as it was written.
@@ -57,19 +57,19 @@ class EditingDictionary(Dictionary):
             return self.unknown_words[place - 1] if place <= len(self.unknown_words) else self.unk_word
         return PLACEHOLDER if index == self.placeholder_index else super().__getitem__(index)
 
-    def string(self, tensor: Any, *given: Any, **named: Any) -> str:
-        """fairseq-generate prints rows that are on a GPU, which would be asked for each of their tokens."""
-        return super().string(tensor.cpu() if torch.is_tensor(tensor) else tensor, *given, **named)
+    def string(self, tensor: Any, *options: Any, **named: Any) -> str:
+        """Returns fairseq's text of a row, which is copied from the GPU as a whole instead of token by token."""
+        return super().string(tensor.cpu() if torch.is_tensor(tensor) else tensor, *options, **named)
 
     @property
     def size(self) -> int:
-        """V, the number of words in the file."""
+        """V, the number of words in the file; ``len()`` also counts those that ``--remove-bpe`` has added."""
         return len(self) if self.placeholder_index is None else self.placeholder_index
 
     def draft(self, words: Iterable[str], marks: Sequence[int] = ()) -> SpeltRow:
-        """Returns a draft with both boundaries; the first of the ``marks`` is that of ``<s>``, and ``</s>`` has none.
+        """Returns the ids of ``words`` between <s> and </s>; words spelt like special symbols are unknown words.
 
-        Words spelt like special symbols (``</s>``) are unknown words.
+        ``marks`` are those of <s> and of the words, in their order.
 
         >>> dictionary = EditingDictionary()
         >>> _ = dictionary.add_symbol("a")
@@ -77,9 +77,10 @@ class EditingDictionary(Dictionary):
         (tensor([0, 4, 3, 3, 2]), ['Zürich', '</s>'])
         """
         words = list(words)
-        known = [i if i < self.size else self.unk() for i in ids_of(words, self)]
-        unknown = [word for word, i in zip(words, known, strict=True) if i == self.unk()]
-        ids = torch.tensor([self.bos(), *known, self.eos()])
+        # words that --remove-bpe has added have ids past the file
+        inner = [i if i < self.size else self.unk() for i in ids_of(words, self)]
+        unknown = [word for word, i in zip(words, inner, strict=True) if i == self.unk()]
+        ids = torch.tensor([self.bos(), *inner, self.eos()])
         return SpeltRow(ids, unknown, torch.tensor([*marks, 0]) if marks else torch.zeros_like(ids))
 
     def unknown_to_unk(self, tokens: Tensor) -> Tensor:
@@ -88,71 +89,82 @@ class EditingDictionary(Dictionary):
 
 
 class UnknownWords:
-    """The unknown words of a batch, each with a row.
+    """Gives each unknown word of a batch an id.
 
     >>> words = UnknownWords(size=10)
-    >>> words.rows(SpeltRow(torch.tensor([0, 3, 5, 3, 2]), ["teh", "fo"])), words.rows(SpeltRow(torch.tensor([3])))
+    >>> words.ids_of(SpeltRow(torch.tensor([0, 3, 5, 3, 2]), ["teh", "fo"])), words.ids_of(SpeltRow(torch.tensor([3])))
     (tensor([ 0, 11,  5, 12,  2]), tensor([3]))
-    >>> words.spelt
+    >>> words.spellings
     ['teh', 'fo']
     """
 
     def __init__(self, size: int):
-        self.first, self.numbers = size + 1, dict[str, int]()
+        """``size``: V, the id of the placeholder, after which those of the unknown words come."""
+        self.offset, self.numbers = size + 1, dict[str, int]()
 
-    def rows(self, text: SpeltRow) -> Tensor:
+    def ids_of(self, text: SpeltRow) -> Tensor:
+        """Returns the ids of a text (N,), with those of its unknown words in place of <unk>."""
         if not text.unknown:
             return text.ids
-        return torch.tensor(numbered(text.ids.tolist(), text.unknown, self.numbers, self.first))
+        return torch.tensor(numbered(text.ids.tolist(), text.unknown, self.numbers, self.offset))
 
     @property
-    def spelt(self) -> list[str]:
+    def spellings(self) -> list[str]:
         return list(self.numbers)
 
 
 class BatchWords(NamedTuple):
-    """The U unknown words of a batch. A plain tuple of tensors to fairseq, which moves them to a device."""
+    """The U unknown words of a batch.
 
-    parts: Tensor  # (P,) their groups of letters, word after word
-    starts: Tensor  # (U + 1,) where each word begins
+    fairseq moves a batch to a device by rebuilding its containers, which turns this into a plain tuple of tensors; a
+    model that receives it writes ``BatchWords(*words)``.
+    """
+
+    ngrams: Tensor  # (P,) the first four fields are those of ``Spellings``
+    ngram_starts: Tensor  # (U + 1,)
     shapes: Tensor  # (U,)
-    prints: Tensor  # (2, U) numbers for their letters, and the powers to join them with
-    near: Tensor  # (U, K) their candidates: words of the dictionary
-    alike: Tensor  # (U, K) ... how much they have in common
-    slips: Tensor  # (U, K) ... and how many slips they are away
-    guess: Tensor  # (2, U) the likeliest candidate, and its slips
-    pieces: tuple[Tensor, ...] = ()  # with a backbone, those of all words of the sources: ``PiecesInRows``
+    letter_hashes: Tensor  # (2, U)
+    candidate_ids: Tensor  # (U, K) the next three are those of ``Candidates``
+    ngram_overlap: Tensor  # (U, K)
+    edit_distance: Tensor  # (U, K)
+    guesses: Tensor  # (2, U) the likeliest candidate, and its edit distance
+    pieces: tuple[Tensor, ...] = ()  # with a backbone, the pieces of all words of the sources: ``PiecesInRows``
 
     @classmethod
-    def of(cls, words: Sequence[str], index: WordIndex, search: bool = True) -> BatchWords:
-        """Without ``search``, for models that do not replace words, no candidates.
+    def of_words(cls, words: Sequence[str], index: WordIndex, search: bool = True) -> BatchWords:
+        """Look up ``words``; without ``search`` they get no candidates, for models that do not replace words.
 
         >>> index = WordIndex(["", "the", "form"], [0, 50, 9], buckets=1000)
-        >>> words = BatchWords.of(["teh", "frm"], index)
-        >>> words.starts.tolist(), words.near[:, 0].tolist(), words.guess.tolist()
+        >>> words = BatchWords.of_words(["teh", "frm"], index)
+        >>> words.ngram_starts.tolist(), words.candidate_ids[:, 0].tolist(), words.guesses.tolist()
         ([0, 16, 32], [1, 2], [[1, 2], [1, 1]])
         """
-        found = index.nearest(words if search else [])
-        arrays = (*Spelt.of(words, index.buckets), *found, index.guesses(found))
+        candidates = index.nearest(words if search else [])
+        arrays = (*Spellings.of_words(words, index.buckets), *candidates, index.guesses(candidates))
         return cls._make([*map(torch.from_numpy, arrays), ()])
 
-    def in_sources(self, rows: Tensor, words: Sequence[str], index: WordIndex) -> BatchWords:
-        """With what a backbone reads of sources (B, S), if there is one."""
+    def with_pieces(self, sources: Tensor, words: Sequence[str], index: WordIndex) -> BatchWords:
+        """Add the pieces that a backbone reads of ``sources`` (B, S), if the model has one."""
         if index.pieces is None:
             return self
-        return self._replace(pieces=tuple(map(torch.from_numpy, index.pieces.in_rows(rows.numpy(), words))))
+        return self._replace(pieces=tuple(map(torch.from_numpy, index.pieces.in_rows(sources.numpy(), words))))
 
 
 class EditingStates(NamedTuple):
-    """What a levt learns from in a batch; T is the length of the target. A plain tuple to fairseq."""
+    """The states in which a levt learns from a batch, and the expert's labels; T is the length of the target.
+
+    fairseq turns this into a plain tuple, as it does with ``BatchWords``.
+    """
 
     target: Tensor  # (B, T) y*
     kept_tokens: Tensor  # (B, T) y_ins: the target without its missing tokens
     missing_counts: Tensor  # (B, T - 1) p*
-    hole_index: Tensor  # (n,) positions of the missing tokens in the flattened target
-    replaced: Tensor  # (B, T) the word of y0 that a missing token replaces
-    removed: Tensor  # (B, T) the first word of y0 that y_ins lacks after each
-    removed_counts: Tensor  # (B, T) the number of such words
+    placeholder_index: Tensor  # (n,) positions of the missing tokens in the flattened target
+    replaced: Tensor  # (B, T) the deleted word of y0 whose place a missing token takes, or padding
+    removed: Tensor  # (B, T) the first of the words of y0 that were deleted after each token of y_ins, or padding
+    removed_counts: Tensor  # (B, T) the number of these words
     from_draft: Tensor | None = None  # (B,) True = this row learns to delete from y0, its draft
-    nearest: tuple[Tensor, ...] = ()  # with --spelling, the candidates (n, K) for the words that missing tokens replace
-    beside: tuple[Tensor, ...] = ()  # with a backbone, places in the source: beside y_ins, and beside y* with holes
+    candidates: tuple[Tensor, ...] = ()  # with --spelling, ``Candidates`` for the n replaced words
+    # with a backbone, the positions in the source of the tokens of y_ins, and of y* with placeholders: (B, T) each
+    kept_alignment: Tensor | None = None
+    target_alignment: Tensor | None = None

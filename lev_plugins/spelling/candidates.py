@@ -1,10 +1,9 @@
-"""What a word looks like, and which words of a dictionary it may be meant to be: its candidates.
+"""The spelling of words, and the words of a dictionary that a misspelt word may stand for: its candidates.
 
-A word shares groups of letters with its misspellings. Its candidates are the ``NEAR`` words of the dictionary with
-which it has most of them in common, by the rule of ``WordIndex``. They are found where batches are made, in the process
-that reads ahead.
+A word and its misspellings share letter n-grams. The candidates of a word are the words of the dictionary whose n-gram
+sets are most similar to its own (``WordIndex``). In training they are found by the workers that make the batches.
 
-Shapes: V words of the dictionary, n words that are looked up, K candidates of each.
+Shapes: V words of the dictionary, n words that are looked up, K candidates for each.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,317 +23,361 @@ from lev_plugins.text.ids import BLANK, end_to_end
 if TYPE_CHECKING:
     from lev_plugins.spelling.word_pieces import WordPieces
 
-LENGTHS = (1, 2, 3, 4)
-CASES = 4  # shapes with the same blank before the word
-PROPER = (1, 2)  # cases in which a known word may be written: with a capital, in capitals
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+NGRAM_LENGTHS = (1, 2, 3, 4)
+CASES = 4  # the values of ``word_shape`` for a word without a blank before it
+CAPITALISED, UPPERCASE = 1, 2  # ... of which these are usual variants of a lower-case word
 SHAPES = 2 * CASES
-LONGEST = 24  # letters of a word that are compared one by one
-HASHED, HASHED_LETTERS = 1 << 12, 64  # words whose groups are remembered, and letters of one: 40 megabytes at most
-BASE = 1_000_003  # of the numbers that stand for the letters of words
-NEAR = 48  # candidates of a word
-FREQUENT = 0.02  # weight of the logarithm of a word's frequency, beside the share of groups that two have in common
-FAR = 4  # slips: more do not matter
-REMEMBERED = 1 << 16  # words whose candidates are kept: 30 megabytes
-AT_ONCE = 64  # words compared with the dictionary at a time
-FAMILIAR = 64  # occurrences from which a word counts as most familiar
-LEVELS = (1, 2, 4, 8, 16, 32, FAMILIAR)  # ... and as more familiar
-DENSE = 96  # the most frequent groups, counted by one product of matrices; others by lists of the words that have them
-BLOCK = 64  # words of which only the best is looked at, to find a bound for the best ones of all
+MAX_LETTERS = 24  # letters of a word that the edit distance looks at
+CACHED_WORDS, CACHED_LETTERS = 1 << 12, 64  # the n-grams of this many words are cached, if they are no longer than that
+HASH_BASE = 1_000_003  # of the polynomial hash of a word's letters
+MAX_CANDIDATES = 48
+FREQUENCY_WEIGHT = 0.02  # of the logarithm of a candidate's frequency, relative to the similarity of the n-gram sets
+MAX_DISTANCE = 4  # larger edit distances count as this one
+CACHED_CANDIDATES = 1 << 16  # words whose candidates are cached: 30 megabytes
+CHUNK = 64  # words compared with the dictionary at a time
+LEVELS = (1, 2, 4, 8, 16, 32, 64)  # numbers of occurrences at which a word becomes one level more familiar
+DENSE_NGRAMS = 96  # the most frequent n-grams are counted by a matrix product, the others by their inverted lists
+BLOCK = 64  # ``best_places`` compares the best score of each block to skip most of the others
 
-ROW = np.dtype([("near", np.int32), ("alike", np.float32), ("slips", np.uint8)])
+CANDIDATE = np.dtype([("ids", np.int32), ("ngram_overlap", np.float32), ("edit_distance", np.uint8)])
 
 
-def grams(word: str) -> list[str]:
-    """The n-grams of a word between its boundaries, and what survives the usual slips.
+class WordList(Protocol):
+    """A dictionary of fairseq, or a ``Vocabulary`` of an exported folder."""
 
-    - pairs of letters with one between them, which an inserted or wrong letter leaves alone
-    - its letters in alphabetical order but for the first and last one, which swapping two leaves alone
+    nspecial: int
+    symbols: list[str]
+    count: list[int]
 
-    >>> grams("▁Go")
+
+def letter_ngrams(word: str) -> list[str]:
+    """Returns the n-grams of a word between its boundaries, and two features that frequent typos leave unchanged.
+
+    - pairs of letters with any letter between them, for inserted and substituted letters
+    - the letters in alphabetical order except for the first and the last one, for transposed letters
+
+    >>> letter_ngrams("▁Go")
     ['g', 'o', '<g', 'go', 'o>', '<go', 'go>', '<go>', '<_o', 'g_>', '=go']
-    >>> sorted(set(grams("thier")) & set(grams("their")))
+    >>> sorted(set(letter_ngrams("thier")) & set(letter_ngrams("their")))
     ['<_h', '<t', '<th', '=tehir', 'e', 'h', 'i', 'r', 'r>', 't', 'th']
     """
-    inner = bare(word)
+    inner = lower_case(word)
     between = f"<{inner}>"
-    parts = list(inner)
-    parts += [between[i : i + n] for n in LENGTHS[1:] for i in range(len(between) - n + 1)]
-    parts += [f"{between[i]}_{between[i + 2]}" for i in range(len(between) - 2)]
-    parts.append(f"={inner[:1]}{''.join(sorted(inner[1:-1]))}{inner[1:][-1:]}")
-    return list(dict.fromkeys(parts))
+    ngrams = list(inner)
+    ngrams += [between[i : i + n] for n in NGRAM_LENGTHS[1:] for i in range(len(between) - n + 1)]
+    ngrams += [f"{between[i]}_{between[i + 2]}" for i in range(len(between) - 2)]
+    ngrams.append(f"={inner[:1]}{''.join(sorted(inner[1:-1]))}{inner[1:][-1:]}")
+    return list(dict.fromkeys(ngrams))
 
 
-def bare(word: str) -> str:
+def lower_case(word: str) -> str:
+    """Returns a word without the mark of the blank before it, in lower case."""
     return word.lstrip(BLANK).lower()
 
 
-def letters(word: str) -> str:
-    """What is compared one by one: a word beyond ``LONGEST`` counts as its beginning, and a number has no letters.
+def compared_letters(word: str) -> str:
+    """Returns the first letters of a word, for its edit distance and hash; "" for a number or a sign.
 
-    >>> letters("▁Go"), letters("h3"), letters("▁12")
+    >>> compared_letters("▁Go"), compared_letters("h3"), compared_letters("▁12")
     ('go', 'h3', '')
     """
-    return bare(word)[:LONGEST] if any(map(str.isalpha, word)) else ""
+    return lower_case(word)[:MAX_LETTERS] if any(map(str.isalpha, word)) else ""
 
 
-def shape(word: str) -> int:
-    """What its letters do not say: its case, and CASES more if a blank is before it.
+def word_shape(word: str) -> int:
+    """Returns the case of a word, plus CASES if there is a blank before it.
 
-    0: no capitals; 1: the first letter is the only one; 2: all letters are, and there are several; 3: others
+    0: no capitals; 1: only the first letter is one; 2: all letters are, and there are several; 3: any other
 
-    >>> [shape(word) for word in ("go", "Go", "GO", "gO", "G", "X-ray", "McCoy", "12")]
+    >>> [word_shape(word) for word in ("go", "Go", "GO", "gO", "G", "X-ray", "McCoy", "12")]
     [0, 1, 2, 3, 1, 1, 3, 0]
-    >>> shape("▁Go")
+    >>> word_shape("▁Go")
     5
     """
     capitals = [letter.isupper() for letter in word if letter.isalpha()]
     if not any(capitals):
         case = 0
     elif sum(capitals) == 1:
-        case = 1 if capitals[0] else 3
+        case = CAPITALISED if capitals[0] else 3
     else:
-        case = 2 if all(capitals) else 3
-    return case + CASES * word.startswith(BLANK)
+        case = UPPERCASE if all(capitals) else 3
+    return case + CASES if word.startswith(BLANK) else case
 
 
-@lru_cache(maxsize=HASHED)
-def hashed(word: str, buckets: int) -> tuple[int, ...]:
-    """The buckets of a word's groups of letters, the same on every machine.
+def ngram_buckets(word: str, buckets: int) -> tuple[int, ...]:
+    """Returns the hash buckets of a word's n-grams, which are the same on every machine.
 
-    >>> hashed("go", 100)
+    >>> ngram_buckets("go", 100)
     (78, 80, 27, 74, 4, 23, 52, 83, 48, 91, 84)
     """
-    return tuple(dict.fromkeys(zlib.crc32(part.encode()) % buckets for part in grams(word)))
+    return tuple(dict.fromkeys(zlib.crc32(ngram.encode()) % buckets for ngram in letter_ngrams(word)))
 
 
-def parts_of(words: Sequence[str], buckets: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The buckets (P,) of all words, and where those of each begin (n + 1,); an empty word has none.
+cached_ngram_buckets = lru_cache(maxsize=CACHED_WORDS)(ngram_buckets)
 
-    >>> parts_of(["a", "", "ab"], buckets=1000)[1].tolist()
+
+def flat_ngrams(words: Sequence[str], buckets: int) -> tuple[Integers, Integers]:
+    """Returns the buckets (P,) of all words one after the other, and the offset of each word (n + 1,).
+
+    The empty word has none.
+
+    >>> flat_ngrams(["a", "", "ab"], buckets=1000)[1].tolist()
     [0, 6, 6, 17]
     """
-    # what is too long is not remembered: many such words would fill the memory
-    by_length = hashed.__wrapped__, hashed
-    return end_to_end([by_length[len(word) <= HASHED_LETTERS](word, buckets) if word else () for word in words])
+    rows: list[tuple[int, ...]] = []
+    for word in words:
+        if not word:
+            rows.append(())
+        elif len(word) <= CACHED_LETTERS:
+            rows.append(cached_ngram_buckets(word, buckets))
+        else:  # long words would fill the memory
+            rows.append(ngram_buckets(word, buckets))
+    return end_to_end(rows)
 
 
-def prints_of(words: Sequence[str]) -> NDArray[Any]:
-    """A number for the letters of each word, from which that of two words side by side follows; 0: no letters.
+def letter_hashes(words: Sequence[str]) -> Integers:
+    """Returns a polynomial hash of the letters of each word, and HASH_BASE to the power of their number: (2, n).
 
-    And ``BASE`` to the power of the number of letters: (2, n).
+    So the hash of two words joined follows from theirs. The hash is 0 where there are no letters.
 
-    >>> prints, powers = prints_of(["to", "day", "Today"])
-    >>> (prints[:1] * powers[1:2] + prints[1:2] == prints[2:]).tolist()
+    >>> hashes, powers = letter_hashes(["to", "day", "Today"])
+    >>> (hashes[:1] * powers[1:2] + hashes[1:2] == hashes[2:]).tolist()
     [True]
     """
-    rows = [letters(word) for word in words]
+    rows = [compared_letters(word) for word in words]
     value, power = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=np.int64)
-    for place in range(max(map(len, rows), default=0)):  # whole numbers of 64 bits, which begin again where they end
+    for place in range(max(map(len, rows), default=0)):  # products of 64-bit integers wrap around
         letter = np.array([ord(row[place]) if place < len(row) else 0 for row in rows], dtype=np.int64)
-        value = np.where(letter, value * BASE + letter, value)
-        power = np.where(letter, power * BASE, power)
+        value = np.where(letter, value * HASH_BASE + letter, value)
+        power = np.where(letter, power * HASH_BASE, power)
     return np.stack([value, power])
 
 
-class Spelt(NamedTuple):
-    """What n words look like."""
+class Spellings(NamedTuple):
+    """The spelling of n words, as arrays."""
 
-    parts: NDArray[Any]  # (P,) their groups of letters, word after word
-    starts: NDArray[Any]  # (n + 1,) where each word begins
-    shapes: NDArray[Any]  # (n,)
-    prints: NDArray[Any]  # (2, n) numbers for their letters, and the powers to join them with
+    ngrams: Integers  # (P,) the buckets of their n-grams, word after word
+    ngram_starts: Integers  # (n + 1,) where those of each word begin
+    shapes: Integers  # (n,) see ``word_shape``
+    letter_hashes: Integers  # (2, n) see ``letter_hashes``
 
     @classmethod
-    def of(cls, words: Sequence[str], buckets: int) -> Spelt:
-        shapes = np.array([shape(word) for word in words], dtype=np.int64)
-        return cls(*parts_of(words, buckets), shapes, prints_of(words))
+    def of_words(cls, words: Sequence[str], buckets: int) -> Spellings:
+        shapes = np.array([word_shape(word) for word in words], dtype=np.int64)
+        return cls(*flat_ngrams(words, buckets), shapes, letter_hashes(words))
 
 
 # ---- candidates ------------------------------------------------------------------------------------------------------
 
 
-class Plausible:
-    """How much speaks for one word in place of another, before training, in units of log-probability."""
+class GuessWeights:
+    """The weights of the features that make one word likely in place of another, before training, in nats."""
 
-    alike = 5.0  # times the share of groups in common
-    slips = (14.0, 14.0, 7.0, 2.0)  # by the number of slips; FAR: nothing
+    ngram_overlap = 5.0
+    edit_distance = (14.0, 14.0, 7.0, 2.0)  # by the distance; MAX_DISTANCE: 0
     frequency = 0.7  # times the logarithm of the number of occurrences
-    same_letters = 10.0  # a word in another case is that word, if another one is not far more frequent
+    same_letters = 10.0  # added if the words differ in case alone: only a far more frequent word can then win
 
 
 class Candidates(NamedTuple):
-    near: NDArray[Any]  # (n, K) words of the dictionary
-    alike: NDArray[Any]  # (n, K) the number of groups that two share, divided by the geometric mean of what each has
-    slips: NDArray[Any]  # (n, K) from one to the other, at most FAR
+    """The K words of the dictionary that are most similar to each of n words, most similar first."""
+
+    ids: Integers  # (n, K)
+    ngram_overlap: Floats  # (n, K) n-grams in common, divided by the geometric mean of the numbers of both words
+    edit_distance: Integers  # (n, K) optimal string alignment, at most MAX_DISTANCE
 
 
-def words_of(dictionary: Any) -> tuple[list[str], list[int]]:
-    """Of a dictionary of fairseq or a ``Vocabulary``; special symbols are no words, and count as familiar."""
+def words_and_counts(dictionary: WordList) -> tuple[list[str], list[int]]:
+    """Returns the words of a dictionary and how often they occur; a special symbol is an empty, most familiar word."""
     specials = dictionary.nspecial
-    counts = [*[FAMILIAR] * specials, *dictionary.count[specials:]]
+    counts = [*[LEVELS[-1]] * specials, *dictionary.count[specials:]]
     return [*[""] * specials, *dictionary.symbols[specials:]], counts
 
 
 class WordIndex:
-    """The words of a dictionary, by their groups of letters.
+    """Finds the words of a dictionary that are most similar to any word, by an inverted index of their n-grams.
+
+    The similarity is the cosine of the two sets of n-grams, plus ``FREQUENCY_WEIGHT`` times the logarithm of the
+    frequency. The case of letters does not matter.
 
     >>> index = WordIndex(["", "the", "tea", "form", "from"], [0, 50, 3, 9, 9], buckets=1000)
-    >>> found = index.nearest(["teh", "frm"])
-    >>> [[index.words[i] for i in row[:2]] for row in found.near], found.slips[:, :2].tolist()
+    >>> candidates = index.nearest(["teh", "frm"])
+    >>> [[index.words[i] for i in row[:2]] for row in candidates.ids], candidates.edit_distance[:, :2].tolist()
     ([['tea', 'the'], ['form', 'from']], [[1, 1], [1, 1]])
-    >>> [index.words[i] for i in index.guesses(found)[0]]
+    >>> [index.words[i] for i in index.guesses(candidates)[0]]
     ['the', 'form']
     """
 
-    pieces: WordPieces | None = None  # how a pre-trained model reads words
-
-    def __init__(self, words: Iterable[str], counts: Sequence[int], buckets: int):
-        """``words``: "" is a symbol that is no word; ``counts``: how often each occurs in the training text."""
+    def __init__(
+        self,
+        words: Iterable[str],
+        counts: Sequence[int],
+        buckets: int,
+        pieces: WordPieces | None = None,
+        cache_size: int = CACHED_CANDIDATES,
+    ):
+        """
+        Args:
+            words: the dictionary; special symbols come first, as empty words
+            counts: how often each word occurs in the training text
+            buckets: the number of hash buckets for n-grams
+            pieces: how a pre-trained model reads words, with ``levt --backbone``
+            cache_size: the number of words whose candidates are remembered
+        """
         self.words, self.counts, self.buckets = list(words), np.asarray(counts, dtype=np.int64), buckets
-        self.all_counts = np.append(self.counts, FAMILIAR)  # (V + 1,)
-        self.specials = next((i for i, word in enumerate(self.words) if word), len(self.words))  # they come first
+        self.pieces, self.cache_size = pieces, cache_size
+        self.all_counts = np.append(self.counts, LEVELS[-1])  # (V + 1,), with the placeholder, which is familiar
+        self.specials = next((i for i, word in enumerate(self.words) if word), len(self.words))
         self.log_counts = np.log(self.counts + 1.0).astype(np.float32)
-        self.remembered: dict[str, NDArray[Any]] = {}
+        self.cache: dict[str, NDArray[np.void]] = {}
 
     @classmethod
-    def of(cls, dictionary: Any, buckets: int) -> WordIndex:
-        return cls(*words_of(dictionary), buckets)
+    def of_dictionary(cls, dictionary: WordList, buckets: int, pieces: WordPieces | None = None) -> WordIndex:
+        return cls(*words_and_counts(dictionary), buckets, pieces)
 
-    def __deepcopy__(self, memo: Any) -> WordIndex:
-        """Nothing that matters changes, so copies of a model share it."""
+    def __deepcopy__(self, memo: object) -> WordIndex:
+        """Copies of a model share the index: what it caches does not change its answers."""
         return self
 
     @cached_property
-    def spelt(self) -> Spelt:
-        """Of the dictionary, and of the placeholder."""
-        return Spelt.of([*self.words, ""], self.buckets)
+    def spellings(self) -> Spellings:
+        """The spellings of the dictionary's words and, last, of the placeholder, which has none."""
+        return Spellings.of_words([*self.words, ""], self.buckets)
 
     @cached_property
-    def occurrences(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The numbers for the letters of all words, ascending, and how often they occur, in any case: both (n,)
+    def hash_counts(self) -> tuple[Integers, Integers]:
+        """The letter hashes of all words, ascending, and how often words with these letters occur, in any case.
 
-        >>> WordIndex(["", "to", "do", "To"], [64, 1, 2, 4], buckets=1000).occurrences[1].tolist()
+        >>> WordIndex(["", "to", "do", "To"], [64, 1, 2, 4], buckets=1000).hash_counts[1].tolist()
         [2, 5]
         """
-        prints, _ = self.spelt.prints
-        values, which = np.unique(prints[prints != 0], return_inverse=True)
-        return values, np.bincount(which, weights=self.all_counts[prints != 0]).astype(np.int64)
+        hashes, _ = self.spellings.letter_hashes
+        values, places = np.unique(hashes[hashes != 0], return_inverse=True)
+        return values, np.bincount(places, weights=self.all_counts[hashes != 0]).astype(np.int64)
 
     @cached_property
-    def having(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The words that have each group, one group after the other, and where each begins: (P,), (buckets + 1,)"""
-        parts, starts, *_ = self.spelt
-        words = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[np.argsort(parts, kind="stable")]
-        return words, np.concatenate([[0], np.bincount(parts, minlength=self.buckets).cumsum()])
+    def inverted_lists(self) -> tuple[Integers, Integers]:
+        """The words (P,) that have an n-gram in each bucket, bucket after bucket, and where each bucket begins."""
+        ngrams, starts, *_ = self.spellings
+        words = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[np.argsort(ngrams, kind="stable")]
+        return words, np.concatenate([[0], np.bincount(ngrams, minlength=self.buckets).cumsum()])
 
     @cached_property
-    def scale(self) -> NDArray[Any]:
-        """(V,) 1 divided by the root of the number of groups that each word has"""
-        return 1 / np.sqrt(np.diff(self.spelt.starts)[: len(self.words)].clip(min=1).astype(np.float32))
+    def inverse_norms(self) -> Floats:
+        """(V,) 1 divided by the square root of the number of each word's n-grams: the word's factor of the cosine."""
+        return 1 / np.sqrt(np.diff(self.spellings.ngram_starts)[: len(self.words)].clip(min=1).astype(np.float32))
 
     @cached_property
-    def dense(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The place of each group among the D most frequent ones, or -1, and the words that have those"""
-        words, starts = self.having
-        frequent = np.argsort(-np.diff(starts), kind="stable")[:DENSE]
-        columns = np.full(self.buckets, -1)
-        columns[frequent] = np.arange(len(frequent))
+    def dense(self) -> tuple[Integers, Floats]:
+        """For each bucket its row among the D most frequent ones, or -1, and a matrix (D, V) of the words with them."""
+        words, starts = self.inverted_lists
+        frequent = np.argsort(-np.diff(starts), kind="stable")[:DENSE_NGRAMS]
+        rows = np.full(self.buckets, -1)
+        rows[frequent] = np.arange(len(frequent))
         matrix = np.zeros((len(frequent), len(self.words)), dtype=np.float32)
-        for row, part in zip(matrix, frequent, strict=True):
-            row[words[starts[part] : starts[part + 1]]] = 1
-        return columns, matrix
+        for row, bucket in zip(matrix, frequent, strict=True):
+            row[words[starts[bucket] : starts[bucket + 1]]] = 1
+        return rows, matrix
 
     def nearest(self, words: Sequence[str]) -> Candidates:
-        """Each word is compared with the dictionary once, whatever its case."""
-        keys = [bare(word) for word in words]
-        remembered = self.remembered  # another thread may put a new one in its place
-        rows = {key: remembered[key] for key in keys if key in remembered}
-        new = [key for key in dict.fromkeys(keys) if key not in rows]
-        if new:
-            rows |= zip(new, self.compared(new), strict=True)
-            if len(remembered) + len(new) > REMEMBERED:
-                self.remembered = {}
-            self.remembered.update((key, rows[key].copy()) for key in new[:REMEMBERED])
-        return self.columns([rows[key] for key in keys])
+        """Returns the candidates of any words; words that differ in case alone are looked up once."""
+        keys = [lower_case(word) for word in words]
+        cache = self.cache  # read once, since another thread may replace it below
+        rows = {key: cache[key] for key in keys if key in cache}
+        missing = [key for key in dict.fromkeys(keys) if key not in rows]
+        if missing:
+            rows |= zip(missing, self.search(missing), strict=True)
+            if len(cache) + len(missing) > self.cache_size:
+                self.cache = {}
+            self.cache.update((key, rows[key].copy()) for key in missing[: self.cache_size])
+        return self.candidates([rows[key] for key in keys])
 
     def nearest_to(self, rows: Iterable[int], unknown: Sequence[str]) -> Candidates:
-        """Of words of the dictionary, and of ``unknown`` ones of a batch, which come after the placeholder."""
+        """Returns the candidates of ids, of which those past the placeholder (V) are ``unknown`` words of a batch."""
         size = len(self.words)
         return self.nearest([self.words[row] if row < size else unknown[row - size - 1] for row in rows])
 
-    def columns(self, rows: Any) -> Candidates:
-        table = np.stack(rows) if len(rows) else np.empty((0, min(NEAR, len(self.words))), ROW)
-        near, alike, slips = (np.ascontiguousarray(table[name]) for name in ROW.names or ())
-        return Candidates(near.astype(np.int64), alike, slips.astype(np.int64))
+    def candidates(self, rows: Sequence[NDArray[np.void]]) -> Candidates:
+        """Returns the columns of rows (K,) of CANDIDATE."""
+        table = np.stack(rows) if len(rows) else np.empty((0, min(MAX_CANDIDATES, len(self.words))), CANDIDATE)
+        ids, overlap, distance = (np.ascontiguousarray(table[name]) for name in CANDIDATE.names or ())
+        return Candidates(ids.astype(np.int64), overlap, distance.astype(np.int64))
 
-    def guesses(self, found: Candidates) -> NDArray[Any]:
-        """The likeliest candidate of each, and its slips: (2, n)"""
-        slips = np.array([Plausible.slips[0] + Plausible.same_letters, *Plausible.slips[1:], 0.0], dtype=np.float32)
-        likely = slips[found.slips] + np.float32(Plausible.alike) * found.alike
-        likely += np.float32(Plausible.frequency) * self.log_counts[found.near]
-        best = likely.argmax(1)[:, None]
-        return np.stack([np.take_along_axis(column, best, 1)[:, 0] for column in (found.near, found.slips)])
+    def guesses(self, candidates: Candidates) -> Integers:
+        """Returns the likeliest candidate of each word, and its edit distance: (2, n)."""
+        weights = GuessWeights()
+        of_distance = np.array([*weights.edit_distance, 0.0], dtype=np.float32)
+        of_distance[0] += weights.same_letters
+        scores = of_distance[candidates.edit_distance] + np.float32(weights.ngram_overlap) * candidates.ngram_overlap
+        scores += np.float32(weights.frequency) * self.log_counts[candidates.ids]
+        best = scores.argmax(1)[:, None]
+        columns = (candidates.ids, candidates.edit_distance)
+        return np.stack([np.take_along_axis(column, best, 1)[:, 0] for column in columns])
 
-    def held_out(self) -> NDArray[Any]:
-        """The guess for each word that occurs once, as if it never did; for others, the first word: (2, V)"""
-        once, found = np.flatnonzero(self.counts == 1), np.zeros((2, len(self.words)), dtype=np.int64)
+    def held_out_guesses(self) -> Integers:
+        """Returns the guess for each word that occurs once, as if it never did; 0 for all others: (2, V)."""
+        once, guesses = np.flatnonzero(self.counts == 1), np.zeros((2, len(self.words)), dtype=np.int64)
         if len(once):
-            found[:, once] = self.guesses(self.columns(self.compared([self.words[i] for i in once], once)))
-        return found
+            guesses[:, once] = self.guesses(self.candidates(self.search([self.words[i] for i in once], once)))
+        return guesses
 
-    def compared(self, words: Sequence[str], without: NDArray[Any] | None = None) -> NDArray[Any]:
-        """(n, K) candidates; ``without`` (n,): for each, a word of the dictionary that does not count."""
-        found = np.empty((len(words), min(NEAR, len(self.words))), ROW)
-        for first in range(0, len(words), AT_ONCE):
-            some = slice(first, first + AT_ONCE)
-            self.choose(words[some], None if without is None else without[some], found[some])
-        ours = [letters(word) for word in words]
-        one = [word for word in ours for _ in range(found.shape[1])]
-        other = [letters(self.words[i]) for i in found["near"].flat]
-        if one:
-            slips = cpdist(one, other, scorer=OSA.distance, score_cutoff=FAR - 1, dtype=np.uint8)
-            # numbers and signs, which have no letters, are not slips of others
-            named = np.array([bool(pair[0] and pair[1]) for pair in zip(one, other, strict=True)])
-            near = (found["alike"] > 0) & named.reshape(found.shape)
-            found["slips"] = np.where(near, slips.reshape(found.shape).clip(max=FAR), FAR)
-        return found
+    def search(self, words: Sequence[str], excluded: Integers | None = None) -> NDArray[np.void]:
+        """Returns (n, K) candidates; ``excluded`` (n,): a word of the dictionary that must not be one, for each."""
+        table = np.empty((len(words), min(MAX_CANDIDATES, len(self.words))), CANDIDATE)
+        for start in range(0, len(words), CHUNK):
+            chunk = slice(start, start + CHUNK)
+            self.most_similar(words[chunk], None if excluded is None else excluded[chunk], table[chunk])
+        letters = [compared_letters(word) for word in words]
+        ours = [word for word in letters for _ in range(table.shape[1])]
+        theirs = [compared_letters(self.words[i]) for i in table["ids"].flat]
+        if ours:
+            distances = cpdist(ours, theirs, scorer=OSA.distance, score_cutoff=MAX_DISTANCE - 1, dtype=np.uint8)
+            # the distance to a number or a sign, which has no letters, means nothing
+            both = np.array([bool(one and other) for one, other in zip(ours, theirs, strict=True)])
+            comparable = (table["ngram_overlap"] > 0) & both.reshape(table.shape)
+            distances = distances.reshape(table.shape).clip(max=MAX_DISTANCE)
+            table["edit_distance"] = np.where(comparable, distances, MAX_DISTANCE)
+        return table
 
-    def choose(self, words: Sequence[str], without: NDArray[Any] | None, found: NDArray[Any]) -> None:
-        """Write the words with most in common, and how much, to ``found`` (n, K)."""
-        having, begins = self.having
-        columns, dense = self.dense
-        parts, starts = parts_of(words, self.buckets)
-        frequent = np.zeros((len(words), len(dense)), dtype=np.float32)
+    def most_similar(self, words: Sequence[str], excluded: Integers | None, table: NDArray[np.void]) -> None:
+        """Write the most similar words of the dictionary, and their n-gram overlaps, to a ``table`` (n, K)."""
+        owners_of, begins = self.inverted_lists
+        dense_rows, dense = self.dense
+        ngrams, starts = flat_ngrams(words, self.buckets)
+        has_dense = np.zeros((len(words), len(dense)), dtype=np.float32)
         owners = np.repeat(np.arange(len(words)), np.diff(starts))
-        often = columns[parts] >= 0
-        frequent[owners[often], columns[parts[often]]] = 1
-        shared = frequent @ dense  # (n, V)
-        frequency = np.float32(FREQUENT) * self.log_counts
-        for i, row in enumerate(shared):
-            own = parts[starts[i] : starts[i + 1]]
-            lists = [having[begins[part] : begins[part + 1]] for part in own[columns[own] < 0]]
+        is_dense = dense_rows[ngrams] >= 0
+        has_dense[owners[is_dense], dense_rows[ngrams[is_dense]]] = 1
+        overlaps = has_dense @ dense  # (n, V) n-grams in common, so far the dense ones
+        frequency = np.float32(FREQUENCY_WEIGHT) * self.log_counts
+        for i, overlap in enumerate(overlaps):
+            own = ngrams[starts[i] : starts[i + 1]]
+            lists = [owners_of[begins[ngram] : begins[ngram + 1]] for ngram in own[dense_rows[own] < 0]]
             if lists:
-                row += np.bincount(np.concatenate(lists), minlength=len(row))
-            row *= self.scale
-            row *= np.float32(1 / np.sqrt(np.float32(max(len(own), 1))))
-            score = frequency * (row > 0)
-            score += row
-            if without is not None:
-                row[without[i]] = score[without[i]] = -1
-            near = best(score, found.shape[1])
-            found["near"][i], found["alike"][i] = near, row[near]
+                overlap += np.bincount(np.concatenate(lists), minlength=len(overlap))
+            overlap *= self.inverse_norms
+            overlap *= np.float32(1 / np.sqrt(np.float32(max(len(own), 1))))
+            score = frequency * (overlap > 0)
+            score += overlap
+            if excluded is not None:
+                overlap[excluded[i]] = score[excluded[i]] = -1
+            nearest = best_places(score, table.shape[1])
+            table["ids"][i], table["ngram_overlap"][i] = nearest, overlap[nearest]
 
 
-def best(scores: NDArray[Any], number: int) -> NDArray[Any]:
-    """The places of the best scores, from the best one on; of equal ones, the first.
+def best_places(scores: Floats, number: int) -> Integers:
+    """Returns the places of the best scores, best first; of equal ones, the earlier comes first.
 
-    >>> best(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist()
+    >>> best_places(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist()
     [1, 3, 2]
     """
     blocks = len(scores) // BLOCK
-    if blocks > number:  # the best of as many blocks are at least as good as the last that is wanted
-        bests = scores[: blocks * BLOCK].reshape(blocks, BLOCK).max(1)
-        places = np.flatnonzero(scores >= np.partition(bests, blocks - number)[blocks - number])
+    if blocks > number:  # the ``number`` best maxima of blocks bound the ``number`` best scores from below
+        maxima = scores[: blocks * BLOCK].reshape(blocks, BLOCK).max(1)
+        places = np.flatnonzero(scores >= np.partition(maxima, blocks - number)[blocks - number])
     else:
         places = np.arange(len(scores))
     return places[np.argsort(-scores[places], kind="stable")[:number]]

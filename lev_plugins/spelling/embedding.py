@@ -1,11 +1,11 @@
-"""Spelling-aware words, in place of a table of embeddings.
+"""Vectors of words from their letters, in place of a table of embeddings.
 
-The vector of a word is the mean of the vectors of its groups of letters (``spelling.candidates``), plus a row of its
-own if training has seen it, plus one for how often, and one for its capitals. So a misspelt word lies beside the word
-that was meant, though training has never seen it.
+The vector of a word is the mean of the vectors of its letter n-grams (``spelling.candidates``), plus a row of its own
+if it occurs in the training text, plus a vector for how often it does, and one for its capitals. So a misspelt word
+lies near the word that was meant, even if it does not occur in the training text.
 
-Rows: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown words of the batch (``data.words``).
-Shapes: n words, P groups of all words, R words of a sample; see also ``lev_plugins.layers``.
+Ids: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown words of the batch.
+Shapes: n words, P n-grams of all words, R words of a sample; see also ``lev_plugins.layers``.
 """
 
 from __future__ import annotations
@@ -16,106 +16,150 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
+from fairseq.data import Dictionary
 from fairseq.utils import move_to_cuda
 from torch import Tensor, nn
 
 from lev_plugins.edits.actions import positions_where
-from lev_plugins.layers.weight_cache import Keeping
+from lev_plugins.layers.weight_cache import EvalCache
 from lev_plugins.spelling.batch_words import BatchWords
-from lev_plugins.spelling.candidates import CASES, FAR, LEVELS, PROPER, SHAPES, WordIndex
+from lev_plugins.spelling.candidates import (
+    CAPITALISED,
+    CASES,
+    LEVELS,
+    MAX_DISTANCE,
+    SHAPES,
+    UPPERCASE,
+    WordIndex,
+)
 
-LOUD = 3.0  # a mean of some thirty vectors is short: with this, it is about as long as a row of the table
-SHORT = 1e-2  # vectors below this length, such as that of a word without spelling, stay shorter than 1
-
-SAMPLED = 4096  # words that a step of training draws from a dictionary that is much larger
-COMMON = 2048  # ... beside the most frequent ones
-RIVALS = 16  # ... and those most like each that is replaced
+NGRAM_SCALE = 3.0  # makes the mean of some thirty vectors about as long as an embedding row
+NORM_EPS = 1e-2  # vectors that are shorter than this, such as zeros, are not normalised to length 1
 
 
-# ---- words of a step -------------------------------------------------------------------------------------------------
+# ---- the words of a training step ------------------------------------------------------------------------------------
 
 
-class Sample(NamedTuple):
-    """The words of a step; without ``ids``, the whole dictionary."""
+class SampleSizes(NamedTuple):
+    """How many words of a large dictionary a training step computes vectors and scores of, besides those it reads."""
+
+    random: int = 4096
+    frequent: int = 2048
+    rivals: int = 16  # the nearest candidates of each word that is replaced
+
+
+SAMPLE_SIZES = SampleSizes()
+
+
+class VocabularySample(NamedTuple):
+    """The words that a training step scores, as R classes; without ``ids``, the whole dictionary."""
 
     ids: Tensor | None = None  # (R,)
-    places: Tensor | None = None  # (V + 1,) of each word and the placeholder, which comes last; -1: not in the sample
-    stands_for: Tensor | None = None  # (R,) logarithm of the number of words for which each stands
+    class_of: Tensor | None = None  # (V + 1,) the class of each word; -1: none; the placeholder's is R
+    log_weights: Tensor | None = None  # (R,) logarithm of the number of words that each class represents
 
-    def of(self, values: Tensor) -> Tensor:
-        """Of the words of the sample, by what all have: (V, ...) -> (R, ...)"""
+    def select(self, values: Tensor) -> Tensor:
+        """Returns the rows of the sampled words: (V, ...) -> (R, ...)."""
         return values if self.ids is None else values[self.ids]
 
-    def place(self, words: Tensor) -> Tensor:
-        return words if self.places is None else self.places[words]
+    def classes(self, ids: Tensor) -> Tensor:
+        return ids if self.class_of is None else self.class_of[ids]
 
-    def word(self, places: Tensor) -> Tensor:
-        return places if self.ids is None else self.ids[places]
+    def words(self, classes: Tensor) -> Tensor:
+        return classes if self.ids is None else self.ids[classes]
 
-    def as_decoded(self, scores: Tensor) -> Tensor:
-        """(n, R) of each word for itself alone, as the whole dictionary gives them."""
-        return scores if self.stands_for is None else scores - self.stands_for
-
-
-WHOLE = Sample()
+    def unweighted(self, scores: Tensor) -> Tensor:
+        """Returns the scores (n, R) that the words have in the whole dictionary."""
+        return scores if self.log_weights is None else scores - self.log_weights
 
 
-def draw_sample(needed: Tensor, others: int) -> Sample:
-    """The words that are ``needed`` (V,), and at random some ``others``, each of which stands for more than itself.
+WHOLE_VOCABULARY = VocabularySample()
+
+
+def draw_sample(needed: Tensor, number: int) -> VocabularySample:
+    """Returns the words that are ``needed`` (V,) and a random ``number`` of others, which represent all others.
 
     So the sum of exp(score) over the sample is on average that over the dictionary.
 
-    >>> sample = draw_sample(torch.tensor([False, True, False, False, False, True]), others=2)
-    >>> sample.ids[:2].tolist(), len(set(sample.ids.tolist())), sample.stands_for.exp().tolist()
+    >>> sample = draw_sample(torch.tensor([False, True, False, False, False, True]), number=2)
+    >>> sample.ids[:2].tolist(), len(set(sample.ids.tolist())), sample.log_weights.exp().tolist()
     ([1, 5], 4, [1.0, 1.0, 2.0, 2.0])
-    >>> sample.place(torch.tensor([5, 1, 6])).tolist(), sample.word(torch.tensor([1, 0])).tolist()
+    >>> sample.classes(torch.tensor([5, 1, 6])).tolist(), sample.words(torch.tensor([1, 0])).tolist()
     ([1, 0, 4], [5, 1])
     """
-    count = int(needed.sum())  # the one question to a GPU
-    own, rest = positions_where(needed, count), positions_where(~needed, len(needed) - count)
-    drawn = rest[torch.randperm(len(rest), device=rest.device)[:others]]
-    ids = torch.cat([own, drawn])
-    places = torch.full((len(needed) + 1,), -1, device=ids.device)
-    places[ids] = torch.arange(len(ids), device=ids.device)
-    places[-1:] = len(ids)
-    number = torch.zeros(len(ids), device=ids.device)
-    if len(drawn):
-        number[len(own) :] = math.log(len(rest) / len(drawn))
-    return Sample(ids, places, number)
+    count = int(needed.sum())  # one device-to-host copy
+    certain, rest = positions_where(needed, count), positions_where(~needed, len(needed) - count)
+    random = rest[torch.randperm(len(rest), device=rest.device)[:number]]
+    ids = torch.cat([certain, random])
+    class_of = torch.full((len(needed) + 1,), -1, device=ids.device)
+    class_of[ids] = torch.arange(len(ids), device=ids.device)
+    class_of[-1:] = len(ids)
+    log_weights = torch.zeros(len(ids), device=ids.device)
+    if len(random):
+        log_weights[len(certain) :] = math.log(len(rest) / len(random))
+    return VocabularySample(ids, class_of, log_weights)
+
+
+# ---- vectors ---------------------------------------------------------------------------------------------------------
+
+
+class WordFeatures(NamedTuple):
+    """The rows of tables that make up the vectors of tokens, (B, T) each.
+
+    ONNX graphs read them as one array in this order (``onnx.word_features``); an ``NgramEmbedding`` has the first four.
+    """
+
+    ids: Tensor
+    own_rows: Tensor  # the word whose own row is added: <unk> if the word does not occur in the training text
+    level: Tensor  # how familiar the word is; 0: it does not occur in the training text
+    shapes: Tensor
+    guesses: Tensor | None = None  # the word that is probably meant, if the level is 0; otherwise 0
+    distances: Tensor | None = None  # the edit distance to it
+    joined_level: Tensor | None = None  # how familiar the word is that this one and the next one make if joined
 
 
 class WordVectors(NamedTuple):
-    """All words that a batch may have; the placeholder and special symbols have no spelling, but zeros."""
+    """What the vectors of all words of a batch are computed from, once for the batch.
 
-    spelled: Table  # (V + 1 + U, C)
-    own: Table  # (V + 1, C)
+    Special symbols and the placeholder have no n-grams: their sum is 0.
+    """
+
+    ngram_means: CollectingTable  # (V + 1 + U, C)
+    own: CollectingTable  # (V + 1, C)
     shapes: Tensor  # (V + 1 + U,)
     counts: Tensor  # (V + 1 + U,) occurrences in the training text
-    # of MeantWords alone; otherwise, of the unknown words
-    guess: Tensor  # (2, V + 1 + U) the word that each may be meant to be, if training has not seen it, and its slips
-    prints: Tensor  # (2, V + 1 + U) as in BatchWords
+    guesses: Tensor  # (2, V + 1 + U) see ``WordFeatures``, and the edit distance; (2, U) in an ``NgramEmbedding``
+    letter_hashes: Tensor  # (2, V + 1 + U), or (2, U)
     words: BatchWords
-    sample: Sample = WHOLE  # of the dictionary, for which there are vectors
-    read: tuple[Tensor, ...] | None = None  # in a graph, what ``SpelledWords.read`` says of the tokens
+    sample: VocabularySample = WHOLE_VOCABULARY  # the words of the dictionary that have vectors
+    features: WordFeatures | None = None  # in an ONNX graph, where they are an input: of the tokens that are read
 
-    def spelling_of(self, tokens: Tensor) -> Tensor:
-        """Their spelling alone, of length 1, or 0 where there is none: (...) -> (..., C)"""
-        return F.normalize(self.spelled.rows(tokens), dim=-1, eps=SHORT)
+    def spelling_of(self, ids: Tensor) -> Tensor:
+        """Returns the mean of the n-grams of words, of length 1, or 0 where there are none: (...) -> (..., C)."""
+        return F.normalize(self.ngram_means.rows(ids), dim=-1, eps=NORM_EPS)
 
 
-class SpelledWords(nn.Module):
-    parts: Tensor  # (P,) groups of letters of the words of the dictionary and the placeholder
-    starts: Tensor  # (V + 2,)
+class NgramEmbedding(nn.Module):
+    """Computes the vectors of words from their letter n-grams, also of words that the dictionary lacks."""
+
+    ngrams: Tensor  # (P,) of the words of the dictionary and the placeholder
+    ngram_starts: Tensor  # (V + 2,)
     counts: Tensor  # (V + 1,)
     shapes: Tensor  # (V + 1,)
-    levels: Tensor
+    levels: Tensor  # the smallest number of occurrences of each level of familiarity from 1 on
 
-    def __init__(self, dictionary: Any, dim: int, index: WordIndex):
+    def __init__(self, dictionary: Dictionary, dim: int, index: WordIndex):
+        """
+        Args:
+            dictionary: has the ids of <pad> and <unk>
+            dim: the width of the vectors
+            index: the words of the dictionary, and the number of buckets for n-grams
+        """
         super().__init__()
         self.index, self.vocabulary, self.embedding_dim = index, len(index.words), dim
         self.padding_idx, self.unk = dictionary.pad(), dictionary.unk()
-        parts, starts, shapes, _ = index.spelt
-        tables = {"parts": parts, "starts": starts, "counts": index.all_counts, "shapes": shapes}
+        ngrams, starts, shapes, _ = index.spellings
+        tables = {"ngrams": ngrams, "ngram_starts": starts, "counts": index.all_counts, "shapes": shapes}
         for name, values in {**tables, "levels": np.array(LEVELS)}.items():
             self.register_buffer(name, torch.from_numpy(values), persistent=False)
         self.own = nn.Embedding(self.vocabulary + 1, dim)
@@ -124,221 +168,263 @@ class SpelledWords(nn.Module):
         nn.init.normal_(self.own.weight, std=0.1 * dim**-0.5)
         for table in (self.familiarity, self.capitals):
             nn.init.normal_(table.weight, std=0.5 * dim**-0.5)
-        self.spelled = Keeping()  # without weights
+        self.ngram_means = EvalCache()
 
-    def vectors(self, words: BatchWords | None, sample: Sample = WHOLE) -> WordVectors:
-        """Once for a batch; with a ``sample``, of its words, the placeholder and the unknown ``words`` alone."""
+    def vectors(self, words: BatchWords | None, sample: VocabularySample = WHOLE_VOCABULARY) -> WordVectors:
+        """Returns the vectors for a batch.
+
+        Args:
+            words: the unknown words of the batch
+            sample: the words of the dictionary to compute vectors of
+        """
         if words is None:
-            words = BatchWords(*move_to_cuda(BatchWords.of([], self.index, search=False), self.parts.device))
-        own, rare = self.own.weight, None
+            words = BatchWords(*move_to_cuda(BatchWords.of_words([], self.index, search=False), self.ngrams.device))
+        own, unknown_means = self.own.weight, None
         if sample.ids is None:
-            spelled = self.spelled.constant(lambda: self.mean(self.parts, self.starts), self.grams)
+            means = self.ngram_means.get(lambda: self.mean(self.ngrams, self.ngram_starts), self.grams)
         else:
             rows = F.pad(sample.ids, (0, 1), value=self.vocabulary)
-            lengths = self.starts.diff()[rows]
-            starts = F.pad(lengths.cumsum(0), (1, 0))
-            size = int(starts[-1])
-            begins = (self.starts[rows] - starts[:-1]).repeat_interleave(lengths, output_size=size)
-            parts = self.parts[begins + torch.arange(size, device=rows.device)]
-            own, spelled = own[rows], self.mean(parts, starts)
+            own, means = own[rows], self.mean(*self.ngrams_of(rows))
         if len(words.shapes):
-            rare = self.mean(words.parts, words.starts)
+            unknown_means = self.mean(words.ngrams, words.ngram_starts)
         return WordVectors(
-            Table(spelled, sample.places, rare),
-            Table(own, sample.places),
+            CollectingTable(means, sample.class_of, unknown_means),
+            CollectingTable(own, sample.class_of),
             torch.cat([self.shapes, words.shapes]),
             F.pad(self.counts, (0, len(words.shapes))),
-            words.guess,
-            words.prints,
+            words.guesses,
+            words.letter_hashes,
             words,
             sample,
         )
 
-    def mean(self, parts: Tensor, starts: Tensor) -> Tensor:
-        """Of words with the groups ``parts`` (P,) that begin at ``starts`` (n + 1,): (n, C)"""
-        return LOUD * F.embedding_bag(parts, self.grams, starts, mode="mean", include_last_offset=True)
+    def ngrams_of(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the n-grams (P,) of words (n,) of the dictionary one after the other, and their starts (n + 1,)."""
+        lengths = self.ngram_starts.diff()[rows]
+        starts = F.pad(lengths.cumsum(0), (1, 0))
+        size = int(starts[-1])  # one device-to-host copy
+        # from the place of an n-gram in the result to its place in the dictionary's array
+        shifts = (self.ngram_starts[rows] - starts[:-1]).repeat_interleave(lengths, output_size=size)
+        return self.ngrams[shifts + torch.arange(size, device=rows.device)], starts
+
+    def mean(self, ngrams: Tensor, starts: Tensor) -> Tensor:
+        """Returns the scaled mean of the vectors of each word's n-grams: (P,), (n + 1,) -> (n, C)."""
+        return NGRAM_SCALE * F.embedding_bag(ngrams, self.grams, starts, mode="mean", include_last_offset=True)
 
     def look_up(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None = None) -> Tensor:
-        """(B, T) -> (B, T, C); ``held_out`` (B, T) occurrences of each do not count, such as its own."""
-        return self.made_of(words, *(words.read or self.read(tokens, words, held_out)))
+        """Returns the vectors of tokens: (B, T) -> (B, T, C).
 
-    def read(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None) -> tuple[Tensor, ...]:
-        """All (B, T): themselves, the words whose own rows they have, how familiar they are, and their shapes."""
+        Args:
+            tokens: ids
+            words: the vectors of the batch
+            held_out: (B, T) number of occurrences of each token in the training text to leave out, such as its own
+        """
+        return self.combine(words, words.features or self.features(tokens, words, held_out))
+
+    def features(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None) -> WordFeatures:
         level = self.level(tokens, words, held_out)
-        return tokens, tokens.masked_fill(level.eq(0), self.unk), level, words.shapes[tokens]
+        return WordFeatures(tokens, tokens.masked_fill(level.eq(0), self.unk), level, words.shapes[tokens])
 
     def level(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None = None) -> Tensor:
-        """(B, T) how familiar each is; 0: training has not seen it."""
+        """Returns how familiar each token is, (B, T); 0: it does not occur in the training text."""
         count = words.counts[tokens]
         if held_out is not None:
             count = count - held_out.long()
         return torch.bucketize(count, self.levels, right=True)
 
-    def made_of(self, words: WordVectors, *read: Tensor) -> Tensor:
-        tokens, own, level, shapes = read
-        spelled = words.spelled.rows(tokens) + words.own.rows(own)
-        return spelled + self.familiarity(level) + self.capitals(shapes)
+    def combine(self, words: WordVectors, features: WordFeatures) -> Tensor:
+        """Returns the sum of the rows: (B, T, C)."""
+        spelling = words.ngram_means.rows(features.ids) + words.own.rows(features.own_rows)
+        return spelling + self.familiarity(features.level) + self.capitals(features.shapes)
 
 
-class MeantWords(SpelledWords):
-    """Words that are also what they may be meant to be; one that is known in another case is that word.
+class IntendedWordEmbedding(NgramEmbedding):
+    """Adds to the vector of a word that training has not seen a vector of the word that is probably meant.
 
-    Whether two neighbours are one word together is seen as well.
+    A word that differs from a known one only by the usual capitals counts as that word. To every word, a vector is
+    added for how familiar it is if joined with its neighbours in the text, for words that were split by mistake.
     """
 
-    guessed: Tensor  # (2, V + 1) for words that training has seen once, when these are held out, as if never seen
-    prints: Tensor  # (2, V + 1)
+    intended: Tensor  # (2, V + 1) guesses, and their edit distances, for words that occur once, when that is held out
+    letter_hashes: Tensor  # (2, V + 1)
 
-    def __init__(self, dictionary: Any, dim: int, index: WordIndex):
+    def __init__(self, dictionary: Dictionary, dim: int, index: WordIndex, sizes: SampleSizes = SAMPLE_SIZES):
+        """
+        Args:
+            dictionary: has the ids of <pad> and <unk>
+            dim: the width of the vectors
+            index: the words of the dictionary, and the number of buckets for n-grams
+            sizes: of the samples of a large dictionary
+        """
         super().__init__(dictionary, dim, index)
+        self.sizes = sizes
         self.from_guess = nn.Linear(dim, dim, bias=False)
-        self.slips = nn.Embedding(FAR + 1, dim)
+        self.slips = nn.Embedding(MAX_DISTANCE + 1, dim)  # by the edit distance
         nn.init.normal_(self.from_guess.weight, std=dim**-0.5)
         nn.init.normal_(self.slips.weight, std=0.5 * dim**-0.5)
-        self.register_buffer("prints", torch.from_numpy(index.spelt.prints), persistent=False)
-        self.register_buffer("guessed", torch.zeros(2, self.vocabulary + 1, dtype=torch.long), persistent=False)
-        self.has_guessed = False
-        self.torn = JoinedWords(index, dim)
-        self.directed = Keeping()  # without weights
+        self.register_buffer("letter_hashes", torch.from_numpy(index.spellings.letter_hashes), persistent=False)
+        self.register_buffer("intended", torch.zeros(2, self.vocabulary + 1, dtype=torch.long), persistent=False)
+        self.prepared = False
+        self.joined = JoinedWordEmbedding(index, dim)
+        self.unit_vectors = EvalCache()
 
-    def hold_out(self) -> None:
-        """Make the guesses for words of the dictionary, once."""
-        if not self.has_guessed:
-            self.guessed[:, :-1] = torch.from_numpy(self.index.held_out()).to(self.guessed.device)
-            self.has_guessed = True
+    def prepare_training(self) -> None:
+        """Compute the guesses for words that occur once in the training text, at the first step."""
+        if not self.prepared:
+            self.intended[:, :-1] = torch.from_numpy(self.index.held_out_guesses()).to(self.intended.device)
+            self.prepared = True
 
-    def vectors(self, words: BatchWords | None, sample: Sample = WHOLE) -> WordVectors:
-        found = super().vectors(words, sample)
-        guess, prints = torch.cat([self.guessed, found.guess], 1), torch.cat([self.prints, found.prints], 1)
-        return found._replace(guess=guess, prints=prints)
+    def vectors(self, words: BatchWords | None, sample: VocabularySample = WHOLE_VOCABULARY) -> WordVectors:
+        vectors = super().vectors(words, sample)
+        return vectors._replace(
+            guesses=torch.cat([self.intended, vectors.guesses], 1),
+            letter_hashes=torch.cat([self.letter_hashes, vectors.letter_hashes], 1),
+        )
 
-    def sample(self, tokens: Tensor, words: BatchWords, rivals: Tensor) -> Sample:
-        """The words that a step needs which reads ``tokens`` and has ``rivals`` for what it replaces."""
-        if self.vocabulary <= 3 * (SAMPLED + COMMON):
-            return WHOLE
+    def sample(self, tokens: Tensor, words: BatchWords, candidates: Tensor) -> VocabularySample:
+        """Returns the words to score in a training step; a small dictionary is not sampled.
+
+        Args:
+            tokens: all ids that the step reads or predicts
+            words: the unknown words of the batch
+            candidates: (n, K) those of the words that are replaced, most similar first
+        """
+        if self.vocabulary <= 3 * (self.sizes.random + self.sizes.frequent):  # a sample would hardly be smaller
+            return WHOLE_VOCABULARY
         needed = self.counts.new_zeros(len(self.counts) + len(words.shapes), dtype=torch.bool)
-        for some in (tokens, self.guessed[0, tokens.clamp(max=self.vocabulary)], words.guess[0], rivals.flatten()):
-            needed[some] = True
-        needed[self.counts[:-1].topk(COMMON).indices] = True
+        guesses = self.intended[0, tokens.clamp(max=self.vocabulary)]
+        for ids in (tokens, guesses, words.guesses[0], candidates[:, : self.sizes.rivals].flatten()):
+            needed[ids] = True
+        needed[self.counts[:-1].topk(self.sizes.frequent).indices] = True
         needed[: self.index.specials] = True
-        return draw_sample(needed[: self.vocabulary], SAMPLED)
+        return draw_sample(needed[: self.vocabulary], self.sizes.random)
 
-    def read(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None) -> tuple[Tensor, ...]:
-        """... and what they are meant to be, its slips, and how familiar the word is that each makes with the next."""
+    def features(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None) -> WordFeatures:
         level, shapes = self.level(tokens, words, held_out), words.shapes[tokens]
-        word, slips = words.guess[:, tokens] * level.eq(0)  # of those that count as seen, no sample need have the guess
+        # only words of level 0 have a guess that is in every sample
+        guesses, distances = words.guesses[:, tokens] * level.eq(0)
         case = shapes % CASES
-        proper = case.eq(PROPER[0]) | case.eq(PROPER[1])
-        known = level.eq(0) & slips.eq(0) & proper
-        level = torch.where(known, self.level(word, words), level)
-        own = torch.where(known, word, tokens).masked_fill(level.eq(0), self.unk)
-        joined = self.torn.level(words.prints[:, tokens], shapes >= CASES, self.levels)
-        return tokens, own, level, shapes, word, slips, joined
+        usual_case = case.eq(CAPITALISED) | case.eq(UPPERCASE)
+        is_guess = level.eq(0) & distances.eq(0) & usual_case  # the word itself, with other capitals
+        level = torch.where(is_guess, self.level(guesses, words), level)
+        own_rows = torch.where(is_guess, guesses, tokens).masked_fill(level.eq(0), self.unk)
+        joined = self.joined.level(words.letter_hashes[:, tokens], shapes >= CASES, self.levels)
+        return WordFeatures(tokens, own_rows, level, shapes, guesses, distances, joined)
 
-    def made_of(self, words: WordVectors, *read: Tensor) -> Tensor:
-        *plain, word, slips, joined = read
-        guess = words.spelled.rows(word) + words.own.rows(word)
-        meant = (self.from_guess(guess) + self.slips(slips)) * plain[2].eq(0)[:, :, None]
-        return super().made_of(words, *plain) + meant + self.torn(joined)
+    def combine(self, words: WordVectors, features: WordFeatures) -> Tensor:
+        assert features.guesses is not None and features.distances is not None and features.joined_level is not None
+        guess = words.ngram_means.rows(features.guesses) + words.own.rows(features.guesses)
+        unseen = features.level.eq(0)[:, :, None]
+        intended = (self.from_guess(guess) + self.slips(features.distances)) * unseen
+        return super().combine(words, features) + intended + self.joined(features.joined_level)
 
     def directions(self, words: WordVectors) -> Tensor:
-        """The vectors of the dictionary's words, of length 1: (V, C), or (R, C) of a sample"""
+        """Returns the vectors of the dictionary's words, of length 1: (V, C), or (R, C) of a sample."""
         size = self.vocabulary if words.sample.ids is None else len(words.sample.ids)
 
-        def make() -> Tensor:
-            return F.normalize(words.spelled.weight[:size] + words.own.weight[:size], dim=-1, eps=SHORT)
+        def normalise() -> Tensor:
+            return F.normalize(words.ngram_means.weight[:size] + words.own.weight[:size], dim=-1, eps=NORM_EPS)
 
-        return self.directed.constant(make, self.grams, self.own.weight)
-
-
-# ---- words that were torn apart --------------------------------------------------------------------------------------
+        return self.unit_vectors.get(normalise, self.grams, self.own.weight)
 
 
-class JoinedWords(nn.Module):
-    """Words that were torn apart: a vector for how often the word occurs that one makes with the next, and the last."""
+# ---- words that were split by mistake --------------------------------------------------------------------------------
 
-    later_weights = ("weight",)  # models of version 0.1 lack it
-    values: Tensor  # (n,) numbers for the letters of the dictionary's words, ascending
+
+class JoinedWordEmbedding(nn.Module):
+    """A vector for how familiar the word is that two neighbours make if joined, for each of the two."""
+
+    later_weights = ("weight",)  # checkpoints of version 0.1 lack it: ``inference.load_model`` then leaves it at 0
+    hashes: Tensor  # (n,) letter hashes of the dictionary's words, ascending
     counts: Tensor  # (n,)
 
     def __init__(self, index: WordIndex, dim: int):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(2 * (len(LEVELS) + 1), dim))
-        for name, table in zip(("values", "counts"), index.occurrences, strict=True):
-            self.register_buffer(name, torch.from_numpy(table), persistent=False)
+        for name, values in zip(("hashes", "counts"), index.hash_counts, strict=True):
+            self.register_buffer(name, torch.from_numpy(values), persistent=False)
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *options: Any) -> None:
         state_dict.setdefault(f"{prefix}weight", torch.zeros_like(self.weight))
-        super()._load_from_state_dict(state_dict, prefix, *others)
+        super()._load_from_state_dict(state_dict, prefix, *options)
 
-    def level(self, prints: Tensor, apart: Tensor, levels: Tensor) -> Tensor:
-        """(2, B, T) numbers of the words, (B, T) True = with a blank before it -> (B, T)"""
-        return torch.bucketize(with_next(prints, apart, self.values, self.counts), levels, right=True)
+    def level(self, hashes: Tensor, after_blank: Tensor, levels: Tensor) -> Tensor:
+        """Returns the level (B, T) of each word joined with the next one.
+
+        Args:
+            hashes: (2, B, T) letter hashes of the words
+            after_blank: (B, T) True = there is a blank before the word
+            levels: the smallest count of each level
+        """
+        return torch.bucketize(joined_counts(hashes, after_blank, self.hashes, self.counts), levels, right=True)
 
     def forward(self, level: Tensor) -> Tensor:
-        """(B, T) -> (B, T, C)"""
-        last = len(LEVELS) + 1 + F.pad(level[:, :-1], (1, 0))
-        return F.embedding(level, self.weight) + F.embedding(last, self.weight)
+        """Returns the sum of two vectors, for the pair with the next word and that with the previous: (B, T, C)."""
+        with_previous = len(LEVELS) + 1 + F.pad(level[:, :-1], (1, 0))
+        return F.embedding(level, self.weight) + F.embedding(with_previous, self.weight)
 
 
-def with_next(prints: Tensor, apart: Tensor, values: Tensor, counts: Tensor) -> Tensor:
-    """(B, T) how often the word occurs that each word makes with the next one (``spelling.candidates.prints_of``).
+def joined_counts(hashes: Tensor, after_blank: Tensor, known_hashes: Tensor, counts: Tensor) -> Tensor:
+    """Returns how often the word occurs that each word and the next one make if joined, (B, T).
 
-    0 where one of the two has no letters, or the next one is not ``apart``, with a blank before it.
+    It is 0 where one of the two has no letters, and where there is no blank between them. Different words with the same
+    hash are taken for each other. See ``spelling.candidates.letter_hashes``.
 
-    >>> from lev_plugins.spelling.candidates import prints_of
-    >>> to_day, (today,) = torch.tensor(prints_of(["to", "day"])), prints_of(["today"])[0]
-    >>> apart = torch.tensor([[True, True]])
-    >>> with_next(to_day[:, None], apart, torch.tensor([today]), torch.tensor([4])).tolist()
+    >>> from lev_plugins.spelling.candidates import letter_hashes
+    >>> to_day, (today,) = torch.tensor(letter_hashes(["to", "day"])), letter_hashes(["today"])[0]
+    >>> after_blank = torch.tensor([[True, True]])
+    >>> joined_counts(to_day[:, None], after_blank, torch.tensor([today]), torch.tensor([4])).tolist()
     [[4, 0]]
     """
-    if not len(values):
-        return torch.zeros_like(prints[0])
-    (first, _), (second, power) = prints[..., :-1], prints[..., 1:]
-    both = first * power + second
-    place = torch.searchsorted(values, both).clamp(max=len(values) - 1)
-    named = values[place].eq(both) & first.ne(0) & second.ne(0) & apart[:, 1:]
-    return F.pad(counts[place] * named, (0, 1))
+    if not len(known_hashes):
+        return torch.zeros_like(hashes[0])
+    (left, _), (right, power) = hashes[..., :-1], hashes[..., 1:]
+    both = left * power + right
+    place = torch.searchsorted(known_hashes, both).clamp(max=len(known_hashes) - 1)
+    occurs = known_hashes[place].eq(both) & left.ne(0) & right.ne(0) & after_blank[:, 1:]
+    return F.pad(counts[place] * occurs, (0, 1))
 
 
 # ---- a table that is looked up many times in one pass ----------------------------------------------------------------
 
 
-class Table:
-    """Rows of a matrix (R, C), whose look-ups add their gradients to one matrix.
+class CollectingTable:
+    """A matrix (R, C) whose look-ups add their gradients to one matrix.
 
     Each ``torch.nn.functional.embedding`` makes a gradient of the size of the table, most of it zeros: with a large
-    dictionary, that takes longer than the rest of a small model. For one pass: forward, then at most one backward.
+    dictionary, that takes longer than the rest of a small model. A table is for one forward and at most one backward.
 
     >>> weight = torch.zeros(3, 2, requires_grad=True)
-    >>> table = Table(weight)
+    >>> table = CollectingTable(weight)
     >>> (table.rows(torch.tensor([2, 2])).sum() + 5 * table.rows(torch.tensor([0])).sum()).backward()
     >>> weight.grad.tolist()
     [[5.0, 5.0], [0.0, 0.0], [2.0, 2.0]]
-    >>> Table(torch.tensor([[7.0], [8.0]]), place=torch.tensor([-1, 1, 0])).rows(torch.tensor([2, 1])).tolist()
+    >>> CollectingTable(torch.tensor([[7.0], [8.0]]), torch.tensor([-1, 1, 0])).rows(torch.tensor([2, 1])).tolist()
     [[7.0], [8.0]]
-    >>> Table(torch.tensor([[7.0], [8.0]]), more=torch.tensor([[9.0]])).rows(torch.tensor([2, 1])).tolist()
+    >>> CollectingTable(torch.tensor([[7.0], [8.0]]), more=torch.tensor([[9.0]])).rows(torch.tensor([2, 1])).tolist()
     [[9.0], [8.0]]
     """
 
-    def __init__(self, weight: Tensor, place: Tensor | None = None, more: Tensor | None = None):
-        """``place`` (n,): the row of each id, if that is not the id; -1: it has none.
-
-        ``more`` are rows after those of the ``weight``. They are joined only to learn, since that copies both.
+    def __init__(self, weight: Tensor, row_of: Tensor | None = None, more: Tensor | None = None):
+        """
+        Args:
+            weight: (R, C)
+            row_of: (n,) the row of each id, if it is not the id itself; -1: there is none
+            more: (M, C) rows after those of ``weight``; the two are copied into one matrix only for training
         """
         self.collected: list[Tensor] = []
         self.learns = torch.is_grad_enabled() and weight.requires_grad
-        if place is not None and more is not None:
-            place = torch.cat([place, len(weight) + torch.arange(len(more), device=place.device)])
+        if row_of is not None and more is not None:
+            row_of = torch.cat([row_of, len(weight) + torch.arange(len(more), device=row_of.device)])
         if self.learns and more is not None:
             weight, more = torch.cat([weight, more]), None
-        self.place, self.more = place, more
+        self.row_of, self.more = row_of, more
         self.weight: Tensor = _Collect.apply(weight, self.collected) if self.learns else weight
 
     def rows(self, ids: Tensor) -> Tensor:
-        """(...) -> (..., C)"""
-        if self.place is not None:
-            ids = self.place[ids]
+        """Returns the rows of ids: (...) -> (..., C)."""
+        if self.row_of is not None:
+            ids = self.row_of[ids]
         if self.more is not None:
             return torch.where(
                 ids[..., None] < len(self.weight),
@@ -351,7 +437,7 @@ class Table:
 
 
 class _Collect(torch.autograd.Function):
-    """Its backward runs after that of all look-ups, since each has an edge to it."""
+    """Passes the matrix on. In backward, it runs after all look-ups, whose input it is, and returns what they added."""
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, collected: list[Tensor]) -> Tensor:
@@ -361,9 +447,11 @@ class _Collect(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, None]:
-        theirs = gradients[0]
-        mine = ctx.collected.pop().to(ctx.dtype) if ctx.collected else None
-        return (mine if theirs is None else theirs if mine is None else mine.add_(theirs)), None
+        direct = gradients[0]  # from uses of the matrix other than look-ups
+        if not ctx.collected:
+            return direct, None
+        total = ctx.collected.pop().to(ctx.dtype)
+        return (total if direct is None else total.add_(direct)), None
 
 
 class _Rows(torch.autograd.Function):

@@ -1,8 +1,10 @@
 """How a pre-trained encoder reads whole words (``levt --backbone``): the pieces of each word, packed in rows."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,61 +12,94 @@ from numpy.typing import NDArray
 from lev_plugins.text.ids import BLANK, end_to_end
 from lev_plugins.text.pretrained import SentencePieces, load_tokenizer, positions_of_bert, symbols_of
 
+Integers = NDArray[np.int64]
 
-class WordPieces:
-    """How a pre-trained model reads words, of which each says by ▁ whether a blank is before it (``--bpe words``)."""
 
-    # symbols of all words of a dictionary, and of the placeholder, which has none; (V + 2,) where those of each begin
-    known: tuple[NDArray[Any], NDArray[Any]]
+class Symbols(Protocol):
+    """A dictionary of fairseq, or a ``Vocabulary`` of an exported folder."""
 
-    def __init__(self, folder: Path, dictionary: Any):
-        """``dictionary``: of the folder."""
-        self.tokenizer, unk, self.pad = load_tokenizer(folder), dictionary.index("<unk>"), dictionary.index("<pad>")
+    def index(self, symbol: str) -> int: ...
+
+
+class WordTokenizer:
+    """Splits single words into pieces as the tokenizer of a pre-trained model does in a text.
+
+    Words have the form of ``--bpe words``: ▁ in front stands for the blank before the word.
+    """
+
+    def __init__(self, folder: Path, symbols: Symbols):
+        """
+        Args:
+            folder: made by ``lev-plugins import-pretrained``
+            symbols: the dictionary in that folder
+        """
+        self.tokenizer, unk, self.pad = load_tokenizer(folder), symbols.index("<unk>"), symbols.index("<pad>")
         positions = positions_of_bert(folder)
-        self.longest = None if positions is None else positions - 1  # [CLS] is in front
-        self.ids = [dictionary.index(symbol) for symbol in symbols_of(folder)]
-        blank = dictionary.index(BLANK) if isinstance(self.tokenizer, SentencePieces) else None
-        self.blank = None if blank == unk else blank  # which this tokenizer adds to every text
+        self.longest = None if positions is None else positions - 1  # [CLS] takes one
+        self.ids = [symbols.index(symbol) for symbol in symbols_of(folder)]
+        # sentencepiece puts a blank in front of every text
+        blank = symbols.index(BLANK) if isinstance(self.tokenizer, SentencePieces) else unk
+        self.blank = None if blank == unk else blank
 
     def pieces(self, word: str) -> list[int]:
-        """Symbols of the dictionary."""
+        """Returns the ids of a word's pieces in the dictionary of the folder."""
         ids = [self.ids[i] for i in self.tokenizer.encode(word.replace(BLANK, " "))]
         return ids[1:] if ids[:1] == [self.blank] and not word.startswith(BLANK) else ids
 
-    def in_rows(self, rows: NDArray[Any], unknown: Iterable[str]) -> "PiecesInRows":
-        """Of sources (B, S), whose words are those of the dictionary, then the ``unknown`` ones of a batch."""
-        (pieces, starts), (new, begins) = self.known, end_to_end([self.pieces(word) for word in unknown])
-        starts = np.concatenate([starts, starts[-1] + begins[1:]])
-        return in_rows(rows, np.concatenate([pieces, new]), starts, self.longest, self.pad)
+
+class WordPieces:
+    """The pieces of all words of a dictionary, and of any other word."""
+
+    def __init__(self, tokenizer: WordTokenizer, pieces: Integers, starts: Integers):
+        """
+        Args:
+            tokenizer: splits words that are not in the dictionary
+            pieces: those of the V words of the dictionary and of the placeholder, which has none, word after word
+            starts: (V + 2,) where the pieces of each word begin
+        """
+        self.tokenizer, self.pieces, self.starts = tokenizer, pieces, starts
+
+    @classmethod
+    def of_words(cls, tokenizer: WordTokenizer, words: Sequence[str], symbols: Mapping[int, int]) -> WordPieces:
+        """Split the ``words`` of a dictionary; ``symbols``: special symbols, by id, that have an id as a piece."""
+        rows = [[symbols[i]] if i in symbols else tokenizer.pieces(word) for i, word in enumerate([*words, ""])]
+        return cls(tokenizer, *end_to_end(rows))
+
+    def in_rows(self, sources: Integers, unknown: Iterable[str]) -> PiecesInRows:
+        """Returns the pieces of sources (B, S), whose ids past the placeholder are the ``unknown`` words."""
+        pieces, starts = end_to_end([self.tokenizer.pieces(word) for word in unknown])
+        starts = np.concatenate([self.starts, self.starts[-1] + starts[1:]])
+        pieces = np.concatenate([self.pieces, pieces])
+        return pack_pieces(sources, pieces, starts, self.tokenizer.longest, self.tokenizer.pad)
 
 
 class PiecesInRows(NamedTuple):
-    """The N pieces of a batch of words, in rows that a pre-trained model can read."""
+    """The N pieces of the words of a batch, in rows that a pre-trained model can read."""
 
-    pieces: NDArray[Any]  # (R, W) symbols
-    where: NDArray[Any]  # (N,) the place of each in the flattened rows
-    word: NDArray[Any]  # (N,) and the word it is of, in the flattened (B, S)
+    rows: Integers  # (R, W) ids
+    places: Integers  # (N,) the place of each piece in the flattened rows
+    owners: Integers  # (N,) the word that it belongs to, as a place in the flattened (B, S)
 
 
-def in_rows(
-    words: NDArray[Any], pieces: NDArray[Any], starts: NDArray[Any], longest: int | None, pad: int
-) -> PiecesInRows:
-    """Of ``words`` (B, S), whose pieces begin at ``starts``; a text with more than ``longest`` takes several rows.
+def pack_pieces(words: Integers, pieces: Integers, starts: Integers, longest: int | None, pad: int) -> PiecesInRows:
+    """Returns the pieces of ``words`` (B, S), which begin at ``starts``.
+
+    A text with more than ``longest`` pieces takes several rows.
 
     >>> words, pieces, starts = np.array([[0, 1], [1, 2]]), np.array([7, 8, 9]), np.array([0, 1, 3, 3])
-    >>> rows = in_rows(words, pieces, starts, longest=2, pad=1)
-    >>> rows.pieces.tolist(), rows.where.tolist(), rows.word.tolist()
+    >>> packed = pack_pieces(words, pieces, starts, longest=2, pad=1)
+    >>> packed.rows.tolist(), packed.places.tolist(), packed.owners.tolist()
     ([[7, 8], [9, 1], [8, 9], [1, 1]], [0, 1, 2, 4, 5], [0, 1, 1, 2, 2])
     """
     lengths = np.diff(starts)[words]
-    word = np.repeat(np.arange(words.size), lengths.flat)
-    every, totals = np.arange(len(word)), lengths.sum(1)
-    inside = every - (lengths.cumsum() - lengths.flat)[word]
-    row = word // words.shape[1]
-    place = every - (totals.cumsum() - totals)[row]
-    width = min(int(totals.max()), longest or len(word))
-    parts = -(-int(totals.max()) // width)
-    table = np.full((len(words) * parts, width), pad, dtype=np.int64)
-    where = (row * parts + place // width) * width + place % width
-    table.flat[where] = pieces[starts[words.flat][word] + inside]
-    return PiecesInRows(table, where, word)
+    owners = np.repeat(np.arange(words.size), lengths.flat)
+    numbers, totals = np.arange(len(owners)), lengths.sum(1)
+    in_word = numbers - (lengths.cumsum() - lengths.flat)[owners]
+    text = owners // words.shape[1]
+    in_text = numbers - (totals.cumsum() - totals)[text]
+    width = min(int(totals.max()), longest or len(owners))
+    rows_per_text = -(-int(totals.max()) // width)
+    rows = np.full((len(words) * rows_per_text, width), pad, dtype=np.int64)
+    places = (text * rows_per_text + in_text // width) * width + in_text % width
+    rows.flat[places] = pieces[starts[words.flat][owners] + in_word]
+    return PiecesInRows(rows, places, owners)

@@ -21,8 +21,9 @@ from lev_plugins.errors import UserError
 from lev_plugins.layers.linear import Linear
 from lev_plugins.model_folder import read_shapes
 from lev_plugins.models.levt import LevT
+from lev_plugins.models.levt_spelling import SpellingDecoder
 from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary, UnknownWords
-from lev_plugins.spelling.word_scorer import SayOfKnown
+from lev_plugins.spelling.word_scorer import KnownWordFeatureWeights
 from tests.commands import same_hypotheses, succeed
 from tests.helpers import collated, livened, toy_config, toy_pairs, toy_task
 from tests.pretrained import LINES, MAKERS, imported
@@ -60,10 +61,13 @@ def read(model: LevT, *texts: str) -> tuple[Tensor, BatchWords]:
     """Padded on the left."""
     words = dictionary()
     numbers = UnknownWords(words.size)
-    rows = [numbers.rows(words.draft(Words().encode(text).split())) for text in texts]
+    rows = [numbers.ids_of(words.draft(Words().encode(text).split())) for text in texts]
     assert model.word_index is not None
-    tokens, unknown = collate_tokens(rows, words.pad(), left_pad=True), BatchWords.of(numbers.spelt, model.word_index)
-    return tokens, unknown.in_sources(tokens, numbers.spelt, model.word_index)
+    tokens, unknown = (
+        collate_tokens(rows, words.pad(), left_pad=True),
+        BatchWords.of_words(numbers.spellings, model.word_index),
+    )
+    return tokens, unknown.with_pieces(tokens, numbers.spellings, model.word_index)
 
 
 def states(model: LevT, *texts: str) -> Tensor:
@@ -135,27 +139,27 @@ def test_a_checkpoint_that_reads_the_last_block_alone_decodes_as_before(backbone
 
 def replacements(model: LevT) -> Tensor:
     """Scores of the dictionary in place of each word of a text."""
-    part, table = model.decoder.respelling, model.spelling
-    assert part is not None and table is not None
+    assert isinstance(model.decoder, SpellingDecoder)
+    part, table = model.decoder.word_scorer, model.decoder.word_embedding
     tokens, words = read(model, TEXT)
     replaced, vectors = tokens.flatten(), table.vectors(words)
-    part.find(replaced.tolist())
     states = torch.randn(len(replaced), table.embedding_dim, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
-        return part(states, replaced, vectors, table.directions(vectors), part.found(replaced, words))
+        return part(
+            states, replaced, vectors, table.directions(vectors), part.candidates(replaced.tolist(), replaced, words)
+        )
 
 
 def test_a_checkpoint_without_weights_for_known_words_decodes_as_before(backbone: Path) -> None:
     """Until they had their own, words of the dictionary were replaced as all others are, and as without a backbone."""
     model = build(backbone)
-    later = {f"decoder.respelling.{name}" for name in vars(SayOfKnown())}
+    later = {f"decoder.word_scorer.{name}" for name in vars(KnownWordFeatureWeights())}
     before = {name: weight for name, weight in model.state_dict().items() if name not in later}
     now = replacements(model)
     model.upgrade_state_dict(before)
     model.load_state_dict(before)
     found = replacements(model)
-    assert model.decoder.respelling is not None
-    model.decoder.respelling.reads = False
+    model.decoder.word_scorer.pretrained = False
     assert torch.equal(found, replacements(model)) and not torch.allclose(found, now)
 
 

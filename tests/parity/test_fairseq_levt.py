@@ -189,7 +189,7 @@ def training_batches() -> tuple[dict[str, Any], dict[str, Any]]:
             elif token != PAD:
                 slot += 1
     holes = missing.flatten().nonzero()[:, 0]
-    net_input["states"] = states._replace(hole_index=holes, missing_counts=counts)
+    net_input["states"] = states._replace(placeholder_index=holes, missing_counts=counts)
     theirs = {
         "net_input": {key: net_input[key] for key in ("src_tokens", "src_lengths")},
         "target": target,

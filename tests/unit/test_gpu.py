@@ -228,8 +228,8 @@ def test_the_first_gradients_of_words_that_are_spelt_fit_into_16_bits(seed: int)
     """So that --fp16 has the same scale of the loss with and without --spelling."""
     dataset = spelled.noisy_dataset(seed)
     largest = largest_gradients(spelled.model(), spelled.collated(dataset, range(4)))
-    query = max(value for name, value in largest.items() if "respelling.query" in name)
-    assert query <= 2 * max(value for name, value in largest.items() if "respelling" not in name)
+    query = max(value for name, value in largest.items() if "word_scorer.query" in name)
+    assert query <= 2 * max(value for name, value in largest.items() if "word_scorer" not in name)
     dataset.index = None
     plain = LevT.build_model(toy_config(share_all_embeddings=True), toy_task(spelled.dictionary()))
     assert max(largest.values()) <= 4 * max(largest_gradients(plain, spelled.collated(dataset, range(4))).values())

@@ -154,7 +154,7 @@ def test_a_folder_from_before_torn_words_were_seen_still_answers(tmp_path: Path)
         weights = {key: value for key, value in load_file(out / "model.safetensors").items() if name not in key}
         save_file(weights, out / "model.safetensors")
 
-    without(".torn.")
+    without(".joined.")
     assert system.answers(lev_plugins.load(out)) == expected
     without(".familiarity.")
     with pytest.raises(UserError, match="only one of them has"):

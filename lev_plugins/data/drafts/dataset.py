@@ -114,7 +114,7 @@ class TextEditingDataset(KeepLastBatch):
         pair: LanguagePairDataset = self.dataset
         examples = sorted(examples, key=lambda example: -len(example["source"].ids))
         words = self.unknown_words or UnknownWords((pair.tgt_dict or pair.src_dict).size)
-        sources = [words.rows(e["source"]) if self.index else e["source"].ids for e in examples]
+        sources = [words.ids_of(e["source"]) if self.index else e["source"].ids for e in examples]
         net_input: dict[str, Any] = {
             "src_tokens": self._pad(sources, left_pad=pair.left_pad_source),
             "src_lengths": torch.tensor([len(source) for source in sources]),
@@ -128,14 +128,14 @@ class TextEditingDataset(KeepLastBatch):
         }
         drafts = [e["draft"] for e in examples]
         if drafts[0] is not None:
-            net_input["draft"] = self._pad([words.rows(draft) for draft in drafts])
+            net_input["draft"] = self._pad([words.ids_of(draft) for draft in drafts])
             if any(draft.marks is not None and draft.marks.any() for draft in drafts):
                 marks = [torch.zeros_like(d.ids) if d.marks is None else d.marks for d in drafts]
                 batch["marks"] = data_utils.collate_tokens(marks, 0, pad_to_multiple=self.pad_to_multiple)
         if self.index is not None:
-            batch_words = self.batch_words or BatchWords.of(words.spelt, self.index)
-            net_input["words"] = batch_words.in_sources(net_input["src_tokens"], words.spelt, self.index)
-        batch["unknown_words"] = words.spelt
+            batch_words = self.batch_words or BatchWords.of_words(words.spellings, self.index)
+            net_input["words"] = batch_words.with_pieces(net_input["src_tokens"], words.spellings, self.index)
+        batch["unknown_words"] = words.spellings
         if examples[0]["target"] is not None:
             batch["ntokens"] = sum(e["target"].numel() for e in examples)
             batch["target"] = self._pad([e["target"][1:] for e in examples])  # for scoring: without <s>
@@ -174,11 +174,12 @@ class TextEditingDataset(KeepLastBatch):
         labels, placeholders = insertion_labels(target, missing, pad), missing.flatten().nonzero()[:, 0]
         states = EditingStates(target, *labels, placeholders, replaced, *removed, from_draft)
         if self.index is not None:
-            candidates = self.index.nearest_to(replaced.flatten()[placeholders].tolist(), words.spelt)
-            states = states._replace(nearest=tuple(map(torch.from_numpy, candidates)))
+            candidates = self.index.nearest_to(replaced.flatten()[placeholders].tolist(), words.spellings)
+            states = states._replace(candidates=tuple(map(torch.from_numpy, candidates)))
         if self.index is not None and self.index.pieces is not None:
             texts = labels.tokens, target.masked_fill(missing, self.dataset.tgt_dict.size)
-            states = states._replace(beside=tuple(source_positions(rows, sources, pad) for rows in texts))
+            kept_alignment, target_alignment = (source_positions(rows, sources, pad) for rows in texts)
+            states = states._replace(kept_alignment=kept_alignment, target_alignment=target_alignment)
         return states
 
     def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:
@@ -250,9 +251,9 @@ class TypedLines(TextEditingDataset):
         self.unknown_words = UnknownWords(tgt_dict.size)
         for source, draft in rows:
             if index is not None:
-                self.unknown_words.rows(source)
-            self.unknown_words.rows(draft)
-        self.batch_words = None if index is None else BatchWords.of(self.unknown_words.spelt, index)
+                self.unknown_words.ids_of(source)
+            self.unknown_words.ids_of(draft)
+        self.batch_words = None if index is None else BatchWords.of_words(self.unknown_words.spellings, index)
 
     def collater(self, examples: list[dict[str, Any]], pad_to_length: dict[str, int] | None = None) -> dict[str, Any]:
         batch = super().collater(examples, pad_to_length)

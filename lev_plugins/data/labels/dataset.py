@@ -110,7 +110,7 @@ class LabelledDataset(FairseqDataset):
         arrays = collate(examples, rows, self.request, self.dictionary.pad(), packed=bool(self.pack))
         net_input: dict[str, Any] = {name: torch.from_numpy(array) for name, array in arrays.items()}
         if self.index is not None:
-            net_input["words"] = BatchWords.of(list(unknown), self.index, search=False)
+            net_input["words"] = BatchWords.of_words(list(unknown), self.index, search=False)
         ordered = [examples[i] for i in order]
         labelled = all(example.labels for example in ordered) or self.request.kind == "multilabel"
         return {

@@ -1,9 +1,9 @@
-"""What a pre-trained encoder says of whole words: ``levt --backbone``.
+"""The states of a pre-trained encoder as vectors of whole words: ``levt --backbone``.
 
-The encoder reads the pieces of all words of a text, as it did in its own training, and a word is the mean of its
-pieces, projected to the width of the model. So the encoder's dictionary is of no concern to anything else: words stay
-what is edited. All blocks are read, since the last one may have forgotten much of single words: that of MiniLM was
-trained for one vector of a whole sentence.
+The encoder reads the pieces of all words of a text, as it did in its own training. The vector of a word is the mean
+over its pieces, projected to the width of the model, so no other part of a levt has to know the encoder's dictionary.
+The states after all blocks are concatenated, since the last block may have lost information about single words: that of
+MiniLM, for one, was trained to represent a whole sentence by one vector.
 
 Shapes: B rows, S words, C channels of the model, N pieces of all words of a batch.
 """
@@ -21,51 +21,56 @@ from lev_plugins.layers.linear import Linear
 from lev_plugins.models.backbones.enct5_weights import backbone_sizes, load_backbone
 from lev_plugins.models.enct5_encoders import encoder_of
 from lev_plugins.optim.scaled_adam import scale_learning_rate
-from lev_plugins.spelling.candidates import WordIndex
-from lev_plugins.spelling.word_pieces import WordPieces
-from lev_plugins.text.ids import end_to_end
-from lev_plugins.text.pretrained import DICTIONARY
 
 
 class BackboneWords(nn.Module):
-    def __init__(self, folder: Path, cfg: Any, dictionary: Any, index: WordIndex, dim: int):
+    def __init__(self, sizes: dict[str, Any], symbols: Dictionary, dim: int, dropout: float, frozen: bool):
+        """
+        Args:
+            sizes: those of the encoder (``backbone_sizes``)
+            symbols: the dictionary of the encoder
+            dim: the width of the model
+            dropout: the rate in the encoder
+            frozen: the encoder's weights are not trained
+        """
         super().__init__()
-        sizes = Namespace(**backbone_sizes(folder, "levt"), dropout=cfg.dropout)
-        symbols = Dictionary.load(str(folder / DICTIONARY))
-        reader = index.pieces = WordPieces(folder, symbols)
-        self.frozen = cfg.freeze_backbone
-        self.encoder = encoder_of(symbols, sizes).requires_grad_(not self.frozen)
-        self.block_dim, read = sizes.embed_dim, sizes.layers * sizes.embed_dim
-        self.project = Linear(read, dim)
-        nn.init.normal_(self.project.weight, std=read**-0.5)
+        shape = Namespace(**sizes, dropout=dropout)
+        self.frozen = frozen
+        self.encoder = encoder_of(symbols, shape).requires_grad_(not frozen)
+        self.block_dim, concatenated_dim = shape.embed_dim, shape.layers * shape.embed_dim
+        self.project = Linear(concatenated_dim, dim)
+        nn.init.normal_(self.project.weight, std=concatenated_dim**-0.5)
         nn.init.zeros_(self.project.bias)
-        own = {dictionary.eos(): symbols.eos(), dictionary.unk(): symbols.unk()}
-        rows = [[own[i]] if i in own else reader.pieces(word) for i, word in enumerate([*index.words, ""])]
-        reader.known = end_to_end(rows)
 
-    def load(self, folder: Path, cfg: Any) -> None:
-        """The weights of the folder, to start a training."""
+    def load(self, folder: Path, lr_factor: float) -> None:
+        """Read the pre-trained weights, to start a training; they learn with ``lr_factor`` times the learning rate."""
         load_backbone(self.encoder, Namespace(**backbone_sizes(folder, "levt")), folder)
-        scale_learning_rate(self.encoder.parameters(), cfg.backbone_lr_factor)
+        scale_learning_rate(self.encoder.parameters(), lr_factor)
 
-    def upgraded(self, weight: Tensor) -> Tensor:
-        """That of ``project``; a checkpoint that has weights for the last block alone does not read the others."""
-        old = weight.shape == (self.project.out_features, self.block_dim)
-        return F.pad(weight, (self.project.in_features - self.block_dim, 0)) if old else weight
+    def upgrade_projection(self, weight: Tensor) -> Tensor:
+        """Returns the ``weight`` of ``project`` with zeros for all blocks but the last, if it is for that one alone."""
+        if weight.shape != (self.project.out_features, self.block_dim):
+            return weight
+        return F.pad(weight, (self.project.in_features - self.block_dim, 0))
 
     def train(self, mode: bool = True) -> Any:
         super().train(mode)
         self.encoder.train(mode and not self.frozen)
         return self
 
-    def forward(self, tokens: Tensor, pieces: Tensor, where: Tensor, word: Tensor) -> Tensor:
-        """(B, S) -> (B, S, C), from the tokens' pieces in rows (``PiecesInRows``)
+    def forward(self, tokens: Tensor, rows: Tensor, places: Tensor, owners: Tensor) -> Tensor:
+        """Returns the vectors of words: (B, S) -> (B, S, C).
 
-        The pieces are projected first, since the states of all blocks are wide.
+        Args:
+            tokens: (B, S) the words
+            rows: (R, W) their pieces, as the encoder reads them
+            places: (N,) the place of each piece in the flattened rows
+            owners: (N,) the place of its word in the flattened tokens
         """
-        x = self.encoder(pieces, None, of_all_blocks=self.project).flatten(0, 1)[where]  # (N, C)
-        x = torch.cat([x, torch.ones_like(x[:, :1])], 1)
-        summed = x.new_zeros(tokens.numel(), x.size(1)).scatter_add(0, word[:, None].expand_as(x), x)
-        counts = summed[:, -1:]
-        nothing = self.project.bias.to(x)  # of padding and <s>, which have no pieces
-        return torch.where(counts > 0, summed[:, :-1] / counts.clamp(min=1), nothing).view(*tokens.shape, -1)
+        # projected before anything else, since the concatenated states are wide
+        x = self.encoder(rows, None, of_all_blocks=self.project).flatten(0, 1)[places]  # (N, C)
+        x = torch.cat([x, torch.ones_like(x[:, :1])], 1)  # the last column counts the pieces
+        sums = x.new_zeros(tokens.numel(), x.size(1)).scatter_add(0, owners[:, None].expand_as(x), x)
+        counts = sums[:, -1:]
+        without_pieces = self.project.bias.to(x)  # padding and <s>
+        return torch.where(counts > 0, sums[:, :-1] / counts.clamp(min=1), without_pieces).view(*tokens.shape, -1)

@@ -51,7 +51,7 @@ def slow_losses(model: LevT, batch: dict[str, Any], smoothing: dict[str, float])
     """Algorithm 1, sentence by sentence and decision by decision."""
     net_input = batch["net_input"]
     width = net_input["states"].target.size(1)
-    holes = set(net_input["states"].hole_index.tolist())
+    holes = set(net_input["states"].placeholder_index.tolist())
     decisions: dict[str, list[tuple[float, float]]] = {head: [] for head in (*HEADS, "deletion_word")}
     sources, targets = tensor_to_rows(net_input["src_tokens"]), tensor_to_rows(net_input["states"].target)
     for b, (source, target) in enumerate(zip(sources, targets, strict=True)):
@@ -127,7 +127,7 @@ def test_an_empty_mask_costs_nothing_and_keeps_the_graph(average: str, rollin: s
     states = net_input["states"]
     empty = torch.zeros_like(states.missing_counts)
     net_input["states"] = states._replace(
-        kept_tokens=states.target, hole_index=states.hole_index[:0], missing_counts=empty
+        kept_tokens=states.target, placeholder_index=states.placeholder_index[:0], missing_counts=empty
     )
     loss, _, log = toy_criterion(deletion_rollin=rollin, loss_average=average, **SMOOTHING)(model, batch)
     loss.backward()

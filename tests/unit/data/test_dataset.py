@@ -145,7 +145,8 @@ def test_with_beta_1_the_draft_loses_what_the_target_lacks() -> None:
 def test_the_labels_of_a_batch_fit_together(drafts: bool) -> None:
     net_input = collated(training_set(RollIn(seed=3, alpha=0.5, beta=0.5), drafts))["net_input"]
     target, kept, counts, *_ = net_input["states"]
-    holes = torch.zeros_like(target).flatten().index_fill(0, net_input["states"].hole_index, 1).view_as(target).bool()
+    index = net_input["states"].placeholder_index
+    holes = torch.zeros_like(target).flatten().index_fill(0, index, 1).view_as(target).bool()
     assert target.shape == kept.shape and counts.shape == (COUNT, target.size(1) - 1)
     assert counts.sum(1).tolist() == holes.sum(1).tolist()
     assert with_placeholders(kept, counts, 99).equal(target.masked_fill(holes, 99))

@@ -288,7 +288,7 @@ def test_nothing_of_lines_that_are_printed_is_kept() -> None:
     for word in ("Zürich", "Genf"):
         dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths([f"w1\t{word}"], str.strip))
         assert len(task.get_batch_iterator(dataset, max_sentences=1).next_epoch_itr()) == 1
-        assert dataset.unknown_words.spelt == [word]
+        assert dataset.unknown_words.spellings == [word]
     assert not task.dataset_to_epoch_iter
 
 
@@ -303,8 +303,8 @@ def test_sources_alone_have_empty_drafts() -> None:
 def test_an_unknown_word_of_a_draft_is_printed_as_it_was_written() -> None:
     dictionary = toy_dictionary()
     words = UnknownWords(dictionary.size)
-    rows = words.rows(dictionary.draft(["w1", "Zürich", "</s>", "<unk>", "Zürich"]))
-    dictionary.unknown_words = words.spelt
+    rows = words.ids_of(dictionary.draft(["w1", "Zürich", "</s>", "<unk>", "Zürich"]))
+    dictionary.unknown_words = words.spellings
     assert dictionary.string(rows.int()) == "w1 Zürich </s> <unk> Zürich"
     assert dictionary.unknown_to_unk(rows).tolist() == [BOS, 5, UNK, UNK, UNK, UNK, EOS]
     assert rows[2] == rows[5]

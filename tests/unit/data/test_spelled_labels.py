@@ -13,7 +13,7 @@ from lev_plugins.inference.labeller import Labeller
 from lev_plugins.inference.task_scorer import TaskScorer
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.spelling.batch_words import BatchWords
-from lev_plugins.spelling.embedding import SpelledWords
+from lev_plugins.spelling.embedding import NgramEmbedding
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from tests.labelling import model_of, task_of
 
@@ -53,8 +53,8 @@ def test_unknown_words_of_a_folder_keep_their_spelling(data: Path) -> None:
     given, index = batch["net_input"]["words"], dataset.index
     assert index is not None
     row = batch["net_input"]["src_tokens"][0, : len(words)] - len(task.dictionary) - 1
-    parts = [given.parts[given.starts[i] : given.starts[i + 1]].tolist() for i in row]
-    assert parts == [BatchWords.of([word], index, search=False).parts.tolist() for word in words]
+    parts = [given.ngrams[given.ngram_starts[i] : given.ngram_starts[i + 1]].tolist() for i in row]
+    assert parts == [BatchWords.of_words([word], index, search=False).ngrams.tolist() for word in words]
 
 
 def test_without_the_flag_unknown_words_are_unknown(data: Path) -> None:
@@ -75,10 +75,10 @@ def test_a_folder_of_the_version_before_is_refused(data: Path, tmp_path: Path) -
 def test_in_training_a_word_seen_once_is_as_unknown_as_one_never_seen(data: Path) -> None:
     _, model = spelled(data)
     table = model.encoder.tokens
-    assert isinstance(table, SpelledWords)
+    assert isinstance(table, NgramEmbedding)
     word = table.unk + 1
     assert table.counts[word] == 1
-    spelt = BatchWords.of([table.index.words[word]], table.index)
+    spelt = BatchWords.of_words([table.index.words[word]], table.index)
     at_work = model.eval().encoder.embedded(torch.tensor([[table.vocabulary + 1]]), spelt)
     in_training = model.train().encoder.embedded(torch.tensor([[word]]), None)
     assert torch.allclose(at_work, in_training, atol=1e-6)
@@ -122,6 +122,6 @@ def test_a_dropped_word_is_read_as_an_unknown_one(data: Path) -> None:
         net.encoder.tokens.own.weight.normal_()  # what words have of their own
         seen, dropped = net.encoder.embedded(known, None), net.train().encoder.embedded(known, None)
         table = net.encoder.tokens
-        new = BatchWords.of([word], table.index)
+        new = BatchWords.of_words([word], table.index)
         spelt = net.eval().encoder.embedded(torch.tensor([[table.vocabulary + 1]]), new)
     assert torch.allclose(dropped, spelt, atol=1e-6) and not torch.allclose(dropped, seen, atol=1e-3)

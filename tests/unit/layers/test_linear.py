@@ -109,10 +109,10 @@ def test_a_shared_table_is_packed_in_evaluation_until_it_is_another() -> None:
     for table in (*tables, tables[0], tables[0]):
         with torch.no_grad():
             torch.testing.assert_close(layer(x, table), F.linear(x, table), atol=1e-4, rtol=1e-4)
-    assert layer.kept is not None
-    assert copy.deepcopy(layer).kept is None
+    assert layer.entry is not None
+    assert copy.deepcopy(layer).entry is None
     layer.train()
-    assert layer.kept is None and layer(x, tables[0].requires_grad_()).requires_grad
+    assert layer.entry is None and layer(x, tables[0].requires_grad_()).requires_grad
 
 
 def test_a_weight_that_is_computed_is_used() -> None:

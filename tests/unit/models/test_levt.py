@@ -88,7 +88,7 @@ def test_known_states_are_continued_not_recomputed() -> None:
     canvas = rows_to_tensor(random_rows(3, seed=1))
     memory = model.encode(canvas)
     known = model.decoder.states("deletion", canvas, memory)
-    continued = model.decoder.states("placeholder", canvas, memory, known)
+    continued = model.decoder.states("placeholder", canvas, memory, computed=known)
     assert all(kept is old for kept, old in zip(continued, known, strict=False))
     assert continued[-1].equal(model.decoder.states("placeholder", canvas, memory)[-1])
 

@@ -21,13 +21,19 @@ from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.models.levt import LevT
-from lev_plugins.models.levt_stacks import EncodedSource
 from lev_plugins.spelling import candidates
-from lev_plugins.spelling import embedding as spelling_layers
 from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary
-from lev_plugins.spelling.candidates import CASES, FAR, WordIndex, grams, hashed
-from lev_plugins.spelling.embedding import LEVELS, LOUD, MeantWords, WordVectors
-from lev_plugins.spelling.word_scorer import Respelling
+from lev_plugins.spelling.candidates import (
+    CASES,
+    LEVELS,
+    MAX_DISTANCE,
+    WordIndex,
+    letter_ngrams,
+    ngram_buckets,
+    words_and_counts,
+)
+from lev_plugins.spelling.embedding import NGRAM_SCALE, IntendedWordEmbedding, SampleSizes, WordVectors
+from lev_plugins.spelling.word_scorer import WordScorer
 from lev_plugins.text.tokenise import Words
 from tests.helpers import PAD, UNK, collated, thorough, toy_config, toy_criterion, toy_pairs, toy_task, write_lines
 
@@ -45,20 +51,22 @@ def dictionary() -> EditingDictionary:
 
 
 def index_of(words: EditingDictionary | None = None) -> WordIndex:
-    return WordIndex.of(words or dictionary(), BUCKETS)
+    return WordIndex.of_dictionary(words or dictionary(), BUCKETS)
 
 
-def spelling(dim: int = 8, seed: int = 1, words: EditingDictionary | None = None) -> MeantWords:
+def spelling(dim: int = 8, seed: int = 1, words: EditingDictionary | None = None) -> IntendedWordEmbedding:
     torch.manual_seed(seed)
-    return MeantWords(words or dictionary(), dim, index_of(words))
+    return IntendedWordEmbedding(words or dictionary(), dim, index_of(words), SampleSizes(2, 1, 1))
 
 
-def scores(table: MeantWords, states: Tensor, replaced: Tensor, words: WordVectors, reads: bool = False) -> Tensor:
+def scores(
+    table: IntendedWordEmbedding, states: Tensor, replaced: Tensor, words: WordVectors, reads: bool = False
+) -> Tensor:
     with torch.random.fork_rng():  # draws go on as they are
         torch.manual_seed(1)
-        respelling = Respelling(table.index, table.shapes, PAD, table.embedding_dim, reads).to(table.grams.dtype)
-    respelling.find(replaced.tolist())
-    return respelling(states, replaced, words, table.directions(words), respelling.found(replaced, words.words))
+        scorer = WordScorer(table.index, table.shapes, PAD, table.embedding_dim, reads).to(table.grams.dtype)
+    candidates = scorer.candidates(replaced.tolist(), replaced, words.words)
+    return scorer(states, replaced, words, table.directions(words), candidates)
 
 
 def model(**options: Any) -> LevT:
@@ -72,7 +80,7 @@ UNKNOWN = ["▁vlaue", "▁teh", "▁fucntion"]
 
 
 def batch_words(words: list[str] | None = None) -> BatchWords:
-    return BatchWords.of(UNKNOWN if words is None else words, index_of())
+    return BatchWords.of_words(UNKNOWN if words is None else words, index_of())
 
 
 # ---- text ------------------------------------------------------------------------------------------------------------
@@ -88,8 +96,8 @@ def test_every_text_has_its_words_back(text: str) -> None:
 @thorough
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12))
 def test_every_word_has_parts_and_each_once(word: str) -> None:
-    assert len(grams(word)) == len(set(grams(word))) >= 2
-    assert all(0 <= bucket < BUCKETS for bucket in hashed(word, BUCKETS))
+    assert len(letter_ngrams(word)) == len(set(letter_ngrams(word))) >= 2
+    assert all(0 <= bucket < BUCKETS for bucket in ngram_buckets(word, BUCKETS))
 
 
 # ---- vectors ---------------------------------------------------------------------------------------------------------
@@ -101,50 +109,52 @@ def test_a_vector_is_the_mean_of_its_parts() -> None:
     names = [*dictionary().symbols, "", *UNKNOWN]
     for row, name in enumerate(names):
         special = row < 4 or not name
-        expected = torch.zeros(8) if special else LOUD * table.grams[list(hashed(name, BUCKETS))].mean(0)
-        assert torch.allclose(words.spelled.rows(torch.tensor(row)), expected, atol=1e-6)
+        expected = torch.zeros(8) if special else NGRAM_SCALE * table.grams[list(ngram_buckets(name, BUCKETS))].mean(0)
+        assert torch.allclose(words.ngram_means.rows(torch.tensor(row)), expected, atol=1e-6)
 
 
 def test_what_words_have_in_common() -> None:
     names = [*UNKNOWN, WORDS[0], "12", ""]
     for name, *rows in zip(names, *(column.tolist() for column in index_of().nearest(names)), strict=True):
-        parts = set(hashed(name, BUCKETS)) if name else set()
+        parts = set(ngram_buckets(name, BUCKETS)) if name else set()
         for near, alike, number in zip(*rows, strict=True):
             other = dictionary()[near] if near >= 4 else ""
-            own = set(hashed(other, BUCKETS)) if other else set()
+            own = set(ngram_buckets(other, BUCKETS)) if other else set()
             assert alike == pytest.approx(len(parts & own) / (max(len(parts), 1) * max(len(own), 1)) ** 0.5, abs=1e-6)
             named = alike and name != "12" and other != "."
-            assert number == (min(slips_one_by_one(name.lstrip("▁"), other.lstrip("▁")), FAR) if named else FAR)
+            assert number == (
+                min(slips_one_by_one(name.lstrip("▁"), other.lstrip("▁")), MAX_DISTANCE) if named else MAX_DISTANCE
+            )
 
 
 @pytest.mark.parametrize("together", [1, 2])
 def test_few_words_are_compared_at_a_time(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
     without = np.array([4, 5, 6])
-    whole = index_of().compared(UNKNOWN, without)
-    assert not ((whole["near"] == without[:, None]) & (whole["alike"] >= 0)).any()
-    monkeypatch.setattr(candidates, "AT_ONCE", together)
-    assert np.array_equal(index_of().compared(UNKNOWN, without), whole)
+    whole = index_of().search(UNKNOWN, without)
+    assert not ((whole["ids"] == without[:, None]) & (whole["ngram_overlap"] >= 0)).any()
+    monkeypatch.setattr(candidates, "CHUNK", together)
+    assert np.array_equal(index_of().search(UNKNOWN, without), whole)
 
 
 @pytest.mark.parametrize("dense", [0, 3, 1000])
 def test_candidates_are_the_best_of_a_large_dictionary(dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against a dictionary that is compared word by word; however many groups are counted by one product."""
-    monkeypatch.setattr(candidates, "DENSE", dense)
+    monkeypatch.setattr(candidates, "DENSE_NGRAMS", dense)
     monkeypatch.setattr(candidates, "BLOCK", 4)
     draw = random.Random(1)
     words = ["".join(draw.choices("abcdef", k=draw.randint(1, 9))) for _ in range(400)]
     counts = [draw.randint(1, 1000) for _ in words]
     index = WordIndex(words, counts, 1 << 20)
     typos = ["abcd", "fade", "cabbage", "zzz"]
-    for typo, near in zip(typos, index.nearest(typos).near.tolist(), strict=True):
-        own = set(grams(typo))
+    for typo, near in zip(typos, index.nearest(typos).ids.tolist(), strict=True):
+        own = set(letter_ngrams(typo))
 
         def score(i: int, own: set[str] = own) -> float:
-            parts = set(grams(words[i]))
+            parts = set(letter_ngrams(words[i]))
             share = len(own & parts) / (len(own) * len(parts)) ** 0.5
-            return share + candidates.FREQUENT * np.log(counts[i] + 1) * (share > 0)
+            return share + candidates.FREQUENCY_WEIGHT * np.log(counts[i] + 1) * (share > 0)
 
-        expected = sorted(map(score, range(len(words))), reverse=True)[: candidates.NEAR]
+        expected = sorted(map(score, range(len(words))), reverse=True)[: candidates.MAX_CANDIDATES]
         assert [score(i) for i in near] == pytest.approx(expected, abs=1e-6)
 
 
@@ -161,10 +171,9 @@ def test_a_batch_of_new_misspellings_takes_little_time() -> None:
     assert time.process_time() - start < 1.5
 
 
-def test_words_that_were_compared_before_are_as_if_they_had_not_been(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_that_were_compared_before_are_as_if_they_had_not_been() -> None:
     """Few of them are remembered."""
-    monkeypatch.setattr(candidates, "REMEMBERED", 4)
-    index, other = index_of(), index_of()
+    index, other = WordIndex(*words_and_counts(dictionary()), BUCKETS, cache_size=4), index_of()
     index.nearest(["▁vlaue", "Teh"])
     words = [*UNKNOWN, "▁TEH"]  # and more than one word with the same letters
     for again in (index.nearest(words), index.nearest(words)):
@@ -172,7 +181,7 @@ def test_words_that_were_compared_before_are_as_if_they_had_not_been(monkeypatch
             assert np.array_equal(found, expected)
     for word in "abcdef":
         index.nearest([word])
-        assert len(index.remembered) <= 4
+        assert len(index.cache) <= 4
 
 
 def slips_one_by_one(word: str, other: str) -> int:
@@ -194,16 +203,16 @@ def slips_one_by_one(word: str, other: str) -> int:
 def test_slips_are_those_of_the_definition(words: list[str], typo: str) -> None:
     found = WordIndex(words, [1] * len(words), 1 << 20).nearest([typo])
     for near, alike, number in zip(*(column[0].tolist() for column in found), strict=True):
-        assert number == (min(slips_one_by_one(typo, words[near]), FAR) if alike else FAR)
+        assert number == (min(slips_one_by_one(typo, words[near]), MAX_DISTANCE) if alike else MAX_DISTANCE)
 
 
 def test_the_guess_for_an_unknown_word_is_the_one_most_like_it() -> None:
-    word, slips = batch_words().guess.tolist()
+    word, slips = batch_words().guesses.tolist()
     assert [dictionary()[i] for i in word] == ["▁value", "▁the", "▁function"] and slips == [1, 1, 1]
 
 
 def test_the_guess_for_a_word_that_is_held_out_is_another() -> None:
-    word, slips = index_of().held_out()
+    word, slips = index_of().held_out_guesses()
     form = 4 + WORDS.index("▁form")
     assert dictionary()[int(word[form])] == "▁from" and slips[form] == 1
     assert np.delete(word, form).sum() == 0  # all others were seen more often
@@ -217,27 +226,27 @@ def test_validation_sees_what_the_last_step_of_training_changed() -> None:
     def validate() -> Tensor:
         table.eval()
         with torch.no_grad():
-            return table.vectors(None).spelled.weight.clone()
+            return table.vectors(None).ngram_means.weight.clone()
 
     before = validate()
     table.train()
-    table.vectors(None).spelled.weight.square().sum().backward()
+    table.vectors(None).ngram_means.weight.square().sum().backward()
     optimizer.step()
     with torch.no_grad():
-        now = table.mean(table.parts, table.starts)
+        now = table.mean(table.ngrams, table.ngram_starts)
     assert not torch.allclose(before, now)
     assert torch.equal(validate(), now)
 
 
-def vectors_of(table: MeantWords, tokens: list[int], held_out: Tensor | None = None) -> Tensor:
+def vectors_of(table: IntendedWordEmbedding, tokens: list[int], held_out: Tensor | None = None) -> Tensor:
     if held_out is not None:
-        table.hold_out()
+        table.prepare_training()
     return table.look_up(torch.tensor([tokens]), table.vectors(batch_words()), held_out)[0]
 
 
-def meant_by(table: MeantWords, words: WordVectors, guess: int, slips: int) -> Tensor:
+def meant_by(table: IntendedWordEmbedding, words: WordVectors, guess: int, slips: int) -> Tensor:
     row = torch.tensor(guess)
-    return table.from_guess(words.spelled.rows(row) + words.own.rows(row)) + table.slips.weight[slips]
+    return table.from_guess(words.ngram_means.rows(row) + words.own.rows(row)) + table.slips.weight[slips]
 
 
 def test_a_word_that_is_held_out_is_as_if_training_had_seen_it_once_less() -> None:
@@ -246,7 +255,7 @@ def test_a_word_that_is_held_out_is_as_if_training_had_seen_it_once_less() -> No
     out = torch.tensor([[True, True]])
     held = vectors_of(table, [form, value], out)
     words = table.vectors(None)
-    spelled = words.spelled.weight
+    spelled = words.ngram_means.weight
     meant = meant_by(table, words, 4 + WORDS.index("▁from"), 1)
     beside = table.familiarity.weight + table.capitals.weight[CASES]  # a blank before it, no capitals
     assert torch.allclose(held[0], spelled[form] + table.own.weight[UNK] + beside[0] + meant)
@@ -258,12 +267,12 @@ def test_in_training_the_words_of_a_target_are_held_out_of_its_sentence() -> Non
     """As if training had not seen this sentence, of which a rare word says how it is written."""
     levt = model()
     table = levt.decoder.embedding.tokens
-    assert isinstance(table, MeantWords)
-    table.hold_out()
+    assert isinstance(table, IntendedWordEmbedding)
+    table.prepare_training()
     form, value, words = 4 + WORDS.index("▁form"), 4 + WORDS.index("▁value"), table.vectors(None)
     tokens, target = torch.tensor([[form, value], [form, value]]), torch.tensor([[value, 2, PAD], [9, form, 2]])
     for wanted, out in ((target, torch.tensor([[False, True], [True, False]])), (None, None)):
-        look_up = levt.decoder.look_up(EncodedSource({}, None, words, wanted))
+        look_up = levt.decoder.word_vectors(None, wanted)
         assert look_up is not None and torch.equal(look_up(tokens), table.look_up(tokens, words, out))
     assert not torch.equal(table.look_up(tokens, words), table.look_up(tokens, words, tokens.eq(form)))
 
@@ -272,7 +281,7 @@ def test_an_unknown_word_has_the_row_of_unknown_words() -> None:
     table = spelling()
     words, last = table.vectors(batch_words()), OWN + 2
     beside = table.familiarity.weight[0] + table.capitals.weight[CASES]
-    expected = words.spelled.rows(torch.tensor(last)) + table.own.weight[UNK] + beside
+    expected = words.ngram_means.rows(torch.tensor(last)) + table.own.weight[UNK] + beside
     expected = expected + meant_by(table, words, 4 + WORDS.index("▁function"), 1)
     assert torch.allclose(vectors_of(table, [last])[0], expected)
 
@@ -282,7 +291,7 @@ def test_a_known_word_in_another_case_is_known() -> None:
     words = table.vectors(batch_words(["▁Value", "▁VALUE", "▁vaLue"]))
     value = 4 + WORDS.index("▁value")
     capital, capitals, odd = table.look_up(torch.tensor([[OWN, OWN + 1, OWN + 2]]), words)[0]
-    spelled = words.spelled.rows(torch.tensor(value))
+    spelled = words.ngram_means.rows(torch.tensor(value))
     for shape, vector in ((1, capital), (2, capitals)):
         level = sum(number <= 9 for number in LEVELS)
         beside = table.familiarity.weight[level] + table.capitals.weight[CASES + shape]
@@ -309,14 +318,14 @@ TORN = ["▁val", "▁ue", "ue", "▁VAL", "▁12"]
 def test_a_word_that_was_torn_apart_is_seen(words: list[str], joined: str | None) -> None:
     table = spelling()
     with torch.no_grad():
-        table.torn.weight.normal_()
+        table.joined.weight.normal_()
     ids = {word: OWN + i for i, word in enumerate(TORN)} | {word: 4 + i for i, word in enumerate(WORDS)}
     tokens = torch.tensor([[ids[word] for word in words]])
     batch = table.vectors(batch_words(TORN))
     with_joined = table.look_up(tokens, batch)[0]
     with torch.no_grad():
-        weight = table.torn.weight.clone()
-        table.torn.weight.zero_()
+        weight = table.joined.weight.clone()
+        table.joined.weight.zero_()
         found = with_joined - table.look_up(tokens, batch)[0]
     level = 0 if joined is None else sum(COUNTS[WORDS.index(joined)] >= number for number in LEVELS)
     levels = [level] + [0] * (len(words) - 1)  # of each with the next; only the first two may be one word
@@ -339,7 +348,7 @@ def test_a_replacement_has_the_shape_of_what_it_replaces() -> None:
     for word in ("▁model", "model", "▁Model", "Model"):
         words.add_symbol(word, 5)
     table = spelling(64, words=words)
-    typos = table.vectors(BatchWords.of(["▁mdoel", "mdoel", "▁oMdel", "oMdel"], table.index))
+    typos = table.vectors(BatchWords.of_words(["▁mdoel", "mdoel", "▁oMdel", "oMdel"], table.index))
     best = scores(table, torch.zeros(4, 64), len(words) + 1 + torch.arange(4), typos).argmax(1)
     assert [words[i] for i in best.tolist()] == ["▁model", "model", "▁Model", "Model"]
 
@@ -359,37 +368,31 @@ def test_with_a_pre_trained_encoder_the_context_decides_in_place_of_a_known_word
     form, wanted = 4 + WORDS.index("▁form"), 4 + WORDS.index("▁the")
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        query = Respelling(table.index, table.shapes, PAD, 64).query.weight  # as in ``scores``
+        query = WordScorer(table.index, table.shapes, PAD, 64).query.weight  # as in ``scores``
         state = torch.linalg.solve(query, 10 * table.directions(words)[wanted])[None]  # it asks for "the"
     known, typo = torch.tensor([form]), torch.tensor([OWN])  # "form", and "vlaue"
     best = [scores(table, state, word, words, reads).argmax() for reads in (False, True) for word in (known, typo)]
     assert [dictionary()[int(i)] for i in best] == ["▁from", "▁value", "▁the", "▁value"]
 
 
-@pytest.fixture
-def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, number in (("SAMPLED", 2), ("COMMON", 1), ("RIVALS", 1)):
-        monkeypatch.setattr(spelling_layers, name, number)
+def sampled(table: IntendedWordEmbedding, words: BatchWords, tokens: list[int]) -> WordVectors:
+    return table.vectors(words, table.sample(torch.tensor(tokens), words, words.candidate_ids))
 
 
-def sampled(table: MeantWords, words: BatchWords, tokens: list[int]) -> WordVectors:
-    return table.vectors(words, table.sample(torch.tensor(tokens), words, words.near[:, :1]))
-
-
-def test_a_sample_scores_its_words_as_the_whole_dictionary_does(small_samples: None) -> None:
+def test_a_sample_scores_its_words_as_the_whole_dictionary_does() -> None:
     table = spelling(dim=64)
     whole, some = table.vectors(batch_words()), sampled(table, batch_words(), [4, OWN])
     ids = some.sample.ids
     assert ids is not None and 4 in ids and 4 + WORDS.index("▁value") in ids and len(ids) < table.vocabulary
-    assert torch.equal(some.sample.place(torch.tensor([table.vocabulary])), torch.tensor([len(ids)]))
+    assert torch.equal(some.sample.classes(torch.tensor([table.vocabulary])), torch.tensor([len(ids)]))
     states, replaced = torch.randn(3, 64), torch.tensor([OWN, 4, PAD])
-    expected = scores(table, states, replaced, whole)[:, ids] + some.sample.stands_for
+    expected = scores(table, states, replaced, whole)[:, ids] + some.sample.log_weights
     assert torch.allclose(scores(table, states, replaced, some), expected, atol=1e-5)
     tokens = torch.tensor([[4, OWN, table.vocabulary]])
     assert torch.allclose(table.look_up(tokens, some), table.look_up(tokens, whole), atol=1e-6)
 
 
-def test_the_loss_over_samples_is_that_over_the_dictionary_on_average(small_samples: None) -> None:
+def test_the_loss_over_samples_is_that_over_the_dictionary_on_average() -> None:
     table, words = spelling(), batch_words()
     replaced, states = torch.tensor([OWN]), torch.randn(1, 8)
     expected = scores(table, states, replaced, table.vectors(words)).exp().sum()
@@ -399,16 +402,17 @@ def test_the_loss_over_samples_is_that_over_the_dictionary_on_average(small_samp
     assert torch.stack(found).mean().item() == pytest.approx(expected.item(), rel=0.05)
 
 
-def test_training_with_samples_learns_every_parameter(small_samples: None) -> None:
+def test_training_with_samples_learns_every_parameter() -> None:
     batch, levt = collated(noisy_dataset()), model().train()
-    sizes, whole = [], Respelling.forward
+    levt.decoder.word_embedding.sizes = SampleSizes(2, 1, 1)
+    sizes, whole = [], WordScorer.forward
 
-    def noted(respelling: Respelling, states: Tensor, replaced: Tensor, words: WordVectors, *others: Any) -> Tensor:
+    def noted(respelling: WordScorer, states: Tensor, replaced: Tensor, words: WordVectors, *others: Any) -> Tensor:
         sizes.append(words.sample.ids is not None)
         return whole(respelling, states, replaced, words, *others)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Respelling, "forward", noted)
+        patched.setattr(WordScorer, "forward", noted)
         toy_criterion()(levt, batch)[0].backward()
         toy_criterion(label_smoothing=0.1)(levt, batch)
         toy_criterion()(levt.eval(), batch)
@@ -480,7 +484,7 @@ def test_noise_is_source_and_draft_so_both_sides_have_one_dictionary() -> None:
 
 def test_a_missing_word_comes_with_the_one_it_replaces() -> None:
     states = collated(noisy_dataset())["net_input"]["states"]
-    holes = states.hole_index
+    holes = states.placeholder_index
     replaced = states.replaced.flatten()
     assert len(holes) and replaced[holes].ge(OWN).float().mean() > 0.8  # a slip may make another known word
     rest = torch.ones_like(replaced, dtype=torch.bool).index_fill(0, holes, False)

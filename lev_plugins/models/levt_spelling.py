@@ -1,0 +1,223 @@
+"""What --spelling and --backbone add to a LevT: vectors of words from their letters, and alignment with the source.
+
+With --spelling, the decoder looks up words by their letters, also those that the dictionary lacks; it sees which words
+have been deleted beside each token, and scores the words for a placeholder by how much they look like the word that it
+replaces. With --backbone, the encoder adds the states of a pre-trained encoder to its input, and the decoder adds to
+each token the state of the source token that is aligned with it.
+
+Shapes: B batch, S source length, T target length, C channels (see ``lev_plugins.layers``).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from fairseq.data import Dictionary
+from torch import Tensor, nn
+
+from lev_plugins.edits.actions import RemovedTokens, among, source_positions
+from lev_plugins.errors import require
+from lev_plugins.layers.linear import Linear
+from lev_plugins.layers.transformer import Padding, TextEmbedding, spread, token_embedding
+from lev_plugins.models.backbones.enct5_weights import backbone_sizes
+from lev_plugins.models.backbones.word_encoder import BackboneWords
+from lev_plugins.models.encoder_decoder import SIDES, layer_shape
+from lev_plugins.models.levt_stacks import EncodedSource, LevTDecoder, LookUp, StepInputs
+from lev_plugins.spelling.batch_words import BatchWords, EditingStates
+from lev_plugins.spelling.candidates import WordIndex, words_and_counts
+from lev_plugins.spelling.embedding import WHOLE_VOCABULARY, IntendedWordEmbedding, VocabularySample, WordVectors
+from lev_plugins.spelling.word_pieces import WordPieces, WordTokenizer
+from lev_plugins.spelling.word_scorer import (
+    FORMER_NAMES,
+    MISSPELT_WORD_WEIGHTS,
+    CandidateTensors,
+    WordScorer,
+    split_weights,
+    stored_weights,
+)
+from lev_plugins.text.pretrained import DICTIONARY, MOVED, require_folder
+
+REMOVED_COUNTS = 16  # classes for the number of words that were deleted side by side; the last one is for more
+
+
+def build_embedding(cfg: Any, task: Any) -> tuple[IntendedWordEmbedding, BackboneWords | None]:
+    """Returns the table of words, and the encoder of --backbone, still without its weights."""
+    require(cfg.share_all_embeddings, "--spelling is for both sides and the output: add --share-all-embeddings")
+    require(
+        str(cfg.placeholder) == "plh",
+        "--spelling tells unknown words apart, so --placeholder must not be unk: leave it out",
+    )
+    dictionary, dim = task.target_dictionary, cfg.decoder_embed_dim
+    if cfg.backbone is None:
+        index = WordIndex.of_dictionary(dictionary, cfg.spelling_buckets)
+        return IntendedWordEmbedding(dictionary, dim, index), None
+    folder = require_folder(cfg.backbone, "--backbone", MOVED)
+    sizes, symbols = backbone_sizes(folder, "levt"), Dictionary.load(str(folder / DICTIONARY))
+    special = {dictionary.eos(): symbols.eos(), dictionary.unk(): symbols.unk()}
+    pieces = WordPieces.of_words(WordTokenizer(folder, symbols), words_and_counts(dictionary)[0], special)
+    index = WordIndex.of_dictionary(dictionary, cfg.spelling_buckets, pieces)
+    embedding = IntendedWordEmbedding(dictionary, dim, index)
+    return embedding, BackboneWords(sizes, symbols, cfg.encoder_embed_dim, cfg.dropout, cfg.freeze_backbone)
+
+
+@dataclass(frozen=True)
+class BatchVectors:
+    """Looks up the vectors of a batch's tokens; in training, occurrences in the same sentence's target do not count."""
+
+    embedding: IntendedWordEmbedding
+    words: WordVectors
+    target: Tensor | None = None  # (B, T)
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        held_out = None if self.target is None else among(tokens, self.target)
+        return self.embedding.look_up(tokens, self.words, held_out)
+
+
+@dataclass(frozen=True)
+class SpelledSource(EncodedSource):
+    vectors: BatchVectors
+    aligned_states: Tensor | None = None  # (B, S + 1, C) with --backbone: of each source token; the last is 0, for none
+
+    def select(self, rows: Tensor) -> "SpelledSource":
+        states = None if self.aligned_states is None else self.aligned_states[rows]
+        source = super().select(rows)
+        return replace(self, keys_values=source.keys_values, mask=source.mask, aligned_states=states)
+
+
+class SpellingDecoder(LevTDecoder):
+    """A decoder that reads the letters of words and of the words that they replace."""
+
+    def __init__(self, embedding: TextEmbedding, cfg: Any, vocabulary: int):
+        """The arguments are those of ``LevTDecoder``; ``embedding`` has an ``IntendedWordEmbedding`` as its table."""
+        super().__init__(embedding, cfg, vocabulary)
+        assert isinstance(embedding.tokens, IntendedWordEmbedding)
+        words, dim, pretrained = embedding.tokens, layer_shape(cfg, "decoder").dim, cfg.backbone is not None
+        self.word_index, self.reads_alignment = words.index, pretrained
+        self.aligned_projection = Linear(cfg.encoder_embed_dim, dim, bias=False) if pretrained else None
+        self.word_scorer = WordScorer(words.index, words.shapes, words.padding_idx, dim, pretrained)
+        self.removed_projection = Linear(dim, dim, bias=False)
+        nn.init.normal_(self.removed_projection.weight, std=dim**-0.5)
+        self.removed_counts = token_embedding(min(cfg.max_insertions + 1, REMOVED_COUNTS), dim, 0)
+
+    @property
+    def word_embedding(self) -> IntendedWordEmbedding:
+        return cast(IntendedWordEmbedding, self.embedding.tokens)
+
+    def untie_output(self) -> None:
+        """The output has no table: its product packs the vectors of the words (``SharedLinear``)."""
+
+    def word_vectors(
+        self, words: BatchWords | None, target: Tensor | None = None, sample: VocabularySample = WHOLE_VOCABULARY
+    ) -> BatchVectors:
+        return BatchVectors(self.word_embedding, self.word_embedding.vectors(words, sample), target)
+
+    def remember(self, states: Tensor, padding: Padding, vectors: LookUp | None = None) -> SpelledSource:
+        assert isinstance(vectors, BatchVectors)
+        source, aligned = super().remember(states, padding), None
+        if self.aligned_projection is not None:
+            aligned = F.pad(spread(self.aligned_projection(states), padding.real), (0, 0, 0, 1))
+        return SpelledSource(source.keys_values, source.mask, vectors, aligned)
+
+    def align(self, tokens: Tensor, src_tokens: Tensor) -> Tensor | None:
+        return None if self.aligned_projection is None else source_positions(tokens, src_tokens, self.embedding.pad)
+
+    def embed(
+        self,
+        tokens: Tensor,
+        source: EncodedSource,
+        removed: RemovedTokens | None,
+        alignment: Tensor | None,
+        padded: bool,
+    ) -> Tensor:
+        assert isinstance(source, SpelledSource)
+        vectors = source.vectors
+
+        def look_up(tokens: Tensor) -> Tensor:
+            if removed is None:
+                return vectors(tokens)
+            counts = self.removed_counts(removed.counts.clamp(max=self.removed_counts.num_embeddings - 1))
+            return vectors(tokens) + self.removed_projection(vectors.words.spelling_of(removed.first)) + counts
+
+        x = self.embedding(tokens, look_up=look_up, padded=padded)
+        if source.aligned_states is not None:
+            assert alignment is not None
+            x = x + source.aligned_states.gather(1, alignment[:, :, None].expand(-1, -1, x.size(2)))
+        return x
+
+    def token_logits(
+        self,
+        states: list[Tensor],
+        index: Tensor,
+        source: EncodedSource | None = None,
+        replaced: RemovedTokens | None = None,
+        candidates: CandidateTensors | None = None,
+    ) -> Tensor:
+        assert isinstance(source, SpelledSource) and replaced is not None and candidates is not None
+        h, words = self.placeholder_features(states, index), source.vectors.words
+        directions = self.word_embedding.directions(words)
+        return self.word_scorer(h, replaced.first.flatten()[index], words, directions, candidates)
+
+    def candidates(self, host_ids: list[int], replaced: Tensor, source: EncodedSource) -> CandidateTensors:
+        assert isinstance(source, SpelledSource)
+        return self.word_scorer.candidates(host_ids, replaced, source.vectors.words.words)
+
+    def has_summed_loss(self, states: list[Tensor]) -> bool:
+        return False
+
+    def step_inputs(
+        self,
+        src_tokens: Tensor,
+        states: EditingStates,
+        draft: Tensor | None,
+        words: BatchWords | None,
+        may_sample: bool,
+    ) -> StepInputs:
+        table = self.word_embedding
+        table.prepare_training()
+        words = BatchWords.of_words([], table.index) if words is None else BatchWords(*words)
+        candidates, sample = CandidateTensors(*states.candidates), WHOLE_VOCABULARY
+        if may_sample:
+            texts = (src_tokens, states.target, src_tokens if draft is None else draft)
+            sample = table.sample(torch.cat([text.flatten() for text in texts]), words, candidates.ids)
+        removed = RemovedTokens(states.removed, states.removed_counts)
+        replaced = removed_per_placeholder(states.replaced, self.embedding.pad)
+        return StepInputs(draft, words, removed, replaced, candidates, sample)
+
+
+def removed_per_placeholder(replaced: Tensor, pad: int) -> RemovedTokens:
+    """Returns the words ``replaced`` (B, T) as deleted words: at most one for each placeholder.
+
+    >>> removed_per_placeholder(torch.tensor([[1, 12]]), pad=1)
+    RemovedTokens(first=tensor([[ 1, 12]]), counts=tensor([[0, 1]]))
+    """
+    return RemovedTokens(replaced, replaced.ne(pad).long())
+
+
+def upgrade_names(state_dict: dict[str, Tensor], backbone: BackboneWords | None) -> None:
+    """Give the weights of an older checkpoint their present names, and add those that it lacks.
+
+    Version 0.1 had the weights of the scores beside those of the vectors, as one vector. Version 0.2 had other names.
+    A checkpoint may also lack weights for all but the last block of a backbone, and for the replacement of known words.
+    """
+    names = {f"{side}.embedding.tokens.torn.": f"{side}.embedding.tokens.joined." for side in SIDES}
+    names |= {"decoder.from_beside.": "decoder.aligned_projection.", "decoder.given_counts.": "decoder.removed_counts."}
+    names |= {"decoder.from_given.": "decoder.removed_projection."}
+    for weight in ("query.weight", "query.bias", "bias", "weights"):
+        names |= {f"{side}.embedding.tokens.{weight}": f"decoder.word_scorer.{weight}" for side in SIDES}
+    names |= {f"decoder.respelling.{old}": f"decoder.word_scorer.{new}" for old, new in FORMER_NAMES.items()}
+    names["decoder.respelling."] = "decoder.word_scorer."  # all others
+    for name in list(state_dict):
+        for old, new in names.items():
+            if name.startswith(old):
+                state_dict[new + name.removeprefix(old)] = state_dict.pop(name)
+                break
+    together = state_dict.pop("decoder.word_scorer.weights", None)
+    if together is not None:
+        state_dict |= {f"decoder.word_scorer.{name}": value for name, value in split_weights(together).items()}
+    if backbone is not None:
+        project = "encoder.backbone.project.weight"
+        if project in state_dict:
+            state_dict[project] = backbone.upgrade_projection(state_dict[project])
+        for name, value in stored_weights(MISSPELT_WORD_WEIGHTS).items():
+            state_dict.setdefault(f"decoder.word_scorer.{name}", value)
