@@ -17,7 +17,7 @@ from lev_plugins.layers.transformer import (
     padding_of,
     token_embedding,
 )
-from lev_plugins.spelling.embedding import Table
+from lev_plugins.spelling.embedding import CollectingTable
 from tests.helpers import BOS, EOS, PAD
 
 DIM, HEADS = 8, 2
@@ -98,7 +98,7 @@ def test_a_table_has_the_gradient_of_its_look_ups(uses: str, dtype: torch.dtype)
     for ours in (True, False):
         weight = torch.arange(10.0, dtype=dtype).view(5, 2).requires_grad_()
         scaled = weight * 2  # not a leaf
-        table = Table(scaled)
+        table = CollectingTable(scaled)
         loss = weight.sum()
         if "rows" in uses:
             looked_up = (table.rows(each) if ours else F.embedding(each, scaled) for each in ids)
@@ -109,7 +109,7 @@ def test_a_table_has_the_gradient_of_its_look_ups(uses: str, dtype: torch.dtype)
         found.append(weight.grad)
     assert found[0].dtype == dtype and torch.equal(*found)
     with torch.no_grad():
-        assert Table(weight).rows(ids[0]).equal(weight[ids[0]])
+        assert CollectingTable(weight).rows(ids[0]).equal(weight[ids[0]])
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
