@@ -1,4 +1,4 @@
-"""The model folder that ``lev-plugins export`` writes, as far as it can be read without torch.
+"""Reads the model folder that ``lev-plugins export`` writes, without torch.
 
 config.json            what the model is, how it is rebuilt, and how it decodes by default (``ModelConfig``)
 model.safetensors      the weights; those that are tied are stored once
@@ -8,7 +8,7 @@ sentencepiece.bpe.model, tokenizer/ or codes.txt   what cuts text into pieces
 backbone/              the sizes of a pre-trained model, without weights
 README.md              the model card
 
-A folder may come from a stranger. Nothing in it is executed, and nothing outside it is read.
+A folder may be untrusted: nothing in it is executed, and nothing outside it is read.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from lev_plugins.ranges import flag_name
 
 FORMAT = 1
 CONFIG, WEIGHTS, CARD, THRESHOLDS = "config.json", "model.safetensors", "README.md", "thresholds.json"
-KEPT = "words.txt"  # that an editor leaves alone
+KEPT = "words.txt"  # words that an editor leaves alone
 BACKBONE = "backbone"
 INSTALLED = "lev_plugins.models"  # entry points of the packages of scripts/model_wheel.py
 EDITOR, LABELLER = "editor", "labeller"
@@ -43,7 +43,7 @@ TOKENISER_FILES: dict[str, tuple[str, str] | None] = {
     "subword_nmt": ("bpe_codes", "codes.txt"),
     **dict.fromkeys(("words", "chars", "characters", "bytes")),
 }
-REFINEMENT = ("iter_decode_max_iter", "iter_decode_eos_penalty")  # flags of text_editing alone
+REFINEMENT = ("iter_decode_max_iter", "iter_decode_eos_penalty")  # flags that only text_editing has
 AGAIN = "export it again, or copy it again from where it came"
 PLAIN_NAME = re.compile(r"[\w+@][\w.+@-]*")
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
@@ -53,7 +53,7 @@ Flag = bool | int | float | str | None
 
 @dataclass(frozen=True)
 class Decoding:
-    """How an editor decodes; None: as it does without the setting."""
+    """How an editor decodes; None stands for the default of the task or the editor."""
 
     beam: int | None = None
     iter_decode_max_iter: int | None = None
@@ -64,7 +64,7 @@ class Decoding:
     edit_also: str | None = None
 
     def check(self) -> None:
-        """Names the flags, as those of ``edit`` and ``export`` are checked here, too."""
+        """Checks the values; messages name the flags of ``edit`` and ``export``."""
         check_ranges(self)
         require(
             self.language is None or LANGUAGE.fullmatch(self.language) is not None,
@@ -72,21 +72,21 @@ class Decoding:
         )
 
     def check_for(self, *tasks: str) -> None:
-        """That each of these settings has an effect on a model of one of these tasks."""
-        useless = {"text_editing": ["beam"], "text_correction": REFINEMENT, "text_labelling": vars(self)}
+        """Raises an error for a setting that has no effect on a model of any of these tasks."""
+        ignored = {"text_editing": ["beam"], "text_correction": REFINEMENT, "text_labelling": vars(self)}
         of_task = f"of --task {' or '.join(dict.fromkeys(tasks))}"
         for flag in self.given():
-            able = any(flag not in useless.get(task, ()) for task in tasks)
-            require(able, f"{flag_name(flag)} has no effect on a model {of_task}: leave it out")
+            effective = any(flag not in ignored.get(task, ()) for task in tasks)
+            require(effective, f"{flag_name(flag)} has no effect on a model {of_task}: leave it out")
 
     @property
     def search(self) -> dict[str, Any]:
-        """fairseq's flags."""
+        """The settings that are flags of fairseq's search."""
         return self.given("beam", *REFINEMENT)
 
     @property
     def overrides(self) -> dict[str, Any]:
-        """Flags of the task."""
+        """The settings that are flags of the task."""
         return self.given("keep_bias")
 
     @property
@@ -101,7 +101,7 @@ class Decoding:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """config.json."""
+    """The contents of config.json."""
 
     format: int
     made_with: str
@@ -114,52 +114,56 @@ class ModelConfig:
     tokeniser: str | None = None  # fairseq's --bpe; None: text is cut at white space
     labelling: dict[str, Flag] = field(default_factory=dict)  # how a labeller reads text
     decoding: Decoding = field(default_factory=Decoding)
-    calibration: dict[str, float] = field(default_factory=dict)  # weights that make a confidence mean something
-    form: dict[str, bool | None] = field(default_factory=dict)  # how its text is written: ``text.form``
+    calibration: dict[str, float] = field(default_factory=dict)  # weights by which confidences become probabilities
+    form: dict[str, bool | None] = field(default_factory=dict)  # the style of its training text: ``text.form``
     updates: int | None = None
     scores: dict[str, float] = field(default_factory=dict)
 
     @property
     def tokeniser_file(self) -> dict[str, str]:
-        """fairseq's flag for it, if there is a file."""
-        file = None if self.tokeniser is None else TOKENISER_FILES[self.tokeniser]
-        return {} if file is None else {file[0]: file[1]}
+        """fairseq's flag for the tokeniser's file, with the name of the file; empty without one."""
+        entry = None if self.tokeniser is None else TOKENISER_FILES[self.tokeniser]
+        return {} if entry is None else {entry[0]: entry[1]}
 
     def bpe(self, folder: Path) -> Namespace | None:
-        """The options that fairseq builds the BPE from."""
+        """Returns the options that fairseq builds the BPE from."""
         if self.tokeniser is None:
             return None
         return Namespace(bpe=self.tokeniser, **{flag: str(folder / name) for flag, name in self.tokeniser_file.items()})
 
 
 def model_path(path: str | Path) -> Path:
-    """``path``, or the installed model of this name, if no file has it: a package that is a folder."""
-    here = Path(path)
-    points = () if here.exists() else entry_points(group=INSTALLED, name=str(path))
-    return next((Path(str(files(point.module))) for point in points), here)
+    """Returns the folder of an installed model if no file has this name, or else ``path`` itself."""
+    if not Path(path).exists():
+        for point in entry_points(group=INSTALLED, name=str(path)):
+            return Path(str(files(point.module)))
+    return Path(path)
 
 
 def is_model_folder(path: str | Path) -> bool:
-    """Whether ``path`` is to be read as one: checkpoints are files."""
+    """Whether ``path`` is a model folder and not a checkpoint, which is a file."""
     return Path(path).is_dir()
 
 
-def read_kind(path: str | Path, kind: str, **of_checkpoints: Any) -> ModelConfig | None:
-    """A folder of this kind; None: a checkpoint. A folder already has what the other flags name."""
+def read_kind(path: str | Path, kind: str, **checkpoint_flags: object) -> ModelConfig | None:
+    """Returns the configuration of a folder, which must be of this kind; None for a checkpoint.
+
+    ``checkpoint_flags`` name what a folder has inside, so with a folder they must be None.
+    """
     if not is_model_folder(path):
         return None
     config = read(path)
     command = {EDITOR: "edit", LABELLER: "label"}[config.kind]
     require(config.kind == kind, f"{path} is {NOUNS[config.kind]}: use lev-plugins {command}")
-    for name, value in of_checkpoints.items():
+    for name, value in checkpoint_flags.items():
         require(value is None, f"{flag_name(name)} is for a checkpoint, but {path} is a model folder: leave it out")
     return config
 
 
-def places(data: str | Path | None, backbone: str | Path | None = None) -> dict[str, str]:
-    """Overrides for a checkpoint whose data or pre-trained model are no longer where they were in training.
+def moved_folders(data: str | Path | None, backbone: str | Path | None = None) -> dict[str, str]:
+    """Returns overrides for a checkpoint whose data or pre-trained model have moved since training.
 
-    >>> places(None, Path("models/t5"))
+    >>> moved_folders(None, Path("models/t5"))
     {'backbone': 'models/t5'}
     """
     return {name: str(path) for name, path in (("data", data), ("backbone", backbone)) if path is not None}
@@ -171,14 +175,14 @@ def save(config: ModelConfig, folder: Path) -> None:
 
 
 def read(folder: str | Path) -> ModelConfig:
-    """What the folder says of itself, if all its files are there and unchanged."""
-    config = described(folder)
+    """Returns the configuration of a model folder whose files are complete and unchanged."""
+    config = read_unchecked(folder)
     check(config, Path(folder))
     return config
 
 
-def described(folder: str | Path) -> ModelConfig:
-    """What the folder says of itself."""
+def read_unchecked(folder: str | Path) -> ModelConfig:
+    """Returns the configuration of a model folder without a look at its other files."""
     folder = Path(folder)
     make = "make one with lev-plugins export CHECKPOINT OUT"
     require(folder.is_dir(), f"there is no model folder {folder}: {make}")
@@ -197,6 +201,7 @@ def described(folder: str | Path) -> ModelConfig:
 
 
 def check(config: ModelConfig, folder: Path) -> None:
+    """Checks the configuration, and that the files that it lists are those that were exported."""
     path = folder / CONFIG
     require(
         config.kind in (EDITOR, LABELLER) and (config.kind == LABELLER) == bool(config.labelling),
@@ -219,16 +224,16 @@ def check(config: ModelConfig, folder: Path) -> None:
 
 
 def require_listed(config: ModelConfig, folder: Path, name: str) -> None:
-    """Only what is listed has been looked at: a file, or a folder and all that is in it."""
-    inside = {listed.removeprefix(f"{name}/") for listed in config.files if listed.startswith(f"{name}/")}
-    require(name in config.files or bool(inside), f"{folder / CONFIG}: files must have {name}: {AGAIN}")
-    if inside:
-        there = {path.name for path in (folder / name).iterdir()}
-        require(there == inside, f"{folder / name} must have exactly the files {', '.join(sorted(inside))}")
+    """Requires that config.json lists this file, or all files of this folder, because only those have been checked."""
+    members = {entry.removeprefix(f"{name}/") for entry in config.files if entry.startswith(f"{name}/")}
+    require(name in config.files or bool(members), f"{folder / CONFIG}: files must have {name}: {AGAIN}")
+    if members:
+        names = {path.name for path in (folder / name).iterdir()}
+        require(names == members, f"{folder / name} must have exactly the files {', '.join(sorted(members))}")
 
 
 def require_plain(name: str, what: str) -> None:
-    """A file of the folder, or of a folder in it: nothing hidden, and no way out.
+    """Requires the name of a visible file in the folder, or in a folder of it; ``what`` is for the message.
 
     >>> require_plain("dict.de.txt", "a name")
     >>> require_plain("../dict.de.txt", "a name")
@@ -240,34 +245,35 @@ def require_plain(name: str, what: str) -> None:
     require(plain, f"{what} must have only letters, digits and -_.+@, but is {name[:200]!r}")
 
 
-def inside(folder: Path, name: str) -> Path:
-    """What has that name there, which a link may not replace by something from outside."""
+def path_inside(folder: Path, name: str) -> Path:
+    """Returns the path of a member of the folder, which must not be a link to something outside."""
     path = folder / name
-    place = os.path.realpath(path)  # Path.resolve may raise an error for a link to itself
+    target = os.path.realpath(path)  # Path.resolve may raise an error for a link to itself
     require(
-        Path(place).is_relative_to(os.path.realpath(folder)),
+        Path(target).is_relative_to(os.path.realpath(folder)),
         f"{path} is a link that leads out of the folder: copy the folder with its files, for example with cp -rL",
     )
     return path
 
 
 def member(folder: Path, name: str) -> Path:
-    """A file of the folder."""
-    path = inside(folder, name)
+    """Returns the path of a file of the folder, which must exist."""
+    path = path_inside(folder, name)
     require(path.is_file(), f"{folder} is incomplete, because it has no {name}: {AGAIN}")
     return path
 
 
 def digest(path: Path) -> str:
-    sums = hashlib.sha256()
+    """Returns the SHA-256 digest of a file."""
+    sha256 = hashlib.sha256()
     with path.open("rb") as file:
-        while part := file.read(1 << 20):
-            sums.update(part)
-    return sums.hexdigest()
+        while block := file.read(1 << 20):
+            sha256.update(block)
+    return sha256.hexdigest()
 
 
 def read_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
-    """Those of the weights, by their names."""
+    """Returns the shape of each weight, by its name."""
     path = member(folder, WEIGHTS)
     try:
         with safe_open(path, framework="np") as file:

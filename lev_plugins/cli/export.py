@@ -14,7 +14,7 @@ from lev_plugins.inference.exporting import Extras, export
 from lev_plugins.inference.held_out import Tuning
 from lev_plugins.inference.labeller import read_thresholds
 from lev_plugins.json_schema import read_object
-from lev_plugins.model_folder import LABELLER, places
+from lev_plugins.model_folder import LABELLER, moved_folders
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.metrics import METRICS, REFERENCES, SOURCES
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
@@ -64,7 +64,9 @@ def run(args: argparse.Namespace) -> int:
         license=args.license,
         tuning=Tuning(args.calibrate, args.clean, args.promise_broken, args.best),
     )
-    config = export(args.checkpoint, args.output, places(args.data, args.backbone), extras, args.overwrite, args.onnx)
+    config = export(
+        args.checkpoint, args.output, moved_folders(args.data, args.backbone), extras, args.overwrite, args.onnx
+    )
     if extras.tuning.given:
         shown = [["min-confidence", f"{config.decoding.min_confidence or 0:g}"]]
         shown += [[name, f"{value:g}"] for name, value in config.scores.items()]

@@ -115,7 +115,7 @@ class Editor:
             compatibility.require_training()
             from lev_plugins.inference.decoder import segment_model
 
-            changed = {**changed, "cpu_int8": cpu_int8, **model_folder.places(data, backbone)}
+            changed = {**changed, "cpu_int8": cpu_int8, **model_folder.moved_folders(data, backbone)}
             model, tokeniser = segment_model(Path(path), folder, changed, bpe, search, device, max_tokens)
         written = folder.form if folder else {}  # older folders do not say it
         form = from_entries(Form, written, f"{path}: form") if written else form_of(model.words)

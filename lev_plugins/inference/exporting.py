@@ -93,7 +93,7 @@ def export(
 def require_exported(folder: Path) -> None:
     """Nothing but what an export writes, and not elsewhere, is in a folder that will be removed."""
     require(not folder.is_symlink(), f"{folder} is a link: name the folder that it leads to")
-    names = {*model_folder.described(folder).files, *ALWAYS, f"{GRAPHS}/{WEIGHTS}"}
+    names = {*model_folder.read_unchecked(folder).files, *ALWAYS, f"{GRAPHS}/{WEIGHTS}"}
     names |= {name.partition("/")[0] for name in names}
     others = sorted({path.relative_to(folder).as_posix() for path in folder.rglob("*")} - names)
     require(not others, f"{folder / ''.join(others[:1])} was not written by an export: move it elsewhere")

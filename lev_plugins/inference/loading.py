@@ -18,7 +18,7 @@ def load(path: Any, data: Any = None, **options: Any) -> Any:
 def task_of(path: str | Path) -> str:
     """--task of its training."""
     if model_folder.is_model_folder(path):
-        return model_folder.described(path).task
+        return model_folder.read_unchecked(path).task
     compatibility.require_training()
     from lev_plugins import checkpoints
 

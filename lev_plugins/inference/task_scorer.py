@@ -13,7 +13,7 @@ from lev_plugins.data.labels.dataset import targets
 from lev_plugins.data.labels.examples import Example
 from lev_plugins.inference.load_model import read_models
 from lev_plugins.inference.scorer import BATCH, Scorer
-from lev_plugins.model_folder import ModelConfig, places
+from lev_plugins.model_folder import ModelConfig, moved_folders
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 
@@ -30,7 +30,7 @@ class TaskScorer(Scorer):
     def load(
         cls, path: Path, data: str | Path | None, device: str, cpu_int8: bool, folder: ModelConfig | None
     ) -> "TaskScorer":
-        overrides = {"pack": False, "cpu_int8": cpu_int8, **places(data)}
+        overrides = {"pack": False, "cpu_int8": cpu_int8, **moved_folders(data)}
         loaded = read_models([path], overrides, ["text_labelling"], folder)
         return cls(loaded.task, loaded.models[0], device)
 

@@ -70,7 +70,7 @@ class LabellingInfo(Layout):
         for name, value in self.bpe.items():
             if name in self.files:
                 model_folder.require_plain(str(value), f"{folder / INFO}: {name}")
-                model_folder.inside(folder, str(value))
+                model_folder.path_inside(folder, str(value))
             elif isinstance(value, str) and value != defaults.get(name):
                 require(
                     len(value) < 2 or "/" not in value,

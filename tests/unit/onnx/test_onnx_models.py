@@ -199,7 +199,7 @@ def test_what_does_not_fit_is_refused(change: Any, exported: tuple[System, Path]
         pytest.skip("without --spelling, there is no index")
     folder = Path(shutil.copytree(original, tmp_path / "model"))
     change(folder)
-    config = model_folder.described(folder)
+    config = model_folder.read_unchecked(folder)
     changed = {name: model_folder.digest(folder / name) for name in config.files}
     model_folder.save(replace(config, files=changed), folder)
     with pytest.raises(UserError, match="export it again"):

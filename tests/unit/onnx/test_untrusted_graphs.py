@@ -44,7 +44,7 @@ def refused(originals: dict[str, Path], tmp_path: Path, refusal: Refusal) -> Cal
         folder = Path(shutil.copytree(originals[system], tmp_path / "folder"))
         for change in changes:
             change(folder)
-        config = model_folder.described(folder)
+        config = model_folder.read_unchecked(folder)
         config.files.update({name: model_folder.digest(folder / name) for name in config.files})
         model_folder.save(config, folder)
         said = refusal("label" if system == LABELLER else "edit", folder, *flags)
@@ -322,7 +322,7 @@ def changed_folder(original: Path, folder: Path, change: Change) -> Any:
     """The model of a folder that was changed, with the digests of its new files."""
     shutil.copytree(original, folder)
     change(folder)
-    config = model_folder.described(folder)
+    config = model_folder.read_unchecked(folder)
     config.files.update({name: model_folder.digest(folder / name) for name in config.files})
     model_folder.save(config, folder)
     return lev_plugins.load(folder)
