@@ -24,14 +24,14 @@ from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import DICTIONARY, positions_of_bert
 from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments
 
-LEAST_LONGEST = 2  # tokens: a piece and </s>
-LONGEST = 512
-Rows = Callable[[str], Iterator[text.Row]]  # those of a part, read again at each call
+MIN_LONGEST = 2  # tokens: a piece and </s>
+DEFAULT_LONGEST = 512
+Rows = Callable[[str], Iterator[text.Row]]  # reads the rows of a part, again at each call
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--label-kind", choices=text.KINDS, required=True, help="kind of labels")
+    add("--label-kind", choices=text.LABEL_KINDS, required=True, help="kind of labels")
     add("--train", metavar="FILE", type=Path, help="training text; labels, dictionary and pieces are learned from it")
     add("--valid", metavar="FILE", type=Path, help="validation text")
     several = "test text; several are called test, test1, ..."
@@ -47,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--round-labels", metavar="STEP", type=float, help=step)
     columns = sorted(text.CONLLU_COLUMNS)
     add("--conllu-column", choices=columns, default=text.CONLLU_COLUMN, help="*.conllu files: column of the tags")
-    most = "maximum tokens of an example, including </s> (default: 512, or what a pre-trained BERT can read)"
-    add("--longest", metavar="N", type=int, help=most)
+    longest = "maximum tokens of an example, including </s> (default: 512, or what a pre-trained BERT can read)"
+    add("--longest", metavar="N", type=int, help=longest)
     longer = "what to do with longer texts; tagging always splits them"
     add("--longer", choices=LONGER, default="refuse", help=longer)
     preparing.add_piece_arguments(parser, "--train")
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 def check_label_arguments(args: argparse.Namespace, parts: dict[str, Path]) -> None:
     require(bool(parts), "no text is given: add --train, --valid or --test")
     at_least(args, 1, "text_columns")
-    at_least(args, LEAST_LONGEST, "longest")
+    at_least(args, MIN_LONGEST, "longest")
     kind, learns = args.label_kind, args.train is not None
     # words are tagged, and long texts are divided between them
     texts = "a --label-kind of texts, not of words"
@@ -105,8 +105,10 @@ def check_label_arguments(args: argparse.Namespace, parts: dict[str, Path]) -> N
 
 def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path, scratch: Path) -> list[str]:
     """Rows -> pieces, labels and dictionary -> binarised parts; returns the lines of the report."""
-    bert = positions_of_bert(args.pretrained_tokenizer)
-    longest = args.longest or (LONGEST if bert is None else min(LONGEST, bert - 1))  # [CLS] takes one
+    positions = positions_of_bert(args.pretrained_tokenizer)
+    longest = args.longest or DEFAULT_LONGEST
+    if positions is not None and args.longest is None:
+        longest = min(DEFAULT_LONGEST, positions - 1)  # [CLS] takes one
     info = LabellingInfo(
         kind=args.label_kind,
         columns=args.text_columns,
@@ -117,11 +119,11 @@ def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path,
         longest=longest,
         longer=args.longer,
     )
-    known = label_names(args) if args.labels else None
+    names = label_names(args) if args.labels else None
 
     def rows(part: str) -> Iterator[text.Row]:
         for row in text.read_rows(parts[part], info):
-            yield named(row, known or [], args.labels) if args.numbered_labels else row
+            yield name_labels(row, names or [], args.labels) if args.numbered_labels else row
 
     if args.learn_sentencepiece:
         with (scratch / "texts").open("w", encoding="utf-8", newline="\n") as file:
@@ -130,12 +132,12 @@ def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path,
                 file.writelines(f"{column}\n" for column in columns)
         preparing.learn_pieces(args, [scratch / "texts"], scratch)
     options = preparing.piece_options(args, scratch)
-    tokeniser = Tokeniser(options)  # before they are copied: it says what is wrong with its files, by their own names
+    tokeniser = Tokeniser(options)  # before its files are copied, so that errors name the original files
     if options:
         info = replace(info, **adopt_files(options, folder))
         info.check_files(folder)
     info.check("prepare-labels")
-    labels = None if info.kind == "regression" else label_dictionary(args, known, parts, rows)
+    labels = None if info.kind == "regression" else label_dictionary(args, names, parts, rows)
     dictionary = dictionary_of_pieces(args, rows, info, tokeniser)
     encoder = Encoder(info, tokeniser, dictionary, labels)
     lines, remarks = [["part", "examples", "tokens", "unknown", "labels", "longest"]], []
@@ -155,13 +157,13 @@ def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path,
             remarks.append(f"{part}: split from texts of more than {longest:,} tokens: {examples_more}")
     info.save(folder)
     dictionary.save(str(folder / WORDS))
-    described = "; the labels are numbers"
+    summary = "; the labels are numbers"
     if labels is not None:
         labels.save(folder / LABELS)
         never = labels.counts.count(0)
-        described = f", {len(labels):,} labels" + (f", {never:,} of them not in the training text" if never else "")
+        summary = f", {len(labels):,} labels" + (f", {never:,} of them not in the training text" if never else "")
     report = [f"{args.dest}, in tokens (with one for the end of each text):", *table(lines), *remarks, ""]
-    return [*report, f"{len(dictionary):,} pieces" + described, ""]
+    return [*report, f"{len(dictionary):,} pieces" + summary, ""]
 
 
 def dictionary_of_pieces(args: argparse.Namespace, rows: Rows, info: LabellingInfo, tokeniser: Tokeniser) -> Dictionary:
@@ -176,7 +178,7 @@ def dictionary_of_pieces(args: argparse.Namespace, rows: Rows, info: LabellingIn
 
 
 def label_names(args: argparse.Namespace) -> list[str]:
-    """Those listed in --labels; with --round-labels, the classes of which they are."""
+    """Returns the labels listed in --labels; with --round-labels, each rounded to its class."""
     path: Path = args.labels
     require(path.is_file(), f"--labels: there is no file {path}")
     names = [line.strip() for line in read_lines(path)]
@@ -188,8 +190,8 @@ def label_names(args: argparse.Namespace) -> list[str]:
     return names
 
 
-def named(row: text.Row, names: list[str], path: Path) -> text.Row:
-    """With --numbered-labels, the numbers in a row are replaced by names."""
+def name_labels(row: text.Row, names: list[str], path: Path) -> text.Row:
+    """Returns the row with names in place of the line numbers of --numbered-labels."""
     for label in row.labels:
         require(
             text.is_number(label) and int(label) < len(names),
@@ -199,13 +201,15 @@ def named(row: text.Row, names: list[str], path: Path) -> text.Row:
 
 
 def label_dictionary(
-    args: argparse.Namespace, known: list[str] | None, parts: dict[str, Path], rows: Rows
+    args: argparse.Namespace, names: list[str] | None, parts: dict[str, Path], rows: Rows
 ) -> text.Labels:
+    """Returns the labels, with their numbers in the training text; ``names`` are those of --labels, if it is used."""
     counts = Counter(label for row in (rows("train") if args.train else ()) for label in row.labels)
-    names = sorted(counts) if known is None else known
-    if args.round_labels is not None and known is None:  # every class from the lowest to the highest of all the texts
-        others = {label for part in parts if part != "train" for row in rows(part) for label in row.labels}
-        names = text.steps_between(counts.keys() | others, args.round_labels)
+    if names is None and args.round_labels is not None:  # every class from the lowest to the highest of all the texts
+        labels = {label for part in parts for row in rows(part) for label in row.labels}
+        names = text.steps_between(labels, args.round_labels)
+    elif names is None:
+        names = sorted(counts)
     require(len(names) > 0, f"{args.train} has no labels")
     require(
         len(names) > 1 or args.label_kind == "multilabel",
