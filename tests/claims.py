@@ -18,7 +18,6 @@ from tests.commands import hypotheses, lines, same_hypotheses
 from tests.pages import Page
 
 EDITING = ["toy/data", "--user-dir", "lev_plugins", "--task", "text_editing", "--cpu"]
-CORRECTING = ["--user-dir", "lev_plugins", "--task", "text_correction", "--cpu"]
 DRAFTED = [*EDITING, "--draft-lang", "mt", "--gen-subset"]
 EDITOR = "toy/editor/checkpoint_best.pt"
 ORACLE = ["fairseq-generate", *DRAFTED, "test", "--path", EDITOR, "--oracle"]

@@ -17,14 +17,14 @@ from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Labeller, Scored
 from lev_plugins.serving import running
 from lev_plugins.serving.app import application
-from lev_plugins.serving.context import Context, Served
+from lev_plugins.serving.context import Context, ServedModel
 from lev_plugins.serving.limits import Limits
 from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.protected import OwnWords, untouched
 from lev_plugins.text.sentences import sentences
 
 SECONDS = 1.0  # that a request may take
-LIMITS = Limits(most_bytes=20_000, most_text=2_000, seconds=SECONDS)
+LIMITS = Limits(max_bytes=20_000, max_text=2_000, seconds=SECONDS)
 CHANGES = [  # pattern, replacement, confidence
     (r"\bteh\b", "the", 0.9),
     (r"\btset\b", "test", 0.8),
@@ -165,8 +165,8 @@ class Client:
         return b"".join(parts)
 
 
-def models(*given: Any, most: int = 256) -> list[Served]:
-    return [Served.of(f"m{number}", model, most) for number, model in enumerate(given, 1)]
+def models(*given: Any, most: int = 256) -> list[ServedModel]:
+    return [ServedModel.start(f"m{number}", model, most) for number, model in enumerate(given, 1)]
 
 
 @contextmanager

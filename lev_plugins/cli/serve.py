@@ -16,7 +16,7 @@ from lev_plugins.model_folder import model_path
 from lev_plugins.ranges import at_least, bounded
 from lev_plugins.serving import running
 from lev_plugins.serving.app import application
-from lev_plugins.serving.context import Context, Served
+from lev_plugins.serving.context import Context, ServedModel
 from lev_plugins.serving.limits import LOCAL_HOSTS, Access, Limits
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.tokenise import bpe_options
@@ -95,7 +95,7 @@ def token_of(path: Path | None) -> str | None:
     return token
 
 
-def load_models(args: argparse.Namespace) -> list[Served]:
+def load_models(args: argparse.Namespace) -> list[ServedModel]:
     paths = {name: str(model_path(path)) for name, path in named_paths(args.models, "models").items()}
     for name, path in paths.items():
         require(bool(NAME.fullmatch(name)), f"{name!r}: name the model with letters and digits, as in typos={path}")
@@ -108,7 +108,7 @@ def load_models(args: argparse.Namespace) -> list[Served]:
     for name, path in paths.items():
         options = {} if tasks[name] == LABELLING else edit.editor_options(args, decoding)
         options |= {"device": edit.device_of(args, path), "cpu_int8": args.cpu_int8}
-        models.append(Served.of(name, lev_plugins.load(path, args.data, **options), args.queue))
+        models.append(ServedModel.start(name, lev_plugins.load(path, args.data, **options), args.queue))
     return models
 
 

@@ -1,4 +1,4 @@
-"""What every request needs: models, each with its queue, words, limits; and how one waits for an answer."""
+"""What the endpoints share: models with their queues, limits, the user's words, and waiting for an answer."""
 
 from __future__ import annotations
 
@@ -14,116 +14,127 @@ from starlette.requests import Request
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Answer, Labeller
-from lev_plugins.serving.limits import Access, Gone, Limits, Refusal
-from lev_plugins.serving.queue import Full, Worker
+from lev_plugins.serving.limits import Access, ClientDisconnected, Limits, Refusal
+from lev_plugins.serving.queue import QueueFull, Worker
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import OwnWords
 
 EDIT, LABEL = "edit", "label"
 BATCH_SIZE = 8192  # characters that are decoded together
-LEAST = 20  # characters that a text counts as, at least: it takes time, however short
-AGAIN = {"Retry-After": "1"}  # seconds
+MIN_TEXT_SIZE = 20  # characters that a shorter text counts as, because every text takes some time
+RETRY = {"Retry-After": "1"}  # seconds
 
 
-class Passage(NamedTuple):
-    """A text of a request."""
+class RequestText(NamedTuple):
+    """A text of a request, and what the request says about it."""
 
     text: str | tuple[str, ...]  # a labeller also reads columns or words
     draft: str | None = None
-    least: float = 0.0  # the smallest confidence of its edits
+    min_confidence: float = 0.0  # of its edits
     language: str | None = None  # a code; None: that of the editor, or guessed
     scores: bool = False  # answer with the scores of all labels
-    words: tuple[OwnWords, ...] = ()  # that no edit may touch
+    words: tuple[OwnWords, ...] = ()  # which no edit may touch
 
     def size(self) -> int:
         words = (self.text,) if isinstance(self.text, str) else self.text
-        return max(LEAST, sum(max(1, len(word)) for word in words) + len(self.draft or ""))
+        return max(MIN_TEXT_SIZE, sum(max(1, len(word)) for word in words) + len(self.draft or ""))
 
 
-def edited(editor: Editor, passages: Sequence[Passage]) -> list[Edited]:
-    texts, drafts, least, languages, _, words = zip(*passages, strict=True) if passages else [()] * 6
-    return [one.sure(share) for one, share in zip(editor.edit(texts, drafts, languages, words), least, strict=True)]
+def edit_texts(editor: Editor, texts: Sequence[RequestText]) -> list[Edited]:
+    if not texts:
+        return []
+    originals, drafts, confidences, languages, _, words = zip(*texts, strict=True)
+    edits = editor.edit(originals, drafts, languages, words)
+    return [edited.sure(confidence) for edited, confidence in zip(edits, confidences, strict=True)]
 
 
-def labelled(labeller: Labeller, passages: Sequence[Passage]) -> list[Answer]:
-    scored = labeller.scored([passage.text for passage in passages])
-    return [labeller.answer(one, all_scores=passage.scores) for one, passage in zip(scored, passages, strict=True)]
+def label_texts(labeller: Labeller, texts: Sequence[RequestText]) -> list[Answer]:
+    scored = labeller.scored([text.text for text in texts])
+    return [labeller.answer(scores, all_scores=text.scores) for scores, text in zip(scored, texts, strict=True)]
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedModel:
+    """A model with its queue."""
+
     name: str
-    kind: str
-    drafts: bool  # may texts have drafts?
+    kind: str  # EDIT or LABEL
+    drafts: bool  # whether texts may have drafts
     language: str | None
-    least: float  # the smallest confidence of an edit, where a request does not say
-    worker: Worker[Passage, Any]
+    min_confidence: float  # of edits, unless a request has another
+    worker: Worker[RequestText, Any]
 
     @classmethod
-    def of(cls, name: str, model: Editor | Labeller, most: int) -> Served:
-        """A request may have another smallest confidence than the editor, which therefore leaves out nothing."""
-        if not isinstance(model, Editor):
-            return cls(name, LABEL, False, None, 0.0, Worker(partial(labelled, model), Passage.size, most, BATCH_SIZE))
-        least, model.min_confidence = model.min_confidence, 0.0
-        worker = Worker(partial(edited, model), Passage.size, most, BATCH_SIZE)
-        return cls(name, EDIT, model.model.drafts, model.language, least, worker)
+    def start(cls, name: str, model: Editor | Labeller, max_waiting: int) -> ServedModel:
+        """Start the thread that answers requests with the model."""
+        if isinstance(model, Editor):
+            min_confidence, model.min_confidence = model.min_confidence, 0.0  # each request has its own
+            edit = Worker(partial(edit_texts, model), RequestText.size, max_waiting, BATCH_SIZE)
+            return cls(name, EDIT, model.model.drafts, model.language, min_confidence, edit)
+        label = Worker(partial(label_texts, model), RequestText.size, max_waiting, BATCH_SIZE)
+        return cls(name, LABEL, False, None, 0.0, label)
 
     def about(self) -> dict[str, object]:
-        about = {"name": self.name, "kind": self.kind, "drafts": self.drafts}
-        return about | ({"min_confidence": self.least} if self.kind == EDIT else {})
+        about: dict[str, object] = {"name": self.name, "kind": self.kind, "drafts": self.drafts}
+        if self.kind == EDIT:
+            about["min_confidence"] = self.min_confidence
+        return about
 
 
 @dataclass(frozen=True)
 class Context:
-    models: Sequence[Served]
+    """The state of the server."""
+
+    models: Sequence[ServedModel]
     access: Access = field(default_factory=Access)
     limits: Limits = field(default_factory=Limits)
     words: WordList = field(default_factory=WordList)
     log_text: bool = False
 
-    def find(self, kind: str, name: str | None = None) -> Served:
-        """Without a name, the first of this kind."""
-        able = [model for model in self.models if model.kind == kind]
-        require(bool(able), f"this server has no model that can {kind}: start it with one, or ask another server")
-        for model in able:
+    def find(self, kind: str, name: str | None = None) -> ServedModel:
+        """Return the model of this kind and name; without a name, the first of this kind."""
+        models = [model for model in self.models if model.kind == kind]
+        require(bool(models), f"this server has no model that can {kind}: start it with one, or ask another server")
+        for model in models:
             if name in (None, model.name):
                 return model
-        names = ", ".join(model.name for model in able)
+        names = ", ".join(model.name for model in models)
         raise UserError(f"no model called {name} can {kind}; these can: {names}")
 
     def close(self) -> None:
-        """What waits is still answered, within the seconds for a request."""
+        """Close the models; waiting requests are still answered, within the time for one request."""
         end = time.monotonic() + self.limits.seconds
         for model in self.models:
             model.worker.close(max(0.0, end - time.monotonic()))
 
-    def check_length(self, passages: Sequence[Passage]) -> None:
-        size, most = sum(passage.size() for passage in passages), self.limits.most_text
-        what = "the text has" if len(passages) == 1 else f"the texts, each counted as at least {LEAST}, have"
-        if size > most:
-            raise Refusal(413, f"{what} {size:,} characters, but the limit is {most:,}: send it in parts")
+    def check_length(self, texts: Sequence[RequestText]) -> None:
+        size, limit = sum(text.size() for text in texts), self.limits.max_text
+        what = "the text has" if len(texts) == 1 else f"the texts, each counted as at least {MIN_TEXT_SIZE}, have"
+        if size > limit:
+            raise Refusal(413, f"{what} {size:,} characters, but the limit is {limit:,}: send it in parts")
 
-    async def answers(self, request: Request, model: Served, passages: Sequence[Passage]) -> list[Any]:
-        """Cancelled, and so out of the queue, when the client leaves."""
-        request.state.passages = passages  # for the log
-        result = asyncio.ensure_future(model.worker.answers(passages, self.limits.seconds))
-        left = asyncio.ensure_future(departure(request))
+    async def answers(self, request: Request, model: ServedModel, texts: Sequence[RequestText]) -> list[Any]:
+        """Return the model's answers; a client that disconnects takes its request out of the queue."""
+        self.check_length(texts)
+        request.state.texts = texts  # for the log
+        result = asyncio.ensure_future(model.worker.answers(texts, self.limits.seconds))
+        disconnected = asyncio.ensure_future(wait_for_disconnect(request))
         try:
-            await asyncio.wait({result, left}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({result, disconnected}, return_when=asyncio.FIRST_COMPLETED)
             if not result.done():
-                raise Gone
+                raise ClientDisconnected
             return result.result()
-        except Full:
-            raise Refusal(503, "too many requests are waiting: try again in a second", AGAIN) from None
+        except QueueFull:
+            raise Refusal(503, "too many requests are waiting: try again in a second", RETRY) from None
         except asyncio.TimeoutError:
-            late = f"there was no answer within {self.limits.seconds:g} seconds: try again, or send a shorter text"
-            raise Refusal(503, late, AGAIN) from None
+            message = f"there was no answer within {self.limits.seconds:g} seconds: try again, or send a shorter text"
+            raise Refusal(503, message, RETRY) from None
         finally:
             result.cancel()
-            left.cancel()
+            disconnected.cancel()
 
 
-async def departure(request: Request) -> None:
+async def wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

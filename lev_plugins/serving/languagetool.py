@@ -1,4 +1,4 @@
-"""``/v2``: LanguageTool's protocol, so that the editors people have can ask this server."""
+"""``/v2``: LanguageTool's protocol, so that clients of LanguageTool can use this server."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from starlette.routing import Route
 from lev_plugins.errors import require
 from lev_plugins.json_schema import parse_object, shown
 from lev_plugins.serving.annotated import Annotated, Part, Utf16
-from lev_plugins.serving.context import EDIT, Context, Passage, Served
+from lev_plugins.serving.context import EDIT, Context, RequestText, ServedModel
 from lev_plugins.serving.languages import Language, find, of_setting
 from lev_plugins.serving.limits import bearer, form_of, read_body
 from lev_plugins.serving.matches import Match, as_dict, matches
@@ -27,7 +27,7 @@ SOFTWARE = {
     "premium": False,
     "status": "",
 }
-GUESSED = 0.5  # confidence of a language that only its script tells
+GUESSED = 0.5  # confidence of a language that is guessed by its script
 KEYS = ("text", "markup", "interpretAs")  # of a part of annotated text
 
 
@@ -35,30 +35,33 @@ KEYS = ("text", "markup", "interpretAs")  # of a part of annotated text
 
 
 async def check(request: Request) -> Response:
+    """Answer with the matches in a text."""
     context: Context = request.app.state.context
     form = await authorised_form(request)
     model, text = context.find(EDIT), annotated(form)
     language, detected = language_of(form, text.plain, model)
-    chosen = chooser(form)
-    for part in (text.original, text.plain):  # markup may be longer than what it stands for, and shorter
-        context.check_length([Passage(part)])
-    passage = Passage(text.plain, least=model.least, language=language.code, words=(context.words.protected,))
-    (edited,) = await context.answers(request, model, [passage])
-    shown = {"name": language.name, "code": language.long_code, "detectedLanguage": detected}
-    about = {"software": SOFTWARE, "warnings": {"incompleteResults": False}, "language": shown}
-    return JSONResponse(about | await asyncio.to_thread(places, text, edited, chosen))
+    is_enabled = rule_filter(form)
+    context.check_length([RequestText(text.original)])  # markup may be longer than the text that it stands for
+    words = (context.words.protected,)
+    requested = RequestText(text.plain, min_confidence=model.min_confidence, language=language.code, words=words)
+    (edited,) = await context.answers(request, model, [requested])
+    described = {"name": language.name, "code": language.long_code, "detectedLanguage": detected}
+    about = {"software": SOFTWARE, "warnings": {"incompleteResults": False}, "language": described}
+    return JSONResponse(about | await asyncio.to_thread(result, text, edited, is_enabled))
 
 
-def places(text: Annotated, edited: Edited, chosen: Callable[[Match], bool]) -> dict[str, Any]:
-    """The matches, and where sentences are."""
+def result(text: Annotated, edited: Edited, is_enabled: Callable[[Match], bool]) -> dict[str, Any]:
+    """Return the matches and the ranges of sentences."""
     units, spans = Utf16(text.original), edited.sentences
-    found = filter(chosen, matches(text, edited))
     ranges = [[units.before(text.original_place(place)) for place in span] for span in spans]
-    return {"matches": [as_dict(match, text, units, spans) for match in found], "sentenceRanges": ranges}
+    return {
+        "matches": [as_dict(match, text, units, spans) for match in matches(text, edited) if is_enabled(match)],
+        "sentenceRanges": ranges,
+    }
 
 
 async def authorised_form(request: Request) -> dict[str, str]:
-    """The fields of the query and of the body; the token may be the one called apiKey."""
+    """Return the fields of the query and of the body; check the token, which may be the field apiKey."""
     context: Context = request.app.state.context
     form = form_of(request.scope["query_string"], "the query")
     if request.method == "POST":
@@ -68,6 +71,7 @@ async def authorised_form(request: Request) -> dict[str, str]:
 
 
 def annotated(form: dict[str, str]) -> Annotated:
+    """Return the text of a form, which is either plain or annotated with markup."""
     require("text" in form or "data" in form, "Missing 'text' or 'data' parameter")
     require(not ("text" in form and "data" in form), "'text' and 'data' exclude each other: send only one of them")
     if "text" in form:
@@ -79,7 +83,7 @@ def annotated(form: dict[str, str]) -> Annotated:
 
 
 def part_of(entries: Any, name: str) -> Part:
-    """Some clients send an offset, too."""
+    """Read a part of annotated text; other entries, such as the offset that some clients send, are ignored."""
     texts = {key: text for key, text in entries.items() if key in KEYS} if isinstance(entries, dict) else {}
     require(
         sorted(texts) in (["text"], ["markup"], ["interpretAs", "markup"])
@@ -91,24 +95,24 @@ def part_of(entries: Any, name: str) -> Part:
     return Part(texts.get("interpretAs", ""), texts["markup"], text=False)
 
 
-def language_of(form: dict[str, str], text: str, model: Served) -> tuple[Language, dict[str, Any]]:
-    """What the client says, and what is told of it; ``auto``: the model's own, or guessed by the script."""
+def language_of(form: dict[str, str], text: str, model: ServedModel) -> tuple[Language, dict[str, Any]]:
+    """Return the language of a text, and its description for the client; ``auto``: the model's, or guessed."""
     require(bool(form.get("language")), "Missing 'language' parameter, e.g. 'language=en-US', or 'language=auto'")
-    known = of_setting(model.language)
+    languages = of_setting(model.language)
     if form["language"] != "auto":
-        language, sure, source = find(form["language"], known), 1.0, "request"
+        language, confidence, source = find(form["language"], languages), 1.0, "request"
     elif model.language is not None:
-        language, sure, source = known[0], 1.0, "setting"
+        language, confidence, source = languages[0], 1.0, "setting"
     else:
-        language, sure, source = find(guess_language(text), known), GUESSED, "script"
-    return language, {"name": language.name, "code": language.long_code, "confidence": sure, "source": source}
+        language, confidence, source = find(guess_language(text), languages), GUESSED, "script"
+    return language, {"name": language.name, "code": language.long_code, "confidence": confidence, "source": source}
 
 
-def chooser(form: dict[str, str]) -> Callable[[Match], bool]:
-    """Without the rules and categories that a client turns off, or only those that it wants."""
+def rule_filter(form: dict[str, str]) -> Callable[[Match], bool]:
+    """Return a function that tells whether the rule or the category of a match is enabled."""
 
-    def listed(able: str) -> set[str]:
-        names = ",".join(form.get(f"{able}{kind}", "") for kind in ("Rules", "Categories")).split(",")
+    def listed(prefix: str) -> set[str]:
+        names = ",".join(form.get(f"{prefix}{kind}", "") for kind in ("Rules", "Categories")).split(",")
         return {name.strip() for name in names} - {""}
 
     on, off = listed("enabled"), listed("disabled")
@@ -118,19 +122,19 @@ def chooser(form: dict[str, str]) -> Callable[[Match], bool]:
         "enabledOnly=true needs enabledRules or enabledCategories, and excludes disabledRules and disabledCategories",
     )
 
-    def chosen(match: Match) -> bool:
+    def is_enabled(match: Match) -> bool:
         names = {match.rule.id, match.rule.category}
         return bool(names & on) or not (only or names & off)
 
-    return chosen
+    return is_enabled
 
 
-# ---- what the server is and takes, and the user's own words ----------------------------------------------------------
+# ---- information, and the user's own words ---------------------------------------------------------------------------
 
 
 def listed_languages(context: Context) -> list[dict[str, str]]:
-    known = of_setting(context.find(EDIT).language)
-    return [{"name": language.name, "code": language.code, "longCode": language.long_code} for language in known]
+    languages = of_setting(context.find(EDIT).language)
+    return [{"name": language.name, "code": language.code, "longCode": language.long_code} for language in languages]
 
 
 def word_of(form: dict[str, str]) -> str:
@@ -138,17 +142,17 @@ def word_of(form: dict[str, str]) -> str:
     return form["word"]
 
 
-ANSWERS: dict[str, tuple[list[str], Callable[[Context, dict[str, str]], Any]]] = {  # path: methods, what is answered
+ANSWERS: dict[str, tuple[list[str], Callable[[Context, dict[str, str]], Any]]] = {  # path: methods, answer
     "languages": (["GET", "POST"], lambda context, _: listed_languages(context)),
     "info": (["GET", "POST"], lambda context, _: {"software": SOFTWARE}),
-    "maxtextlength": (["GET", "POST"], lambda context, _: context.limits.most_text),
+    "maxtextlength": (["GET", "POST"], lambda context, _: context.limits.max_text),
     "words": (["GET"], lambda context, _: {"words": list(context.words.words)}),
     "words/add": (["POST"], lambda context, form: {"added": context.words.add(word_of(form))}),
     "words/delete": (["POST"], lambda context, form: {"deleted": context.words.delete(word_of(form))}),
 }
 
 
-def answering(answer: Callable[[Context, dict[str, str]], Any]) -> Callable[[Request], Awaitable[Response]]:
+def endpoint_of(answer: Callable[[Context, dict[str, str]], Any]) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         form = await authorised_form(request)
         return JSONResponse(await asyncio.to_thread(answer, request.app.state.context, form))
@@ -157,4 +161,4 @@ def answering(answer: Callable[[Context, dict[str, str]], Any]) -> Callable[[Req
 
 
 ROUTES = [Route("/v2/check", check, methods=["GET", "POST"])]
-ROUTES += [Route(f"/v2/{path}", answering(answer), methods=methods) for path, (methods, answer) in ANSWERS.items()]
+ROUTES += [Route(f"/v2/{path}", endpoint_of(answer), methods=methods) for path, (methods, answer) in ANSWERS.items()]

@@ -1,4 +1,4 @@
-"""What a request may be: from whom, how large, how slow. Everything else is refused in one sentence."""
+"""Limits of requests: who may send them, how large and how slow they may be. Each refusal is one sentence."""
 
 import asyncio
 import hmac
@@ -14,24 +14,28 @@ from lev_plugins.errors import UserError
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 PORT = re.compile(r":\d+$")
 DEFAULT_PORT = {"http": ":80", "https": ":443"}
-MOST_FIELDS = 100  # of a form
+MAX_FIELDS = 100  # of a form
 
 
 class Refusal(Exception):
+    """A request is answered with this status and message."""
+
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status, self.headers = status, dict(headers or {})
 
 
-class Gone(Exception):
-    """The client has left: nobody waits for an answer."""
+class ClientDisconnected(Exception):
+    """The client has closed the connection, so no answer is needed."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    most_bytes: int = 1_000_000  # of a request
-    most_text: int = 20_000  # characters of its texts
-    seconds: float = 30.0  # to send it, and again to answer it
+    """Limits of size and time."""
+
+    max_bytes: int = 1_000_000  # of a request
+    max_text: int = 20_000  # characters of its texts
+    seconds: float = 30.0  # for sending it, and again for answering it
 
 
 # ---- from whom -------------------------------------------------------------------------------------------------------
@@ -39,35 +43,38 @@ class Limits:
 
 @dataclass(frozen=True)
 class Access:
-    hosts: Sequence[str] = LOCAL_HOSTS
-    origins: Sequence[str] = ()
+    """Who may use the server."""
+
+    hosts: Sequence[str] = LOCAL_HOSTS  # names of this server
+    origins: Sequence[str] = ()  # of Web pages, besides the server's own
     token: str | None = field(default=None, repr=False)
 
     def check_host(self, host: str) -> None:
-        """A page on the Web can make its own name lead here; a browser then sends that name."""
+        """Refuse unknown host names: a Web page could let its own name point here (DNS rebinding)."""
         name = name_of(host)
         if name not in map(name_of, self.hosts):
             raise Refusal(403, f"this server does not answer to the name {name!r}: start it with --allow-host NAME")
 
     def check_origin(self, origin: str | None, host: str) -> None:
-        """A browser names the page that asks: this server's own, perhaps behind a proxy with TLS, or an allowed one."""
-        allowed = map(plain_origin, (f"http://{host}", f"https://{host}", *self.origins))
-        if origin is not None and plain_origin(origin) not in allowed:
+        """Refuse pages of other origins than the allowed ones and this server, which may be behind a proxy with TLS."""
+        permitted = map(plain_origin, (f"http://{host}", f"https://{host}", *self.origins))
+        if origin is not None and plain_origin(origin) not in permitted:
             raise Refusal(403, f"pages from {origin} may not use this server: start it with --allow-origin {origin}")
 
-    def check_token(self, *given: str | None) -> None:
-        """One of these must be the token, if the server has one."""
+    def check_token(self, *candidates: str | None) -> None:
+        """Refuse the request if the server has a token and none of the candidates is equal to it."""
         if self.token is None:
             return
-        same = [hmac.compare_digest(self.token.encode(), token.encode()) for token in given if token is not None]
-        if not any(same):
-            reason = "the token is wrong" if same else "this server needs a token"
+        tokens = [token for token in candidates if token is not None]
+        if not any(hmac.compare_digest(self.token.encode(), token.encode()) for token in tokens):
+            reason = "the token is wrong" if tokens else "this server needs a token"
             message = f"{reason}: send the header 'Authorization: Bearer TOKEN'"
             raise Refusal(401, message, {"WWW-Authenticate": "Bearer"})
 
 
 def name_of(host: str) -> str:
-    """
+    """Return a host without its port.
+
     >>> name_of("Example.org:8081"), name_of("[::1]:80")
     ('example.org', '[::1]')
     """
@@ -75,7 +82,8 @@ def name_of(host: str) -> str:
 
 
 def plain_origin(origin: str) -> str:
-    """
+    """Return an origin in lower case, without the default port.
+
     >>> plain_origin("https://Example.org:443"), plain_origin("http://localhost:3000")
     ('https://example.org', 'http://localhost:3000')
     """
@@ -84,6 +92,7 @@ def plain_origin(origin: str) -> str:
 
 
 def bearer(request: Request) -> str | None:
+    """Return the token in the header ``Authorization: Bearer TOKEN``."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
 
@@ -92,33 +101,34 @@ def bearer(request: Request) -> str | None:
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
+    """Read the body of a request within the limits of size and time."""
     try:
-        return await asyncio.wait_for(read_at_most(request, limits.most_bytes), limits.seconds)
+        return await asyncio.wait_for(read_at_most(request, limits.max_bytes), limits.seconds)
     except asyncio.TimeoutError:
         late = f"the request did not arrive within {limits.seconds:g} seconds: send it faster, or less of it"
         raise Refusal(408, late, {"Connection": "close"}) from None
     except ClientDisconnect:
-        raise Gone from None
+        raise ClientDisconnected from None
 
 
-async def read_at_most(request: Request, most: int) -> bytes:
-    too_large = Refusal(413, f"the request has more than {most:,} bytes: send a shorter text")
-    if int(request.headers.get("content-length", "0")) > most:
+async def read_at_most(request: Request, max_bytes: int) -> bytes:
+    too_large = Refusal(413, f"the request has more than {max_bytes:,} bytes: send a shorter text")
+    if int(request.headers.get("content-length", "0")) > max_bytes:
         raise too_large
     parts, size = [], 0
     async for chunk in request.stream():
         size += len(chunk)
-        if size > most:
+        if size > max_bytes:
             raise too_large
         parts.append(chunk)
     return b"".join(parts)
 
 
 def form_of(content: bytes, what: str) -> dict[str, str]:
-    """The fields of a form or of a query, whatever its Content-Type says."""
+    """Parse the fields of a form or of a query, whatever the Content-Type says."""
     try:
-        return dict(parse_qsl(content.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS))
+        return dict(parse_qsl(content.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS))
     except UnicodeDecodeError:
         raise UserError(f"{what} is not UTF-8: percent-encode the bytes of UTF-8") from None
     except ValueError:
-        raise UserError(f"{what} has more than {MOST_FIELDS} fields: percent-encode each & of a text") from None
+        raise UserError(f"{what} has more than {MAX_FIELDS} fields: percent-encode each & of a text") from None

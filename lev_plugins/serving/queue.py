@@ -1,4 +1,4 @@
-"""Requests wait in a queue; one thread owns the model and decodes those that wait as one batch."""
+"""A queue in front of a model: one thread owns the model and decodes the waiting requests as one batch."""
 
 import asyncio
 import threading
@@ -11,26 +11,36 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
-class Full(Exception):
-    """As many requests wait as may wait."""
+class QueueFull(Exception):
+    """The queue has no room for another request."""
 
 
 class Job(NamedTuple):
+    """The items of one request."""
+
     items: Sequence
     size: int
     answers: Future
 
 
 class Worker(Generic[Item, Answer]):
-    """``run`` answers the items of many requests at once; if it fails, each request gets its own answer or error.
-
-    At most ``most`` requests wait; one that was cancelled leaves at once.
-    """
+    """A thread that answers requests in batches; if a batch fails, each of its requests is run alone."""
 
     def __init__(
-        self, run: Callable[[list[Item]], list[Answer]], size_of: Callable[[Item], int], most: int, batch_size: int
-    ):
-        self.run, self.size_of, self.most, self.batch_size = run, size_of, most, batch_size
+        self,
+        run: Callable[[list[Item]], list[Answer]],
+        size_of: Callable[[Item], int],
+        max_waiting: int,
+        batch_size: int,
+    ) -> None:
+        """Start the thread.
+
+        ``run``: answers the items of one or more requests
+        ``size_of``: the size of an item
+        ``max_waiting``: how many requests may wait
+        ``batch_size``: the sum of sizes up to which requests share a batch
+        """
+        self.run, self.size_of, self.max_waiting, self.batch_size = run, size_of, max_waiting, batch_size
         self.waiting: deque[Job] = deque()
         self.changed = threading.Condition()
         self.closed = False
@@ -38,12 +48,12 @@ class Worker(Generic[Item, Answer]):
         self.thread.start()
 
     async def answers(self, items: Sequence[Item], seconds: float | None = None) -> list[Answer]:
-        """Raises ``Full``, ``asyncio.TimeoutError``, or what ``run`` raises for these items."""
+        """Return the answers; raise ``QueueFull``, ``asyncio.TimeoutError``, or what ``run`` raises for these items."""
         job = Job(items, sum(map(self.size_of, items)), Future())
         with self.changed:
-            self.waiting = deque(other for other in self.waiting if not other.answers.cancelled())
-            if self.closed or len(self.waiting) >= self.most:
-                raise Full
+            self.waiting = deque(waiting for waiting in self.waiting if not waiting.answers.cancelled())
+            if self.closed or len(self.waiting) >= self.max_waiting:
+                raise QueueFull
             self.waiting.append(job)
             self.changed.notify()
         return await asyncio.wait_for(asyncio.wrap_future(job.answers), seconds)
@@ -53,24 +63,24 @@ class Worker(Generic[Item, Answer]):
             self.answer(jobs)
 
     def take(self) -> list[Job]:
-        """What waits, from the front, as much as a batch holds but at least one; nothing once the worker is closed."""
-        taken: list[Job] = []
+        """Wait for the next batch: at least one job; none once the worker is closed and the queue is empty."""
+        batch: list[Job] = []
         with self.changed:
-            while not taken:
+            while not batch:
                 self.changed.wait_for(lambda: self.waiting or self.closed)
                 if not self.waiting:
                     return []
                 room = self.batch_size
-                while self.waiting and (not taken or self.waiting[0].size <= room):
+                while self.waiting and (not batch or self.waiting[0].size <= room):
                     job = self.waiting.popleft()
                     if job.answers.set_running_or_notify_cancel():
-                        taken.append(job)
+                        batch.append(job)
                         room -= job.size
-        return taken
+        return batch
 
     def answer(self, jobs: list[Job]) -> None:
         try:
-            found = iter(self.run([item for job in jobs for item in job.items]))
+            answers = iter(self.run([item for job in jobs for item in job.items]))
         except Exception as error:
             if len(jobs) == 1:
                 jobs[0].answers.set_exception(error)
@@ -79,10 +89,10 @@ class Worker(Generic[Item, Answer]):
                     self.answer([job])
             return
         for job in jobs:
-            job.answers.set_result([next(found) for _ in job.items])
+            job.answers.set_result([next(answers) for _ in job.items])
 
     def close(self, seconds: float | None = None) -> None:
-        """What waits is still answered, within some seconds; then the process need not wait for the thread."""
+        """Refuse further requests, and wait some seconds until the waiting ones are answered."""
         with self.changed:
             self.closed = True
             self.changed.notify_all()

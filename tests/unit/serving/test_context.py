@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from lev_plugins.serving.context import LEAST, Context, Passage, edited, labelled
+from lev_plugins.serving.context import MIN_TEXT_SIZE, Context, RequestText, edit_texts, label_texts
 from tests.serving import LIMITS, SECONDS, FakeEditor, FakeLabeller, models, serving
 
 
@@ -67,18 +67,21 @@ def test_a_busy_model_does_not_keep_the_server_from_stopping() -> None:
 
 def test_drafts_and_texts_wait_for_the_same_model() -> None:
     editor = FakeEditor(drafts=True)
-    passages = [Passage("teh"), Passage("source", "a ⟦+⟧ tset"), Passage("go", least=0.8)]
-    assert [one.text for one in edited(editor, passages)] == ["the", "a new test", "go"]
+    texts = [RequestText("teh"), RequestText("source", "a ⟦+⟧ tset"), RequestText("go", min_confidence=0.8)]
+    assert [one.text for one in edit_texts(editor, texts)] == ["the", "a new test", "go"]
     assert editor.calls == [["teh", "source", "go"]]
 
 
 def test_how_much_a_text_counts() -> None:
-    assert Passage("a" * 20, "de").size() == 22 and Passage(("a" * 20, "c")).size() == Passage("a" * 21).size() == 21
-    assert Passage("abc", "de").size() == Passage(("ab", "c")).size() == Passage("").size() == LEAST
-    assert Passage(("",) * 3_000).size() == 3_000
+    assert (
+        RequestText("a" * 20, "de").size() == 22
+        and RequestText(("a" * 20, "c")).size() == RequestText("a" * 21).size() == 21
+    )
+    assert RequestText("abc", "de").size() == RequestText(("ab", "c")).size() == RequestText("").size() == MIN_TEXT_SIZE
+    assert RequestText(("",) * 3_000).size() == 3_000
 
 
 def test_each_label_is_answered_as_its_request_says() -> None:
-    plain, scored = labelled(FakeLabeller(), [Passage("good good bad"), Passage("good bad", scores=True)])
+    plain, scored = label_texts(FakeLabeller(), [RequestText("good good bad"), RequestText("good bad", scores=True)])
     assert plain == {"label": "good", "score": 0.6667}
     assert scored["all_scores"] == {"bad": 0.5, "good": 0.5}

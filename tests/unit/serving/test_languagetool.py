@@ -25,7 +25,7 @@ KEYS = {
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Client]:
-    with serving(Context(models(FakeEditor()), limits=Limits(most_text=500))) as client:
+    with serving(Context(models(FakeEditor()), limits=Limits(max_text=500))) as client:
         yield client
 
 
