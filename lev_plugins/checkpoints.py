@@ -1,7 +1,7 @@
-"""Reading and writing checkpoints without trusting them.
+"""Reads and writes checkpoints, which may be untrusted: nothing in them is executed.
 
 ``torch.load`` (2.6 and newer) creates only allow-listed classes. For a checkpoint, these include a plain container that
-fairseq writes, and stand-ins for the numbers of NumPy.
+fairseq writes, and stand-ins for NumPy's numbers.
 """
 
 import argparse
@@ -25,8 +25,8 @@ from lev_plugins.arrays import STAND_INS
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
 
-# flags whose text fairseq evaluates as Python when it builds models, tasks, criterions and optimizers; those of a
-# Transformer's sides may have the name of the side in front
+# flags whose text fairseq evaluates as Python when it builds models, tasks, criterions and optimizers; a flag of one
+# side of a Transformer may begin with the name of the side
 EVALUATED = {
     *("adaptive_input_cutoff", "adaptive_softmax_cutoff", "character_filters", "xformers_att_config"),
     *("conv_aggregator_layers", "conv_feature_layers", "decoder_layers", "encoder_layers"),
@@ -36,37 +36,40 @@ EVALUATED = {
     *("adam_betas", "adamax_betas", "adafactor_eps", "lamb_betas", "wer_args", "feature_encoder_spec"),
 }
 SIDE = re.compile("^(encoder|decoder)_")
-# what a flag may be: Python evaluates bytes, and all that is stored like bytes, as text with an encoding of its own
-PLAIN = (type(None), bool, int, float, str)
+# types that a flag may have: Python would also evaluate bytes, decoded with an encoding that they name themselves
+FLAG_TYPES = (type(None), bool, int, float, str)
 
-MOST_REPEATS = 1_000  # of a list
+MAX_REPEATS = 1_000  # of a list
 
 
 @contextmanager
 def only_plain_classes() -> Iterator[None]:
-    """What ``torch.load`` may create beside tensors: not what other code allows, such as NumPy's own classes."""
-    before = torch.serialization.get_safe_globals()
+    """Lets ``torch.load`` create only tensors and our plain classes, not what other code has allowed."""
+    allowed = torch.serialization.get_safe_globals()
     torch.serialization.clear_safe_globals()
     torch.serialization.add_safe_globals([argparse.Namespace, *STAND_INS])
     try:
         yield
     finally:
         torch.serialization.clear_safe_globals()
-        torch.serialization.add_safe_globals(before)
+        torch.serialization.add_safe_globals(allowed)
 
 
 def load(path: str | Path, mmap: bool = False) -> dict[str, Any]:
-    """A fairseq checkpoint as a dict on the CPU; nothing in the file is executed.
+    """Returns a fairseq checkpoint as a dict on the CPU; nothing in the file is executed.
 
-    ``mmap``: weights are read when they are looked at, if the file is not of an old format.
+    With ``mmap``, a weight is read from disk at its first use, unless the file has torch's old format.
     """
     require(os.path.isfile(path), f"there is no checkpoint {path}")
-    mapped = mmap and zipfile.is_zipfile(path)
-    return read_safely(path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=mapped))
+    mmap = mmap and zipfile.is_zipfile(path)
+    return read_safely(path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=mmap))
 
 
 def read_safely(path: str | Path, read: Callable[[], Any], advice: str = "use an older one") -> dict[str, Any]:
-    """What ``read`` makes of a file, if that is a checkpoint that asks for nothing to be executed."""
+    """Returns the checkpoint that ``read`` loads; raises an error if it is damaged or wants something executed.
+
+    ``advice`` ends the message.
+    """
     try:
         with only_plain_classes():
             state = read()
@@ -91,7 +94,7 @@ def read_safely(path: str | Path, read: Callable[[], Any], advice: str = "use an
 
 
 def config_of(state: dict[str, Any], *path: str) -> Any:
-    """A setting recorded in a checkpoint; None if it has none."""
+    """Returns a setting that is recorded in a checkpoint, or None."""
     value: Any = state.get("cfg") or {}
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
@@ -99,10 +102,10 @@ def config_of(state: dict[str, Any], *path: str) -> Any:
 
 
 def require_no_programs(flags: Any, stored: bool = False) -> None:
-    """Of a model or a task, as a stranger's file has them: what fairseq evaluates must be plain data.
+    """Requires that the flags of a model or task in an untrusted file are plain data where fairseq evaluates them.
 
-    What is ``stored`` has values, as fairseq writes them: a reference may be another value in each use, or one of the
-    user's environment.
+    ``stored`` flags, those of a checkpoint, must all be values: fairseq writes no references, which could have another
+    value in each use, or read the user's environment.
 
     >>> require_no_programs(argparse.Namespace(encoder_layers="[(512, 3)] * 20"))
     >>> require_no_programs({"model": {"seed": ["${oc.env:HOME}"]}}, stored=True)
@@ -118,14 +121,14 @@ save the checkpoint with its value, or train the model again
             "its value, or train the model again",
         )
         require(
-            not evaluated or (isinstance(value, PLAIN) and not (isinstance(value, str) and is_program(value))),
+            not evaluated or (isinstance(value, FLAG_TYPES) and not (isinstance(value, str) and is_program(value))),
             f"the flag {name} of the model is a program, {str(value)[:60]!r}, which is not run: use a file that you "
             "trust, or train the model again",
         )
 
 
 def entries(flags: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """All values by name, those of tables in tables, too, and each value of a list."""
+    """Yields the name and the value of each flag, also of nested tables and of each item of a list."""
     if isinstance(flags, argparse.Namespace):
         flags = vars(flags)
     if isinstance(flags, (DictConfig, ListConfig)):
@@ -141,7 +144,9 @@ def entries(flags: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def is_program(text: str) -> bool:
-    """Whether it is more than a literal, lists of literals that are repeated and joined, or a word without a meaning.
+    """Whether evaluating this text does more than create literals, or repeat and join lists of them.
+
+    A word that is not the name of a builtin cannot do anything.
 
     >>> is_program("[(512, 3)] * 4 + [(256, 3)]"), is_program("linear"), is_program("[len]")
     (False, False, True)
@@ -157,12 +162,13 @@ def is_program(text: str) -> bool:
 
 
 def is_data(node: ast.expr) -> bool:
+    """Whether an expression is a literal, or joins or repeats lists of literals."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return is_data(node.left) and is_data(node.right)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        times, repeated = sorted((node.left, node.right), key=lambda side: not isinstance(side, ast.Constant))
-        few = isinstance(times, ast.Constant) and type(times.value) is int and times.value <= MOST_REPEATS
-        return few and isinstance(repeated, (ast.List, ast.Tuple)) and is_data(repeated)
+        number, items = sorted((node.left, node.right), key=lambda side: not isinstance(side, ast.Constant))
+        few = isinstance(number, ast.Constant) and type(number.value) is int and number.value <= MAX_REPEATS
+        return few and isinstance(items, (ast.List, ast.Tuple)) and is_data(items)
     try:
         ast.literal_eval(node)
     except (ValueError, TypeError):
@@ -171,7 +177,7 @@ def is_data(node: ast.expr) -> bool:
 
 
 def refuse_programs() -> None:
-    """In every checkpoint that fairseq reads, whatever its task: called once, when the plug-ins are registered."""
+    """Makes fairseq read every checkpoint safely, whatever its task; called once, when the plug-ins are registered."""
     read = checkpoint_utils.load_checkpoint_to_cpu
 
     @functools.wraps(read)
@@ -182,13 +188,13 @@ def refuse_programs() -> None:
         if arg_overrides:
             advice += f", or leave out the settings {arg_overrides}"
         state = read_safely(path, lambda: read(path, arg_overrides, *args, **options), advice)
-        # fairseq makes a table of any text
+        # fairseq turns any text into a table
         tables = not any(isinstance(config_of(state, name), (str, type(None))) for name in ("model", "task"))
         require(tables, f"{path} is damaged: it has no settings of a model and a task; use an older checkpoint")
-        task, known = config_of(state, "task"), TASK_DATACLASS_REGISTRY.get(config_of(state, "task", "_name"))
-        if known is not None and isinstance(task, DictConfig):
+        task, config = config_of(state, "task"), TASK_DATACLASS_REGISTRY.get(config_of(state, "task", "_name"))
+        if config is not None and isinstance(task, DictConfig):
             with open_dict(task):  # settings of other versions, which not every version of fairseq drops
-                for name in task.keys() - known.__dataclass_fields__.keys():
+                for name in task.keys() - config.__dataclass_fields__.keys():
                     del task[name]
         return state
 
@@ -196,7 +202,7 @@ def refuse_programs() -> None:
 
 
 def require_finite_weights(model: torch.nn.Module) -> None:
-    """Checks all weights, learnt or not, with one transfer from the device."""
+    """Checks all parameters and buffers with one device-to-host copy."""
     weights = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     finite = torch.stack([weight.detach().isfinite().all() for weight in weights.values()]).tolist()
     bad = [name for name, fine in zip(weights, finite, strict=True) if not fine]
@@ -208,6 +214,6 @@ def require_finite_weights(model: torch.nn.Module) -> None:
 
 
 def save(state: dict[str, Any], path: str | Path) -> None:
-    """All or nothing: an existing file is replaced only when the new one is complete."""
+    """Writes a checkpoint; an existing file is replaced only when the new one is complete."""
     with all_or_nothing(path) as file:
         torch.save(state, file)

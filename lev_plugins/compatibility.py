@@ -1,4 +1,4 @@
-"""One readable line if the machine has the wrong torch or fairseq."""
+"""Checks that the installed torch and fairseq can be used, and quietens what they log."""
 
 import importlib.util
 import logging
@@ -10,24 +10,25 @@ from platform import python_version
 
 from lev_plugins.errors import require
 
-OLDEST_TORCH = (2, 6)  # the first whose torch.load reads weights only by default
+OLDEST_TORCH = (2, 6)  # in which torch.load began to read only weights by default
 INSTALL_FAIRSEQ = "pip install 'setuptools<81' wheel cython numpy && pip install --no-build-isolation fairseq-fixed"
 
 
 def check_environment() -> None:
+    """Raises an ImportError if the package cannot work here, for an import under ``--user-dir``."""
     message = problem()
     if message is not None:
         raise ImportError(message)
 
 
 def require_training() -> None:
-    """Where a command goes on with torch and fairseq."""
+    """Raises a UserError if torch or fairseq is missing, before a command imports them."""
     message = problem()
     require(message is None, str(message))
 
 
 def problem() -> str | None:
-    """What is wrong with this environment and what to install; None if all is well."""
+    """Returns what is wrong with this environment and what to install; None if all is well."""
     for name, command in (("torch 2.6 or newer", "pip install 'torch>=2.6'"), ("fairseq", INSTALL_FAIRSEQ)):
         if importlib.util.find_spec(name.split()[0]) is None:
             return f"lev-plugins needs {name}, but it is not installed: {command}"
@@ -50,7 +51,7 @@ def problem() -> str | None:
 
 @contextmanager
 def quiet(name: str) -> Iterator[None]:
-    """Without what a library says of its progress."""
+    """Hides what a library logs about its progress."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.WARNING)

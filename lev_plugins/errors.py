@@ -17,7 +17,7 @@ NO_ROOM = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "the disk, or your share of it, is full: free some space"),
     errno.EFBIG: "a file would be larger than the shell allows (ulimit -f): raise its limit",
 }
-WITH_DETAILS = (RuntimeError, ArithmeticError)  # of torch: which weights, which values
+WITH_DETAILS = (RuntimeError, ArithmeticError)  # torch says in them which weights or values are wrong
 
 
 FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
@@ -66,7 +66,7 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         "--cpu-bf16 on a CPU, --fp16 or --amp on a GPU"
     ),
     r"GLOBAL (\S+)": r"it contains \1, which weights and settings do not need",
-    r"malformed node or string|\(<unknown>, line \d+\)": (  # of a literal, which has no file
+    r"malformed node or string|\(<unknown>, line \d+\)": (  # of ast.literal_eval, which reads no file
         """--model-overrides must be a dictionary in Python's notation, as in "{'dropout': 0.1}\""""
     ),
 }
@@ -83,13 +83,14 @@ class UserError(ValueError):
 
 
 def require(condition: bool, message: str) -> None:
+    """Raises a ``UserError`` with this message unless the condition holds."""
     if not condition:
         raise UserError(message)
 
 
 @contextmanager
 def at_line(text: Path | str, number: int) -> Iterator[None]:
-    """Adds to each ``UserError`` which line of the text it is about."""
+    """Adds the number of a line of the text to each ``UserError``."""
     try:
         yield
     except UserError as error:
@@ -97,7 +98,7 @@ def at_line(text: Path | str, number: int) -> Iterator[None]:
 
 
 def explain(error: BaseException) -> str | None:
-    """What an exception means to the user of a fairseq command; None for an exception that we do not know.
+    """Returns what an exception means to the user of a fairseq command; None for one that has no explanation.
 
     >>> explain(UserError("--max-insertions must be at least 1, but is 0"))
     '--max-insertions must be at least 1, but is 0'
@@ -107,7 +108,7 @@ def explain(error: BaseException) -> str | None:
     text = re.sub(r"np\.int\d+\((\d+)\)", r"\1", str(error))  # as NumPy 2 writes numbers
     if isinstance(error, UserError):
         return text
-    if not isinstance(error, Exception):  # Ctrl-C: where it struck says nothing
+    if not isinstance(error, Exception):  # Ctrl-C
         return None
     if isinstance(error, UnicodeDecodeError):
         return (
@@ -130,14 +131,16 @@ def explain(error: BaseException) -> str | None:
 
 
 def input_of(error: UnicodeDecodeError) -> str:
-    """Names the line of ``fairseq-interactive`` with a byte that cannot be decoded; other programs have no lines."""
-    readers = (frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__))
-    before = [reader.lineno() for reader in readers if isinstance(reader, FileInput)]  # of the lines that it decoded
-    return f"line {before[0] + 1 + error.object[: error.start].count(10)} of the input" if before else "the input"
+    """Returns the line of ``fairseq-interactive`` with a byte that cannot be decoded; "the input" in other programs."""
+    for frame, _ in walk_tb(error.__traceback__):
+        reader = frame.f_locals.get("self")
+        if isinstance(reader, FileInput):  # its number is that of the last line that it decoded
+            return f"line {reader.lineno() + 1 + error.object[: error.start].count(10)} of the input"
+    return "the input"
 
 
 def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
-    """The first error of the chain that we can explain, and its explanation."""
+    """Returns the first error of the chain that has an explanation, and the explanation."""
     seen: list[BaseException] = []
     link: BaseException | None = error
     while link is not None and link not in seen:
@@ -149,11 +152,11 @@ def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
 
 
 def explain_at_exit() -> None:
-    """End a failed fairseq command with one line that says what to do.
+    """Makes a fairseq command that fails end with one line that says what to do.
 
-    A traceback comes before that line if an error of torch has details, or if another error hides the one that we can
-    explain. The exception is ``fairseq-hydra-train``: hydra itself reports a failure with a short traceback that ends
-    with the message.
+    A traceback comes before that line if an error of torch has details, or if another error hides the one that has an
+    explanation. ``fairseq-hydra-train`` is different: hydra reports a failure with a short traceback that ends with the
+    message.
     """
     if "fairseq_cli" not in sys.modules:  # all commands live there, whatever starts them
         return

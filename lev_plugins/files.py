@@ -1,4 +1,4 @@
-"""Files and folders that are either complete or absent, and folders that one process at a time writes to."""
+"""Writes files and folders that are either complete or absent, and locks folders."""
 
 import fcntl
 import os
@@ -16,13 +16,13 @@ from lev_plugins.errors import UserError, require
 
 @contextmanager
 def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
-    """A file to write to; the old content of ``path`` survives until the new content is complete and on disk."""
-    place = Path(os.path.realpath(path))  # a link stays one
+    """Opens a file to write to; the old content of ``path`` survives until the new content is complete and on disk."""
+    place = Path(os.path.realpath(path))  # a link remains a link
     require(place.is_file() or not place.exists(), f"{path} exists but is not a regular file: name another one")
     place.parent.mkdir(parents=True, exist_ok=True)
     scratch = place.parent / f".{place.name}.{secrets.token_hex(4)}"
     try:
-        # unlike tempfile's, it may be read by whom the user lets read new files
+        # unlike the files of tempfile, readable as the user's umask says
         handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except OSError as error:
         error.filename = str(path)  # the path that the user knows
@@ -41,9 +41,9 @@ def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def lock(folder: str | Path, message: str) -> None:
-    """Keeps a folder for this process until it ends, however it ends; raises ``UserError`` if another one has it.
+    """Locks a folder until this process ends, however it ends; raises ``UserError`` if another process has the lock.
 
-    Processes that this one starts do not keep it. Where the file system has no locks, nothing is kept.
+    Child processes do not inherit the lock. A file system without locks is ignored.
     """
     with suppress(OSError):
         file = os.open(os.path.join(folder, ".lock"), os.O_RDWR | os.O_CREAT, 0o666)
@@ -54,7 +54,7 @@ def lock(folder: str | Path, message: str) -> None:
 
 
 def require_new(path: Path, flag: str) -> None:
-    """Refuses to overwrite a file, which may be one of the inputs, and the work of days."""
+    """Refuses to overwrite a file, which may be one of the inputs, or days of work."""
     require(not path.exists(), f"{flag} {path} exists: name another file, or remove it first")
 
 
@@ -69,11 +69,11 @@ def require_free(path: Path, flag: str) -> None:
 
 @contextmanager
 def all_or_nothing_folder(path: Path, replace: bool = False) -> Iterator[Path]:
-    """A hidden folder beside ``path``, renamed to ``path`` once it is complete and on disk.
+    """Creates a hidden folder beside ``path``, which is renamed to ``path`` once it is complete and on disk.
 
-    ``replace``: what is there gives way at that moment.
+    With ``replace``, an existing folder is replaced at that moment.
     """
-    path = Path(os.path.realpath(path))  # a link to an empty folder stays a link
+    path = Path(os.path.realpath(path))  # a link to an empty folder remains a link
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         scratch = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
@@ -101,21 +101,21 @@ def all_or_nothing_folder(path: Path, replace: bool = False) -> Iterator[Path]:
         raise
 
 
-def swap_in(path: Path, new: Path) -> None:
-    """The ``new`` folder in place of the old one, which comes back if that fails."""
-    old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old.")) / path.name
+def swap_in(path: Path, replacement: Path) -> None:
+    """Puts a folder in the place of another, which is restored if that fails."""
+    backup = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old.")) / path.name
     try:
-        path.replace(old)
-        new.replace(path)
+        path.replace(backup)
+        replacement.replace(path)
     except BaseException:
-        if old.exists():
-            old.replace(path)  # if this fails as well, its error names the place where the old folder is
-        old.parent.rmdir()
+        if backup.exists():
+            backup.replace(path)  # if this fails as well, its error names the backup
+        backup.parent.rmdir()
         raise
-    shutil.rmtree(old.parent)
+    shutil.rmtree(backup.parent)
 
 
 def open_to_all(folder: Path) -> None:
-    """Only the owner can read files that tempfile and safetensors create."""
+    """Lets everybody read the folder: files of tempfile and safetensors are private to their owner."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)

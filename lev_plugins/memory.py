@@ -1,19 +1,22 @@
-"""What the C library does with memory that tensors no longer need."""
+"""Keeps the C library from returning freed memory to the system."""
 
 import ctypes
 import functools
 import os
 import sys
 
-OPTIONS = {"MALLOC_TRIM_THRESHOLD_": (-1, 2**31 - 1), "MALLOC_MMAP_THRESHOLD_": (-3, 2**30)}  # of mallopt, and bytes
+OPTIONS = {  # environment variable: option of mallopt, and its value in bytes
+    "MALLOC_TRIM_THRESHOLD_": (-1, 2**31 - 1),
+    "MALLOC_MMAP_THRESHOLD_": (-3, 2**30),
+}
 
 
 @functools.cache
 def keep_freed() -> None:
-    """A process keeps the memory of its tensors for the next ones.
+    """Lets the process reuse the memory of freed tensors.
 
-    By default, glibc returns large pieces to the system at once, and each new one costs a page fault for every 4 KB of
-    it. Variables of the environment that set the same are heeded.
+    By default, glibc returns large blocks to the system at once, and each new one costs a page fault for every 4 KB of
+    it. Environment variables that set the same options take precedence.
     """
     if sys.platform == "linux" and not OPTIONS.keys() & os.environ.keys():
         library = ctypes.CDLL(None)

@@ -203,7 +203,7 @@ def test_a_kind_of_numbers_stays_one(state: Any) -> None:
 
 
 def test_bytes_have_the_size_of_the_numbers() -> None:
-    kind, array = arrays.NumberType("f8"), arrays.Numbers()
+    kind, array = arrays.NumberType("f8"), arrays.NumberArray()
     for shape, raw in (((2,), b"1" * 8), ((1,), b"1" * 7), ((-1,), b""), ((2**62, 4), b""), ((1.0,), b"1" * 8)):
         with pytest.raises(pickle.UnpicklingError):
             array.__setstate__((1, shape, kind, False, raw))
@@ -211,9 +211,9 @@ def test_bytes_have_the_size_of_the_numbers() -> None:
         with pytest.raises(pickle.UnpicklingError):
             arrays.scalar(kind, raw)
     with pytest.raises(pickle.UnpicklingError):
-        arrays.Numbers((4,), kind, b"1" * 32)  # of a buffer
+        arrays.NumberArray((4,), kind, b"1" * 32)  # of a buffer
     with pytest.raises(pickle.UnpicklingError):
-        arrays.reconstructed(np.ndarray, (0,), b"b")
+        arrays.reconstruct(np.ndarray, (0,), b"b")
 
 
 def test_numpys_own_constructors_are_not_allowed() -> None:
