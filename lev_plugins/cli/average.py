@@ -20,17 +20,17 @@ from lev_plugins.ranges import at_least
 # how fairseq names checkpoints
 EPOCH = r"checkpoint(\d+)\.pt"
 UPDATES = r"checkpoint_\d+_(\d+)\.pt"
-BEST = re.compile(r"checkpoint\.best_(.+)_(-?\d+\.\d+)\.pt")
+BEST_NAME = re.compile(r"checkpoint\.best_(.+)_(-?\d+\.\d+)\.pt")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("inputs", metavar="INPUT", nargs="+", type=Path, help="checkpoints, or one folder that contains them")
     add("--output", metavar="FILE", type=Path, required=True, help="file to write, which must not exist")
-    chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--last", metavar="N", type=int, help="from a folder: the checkpoints of the last N epochs")
+    selection = parser.add_mutually_exclusive_group()
+    selection.add_argument("--last", metavar="N", type=int, help="from a folder: the checkpoints of the last N epochs")
     best = "from a folder: the N best that fairseq's --keep-best-checkpoints kept"
-    chosen.add_argument("--best", metavar="N", type=int, help=best)
+    selection.add_argument("--best", metavar="N", type=int, help=best)
     updates = "with --last: use the checkpoints of --save-interval-updates, not those at the ends of epochs"
     add("--by-updates", action="store_true", help=updates)
     add("--metric", help="with --best: the metric in the file names, if there are several")
@@ -57,17 +57,17 @@ def run(args: argparse.Namespace) -> int:
 
 def last_checkpoints(folder: Path, number: int, by_updates: bool) -> list[Path]:
     pattern, name = (UPDATES, "checkpoint_EPOCH_UPDATES.pt") if by_updates else (EPOCH, "checkpointEPOCH.pt")
-    found = checkpoint_paths(str(folder), pattern)  # the newest first
+    paths = checkpoint_paths(str(folder), pattern)  # the newest first
     require(
-        len(found) >= number,
-        f"--last {number}, but {folder} has {len(found)} checkpoints called {name}: use a smaller number"
+        len(paths) >= number,
+        f"--last {number}, but {folder} has {len(paths)} checkpoints called {name}: use a smaller number"
         + ("" if by_updates else ", or add --by-updates"),
     )
-    return [Path(path) for path in reversed(found[:number])]
+    return [Path(path) for path in reversed(paths[:number])]
 
 
 def best_checkpoints(folder: Path, number: int, metric: str | None) -> list[Path]:
-    matches = {path: match for path in folder.iterdir() if (match := BEST.fullmatch(path.name))}
+    matches = {path: match for path in folder.iterdir() if (match := BEST_NAME.fullmatch(path.name))}
     metrics = sorted({match[1] for match in matches.values()})
     require(
         metric is not None or len(metrics) <= 1,
@@ -87,19 +87,20 @@ def best_checkpoints(folder: Path, number: int, metric: str | None) -> list[Path
 
 
 def average(paths: list[Path]) -> dict[str, Any]:
-    """The last checkpoint with the mean of all weights, and without its optimizer state.
+    """Returns the last checkpoint with the mean of each weight, and without its optimizer state.
 
-    Weights have a mean; counters and tables of integers are taken from the last checkpoint.
+    Counters and tables of integers stay those of the last checkpoint.
     """
     total: dict[str, Tensor] = {}
     shapes: dict[str, torch.Size] = {}
     state: dict[str, Any] = {}
     for path in tqdm(paths, unit="checkpoint", disable=None):  # None: shown on a terminal only
         state = checkpoints.load(path)
-        found = {name: value.shape for name, value in state["model"].items()}
-        shapes = shapes or found
-        odd = sorted(name for name in shapes.keys() | found.keys() if shapes.get(name) != found.get(name))
-        require(not odd, f"{path} and {paths[0]} belong to different models: they differ in {''.join(odd[:1])}")
+        own_shapes = {name: value.shape for name, value in state["model"].items()}
+        shapes = shapes or own_shapes
+        for name in sorted(shapes.keys() | own_shapes.keys()):
+            same = shapes.get(name) == own_shapes.get(name)
+            require(same, f"{path} and {paths[0]} belong to different models: they differ in {name}")
         for name, value in state["model"].items():
             if value.is_floating_point():
                 total[name] = value.double() + total.get(name, 0)

@@ -29,8 +29,8 @@ def run(args: argparse.Namespace) -> int:
     require(count == 1, f"{count} FILEs are called {name}: encode them one by one, each with its own --into")
     for path in args.files:
         target = args.into / path.name
-        same = target.exists() and target.samefile(path)
-        require(not same, f"--into {args.into} would overwrite {path}: choose another folder")
+        overwrites = target.exists() and target.samefile(path)
+        require(not overwrites, f"--into {args.into} would overwrite {path}: choose another folder")
         with all_or_nothing(target) as out:
             out.writelines(f"{change(line)}\n".encode() for line in read_lines(path))
     return 0

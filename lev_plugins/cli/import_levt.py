@@ -38,12 +38,13 @@ RENAMED = {
     "encoder_attn.out_proj": "cross_attn.out_proj",
     "encoder_attn.q_proj": "cross_attn.q_proj",
 }
-# ... and the projections that are stacked into one, in order
+# projections that are stacked into one, in order
 STACKED = {
     "self_attn.in_proj": ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"],
     "cross_attn.kv_proj": ["encoder_attn.k_proj", "encoder_attn.v_proj"],
 }
-OWN_BLOCKS = {"deletion": "no_share_discriminator", "placeholder": "no_share_maskpredictor"}  # fairseq's flags
+# fairseq's flags for policies with decoder blocks of their own, and its names of the stacks of blocks
+OWN_BLOCKS = {"deletion": "no_share_discriminator", "placeholder": "no_share_maskpredictor"}
 STACKS = {"layers": "shared", "layers_del": "deletion", "layers_msk": "placeholder"}
 WITHOUT_COUNTERPART = [
     *("share_discriminator_maskpredictor", "adaptive_softmax_cutoff", "adaptive_input", "layernorm_embedding"),
@@ -67,25 +68,25 @@ def run(args: argparse.Namespace) -> int:
     require_new(args.output, "OUT.pt")
     state = checkpoints.load(args.input)
     try:
-        converted = convert(state, args.early_exit, args.share_weights)
+        imported = convert(state, args.early_exit, args.share_weights)
     except UserError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{args.input} lacks settings or weights that fairseq saves ({error!r}): use an older checkpoint"
         ) from error
-    checkpoints.save(converted, args.output)
+    checkpoints.save(imported, args.output)
     sys.stdout.write(f"{args.output} is a levt with the weights of {args.input}\n")
     return 0
 
 
 def convert(state: dict[str, Any], early_exit: str | None = None, share_weights: str | None = None) -> dict[str, Any]:
-    """A checkpoint that ``fairseq-generate --task text_editing`` loads; the optimizer state is dropped."""
-    old = old_options(state)
-    blocks = int(old["decoder_layers"])
+    """Returns a checkpoint that ``fairseq-generate --task text_editing`` loads, without optimizer state."""
+    options = options_of(state)
+    blocks = int(options["decoder_layers"])
     bounded("decoder_layers in the checkpoint", blocks, 1, MAX_LAYERS)
     if early_exit is not None:
-        separate = [flag for flag in OWN_BLOCKS.values() if old.get(flag)]
+        separate = [flag for flag in OWN_BLOCKS.values() if options.get(flag)]
         require(
             not separate,
             f"--early-exit is for policies that share their blocks, but this checkpoint has {''.join(separate[:1])}",
@@ -95,28 +96,30 @@ def convert(state: dict[str, Any], early_exit: str | None = None, share_weights:
             len(numbers) == 3 and min(numbers) >= 1 and max(numbers) == numbers[-1] <= blocks,
             f"--early-exit must be three numbers from 1 to {blocks}, the last the largest, but is {early_exit}",
         )
-        old["early_exit"] = early_exit
+        options["early_exit"] = early_exit
     if share_weights is not None:
-        require(not is_levt(old), "--share-weights is for a transformer, but this is a levt of fairseq: leave it out")
-        require(early_exit is None, "--early-exit and --share-weights cannot be used together: leave one out")
-        old |= {flag: SHARING[share_weights][policy] != "shared" for policy, flag in OWN_BLOCKS.items()}
+        flag = "--share-weights"
+        require(not is_levt(options), f"{flag} is for a transformer, but this is a levt of fairseq: leave it out")
+        require(early_exit is None, f"--early-exit and {flag} cannot be used together: leave one out")
+        options |= {flag: SHARING[share_weights][policy] != "shared" for policy, flag in OWN_BLOCKS.items()}
     cfg: Any = state.get("cfg")
     if cfg is None:
         cfg = OmegaConf.to_container(convert_namespace_to_omegaconf(state["args"]), enum_to_str=True)
-    task = {key: value for key, value in cfg["task"].items() if key != "noise"}
-    criterion = {"_name": "dual_policy"}
+    task = {key: value for key, value in cfg["task"].items() if key != "noise"} | {"_name": "text_editing"}
+    weights = state["model"] if is_levt(options) else add_heads(state["model"], options)
     return {
         **state,
-        "cfg": {**cfg, "model": new_options(old), "task": {**task, "_name": "text_editing"}, "criterion": criterion},
+        "cfg": {**cfg, "model": convert_options(options), "task": task, "criterion": {"_name": "dual_policy"}},
         "args": None,
-        "model": convert_weights(state["model"] if is_levt(old) else with_new_parts(state["model"], old), old),
+        "model": convert_weights(weights, options),
         "last_optimizer_state": None,
     }
 
 
-def old_options(state: dict[str, Any]) -> dict[str, Any]:
-    options = state["args"] if state.get("args") is not None else state["cfg"]["model"]
-    options = dict(vars(options) if isinstance(options, argparse.Namespace) else options)
+def options_of(state: dict[str, Any]) -> dict[str, Any]:
+    """Returns fairseq's flags for the model in a checkpoint, which must have a counterpart here."""
+    recorded = state["args"] if state.get("args") is not None else state["cfg"]["model"]
+    options = dict(vars(recorded) if isinstance(recorded, argparse.Namespace) else recorded)
     transformer = arch_of(options).startswith("transformer") and "encoder.embed_tokens.weight" in state["model"]
     require(
         is_levt(options) or transformer,
@@ -124,9 +127,9 @@ def old_options(state: dict[str, Any]) -> dict[str, Any]:
         f"{arch_of(options)}",
     )
     width = options["decoder_embed_dim"]
-    odd = [flag for flag in WITHOUT_COUNTERPART if options.get(flag)]
-    odd += [flag for flag in ("decoder_input_dim", "decoder_output_dim") if options.get(flag, width) != width]
-    require(not odd, f"levt has no counterpart of {' and '.join(map(flag_name, odd))}: this cannot be imported")
+    flags = [flag for flag in WITHOUT_COUNTERPART if options.get(flag)]
+    flags += [flag for flag in ("decoder_input_dim", "decoder_output_dim") if options.get(flag, width) != width]
+    require(not flags, f"levt has no counterpart of {' and '.join(map(flag_name, flags))}: this cannot be imported")
     return options
 
 
@@ -138,91 +141,97 @@ def is_levt(options: dict[str, Any]) -> bool:
     return arch_of(options).startswith("levenshtein_transformer")
 
 
-def with_new_parts(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:
-    """An autoregressive model's weights, and those that only an editor has, initialised as in a new model."""
-    table = old["decoder.embed_tokens.weight"]  # (V, C)
+def add_heads(weights: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:
+    """Returns a Transformer's weights with those that only an editor has, initialised as in a new model."""
+    table = weights["decoder.embed_tokens.weight"]  # (V, C)
     dim = table.size(1)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)  # the same file every time
         placeholder = torch.randn(1, dim) * dim**-0.5
         deletion_head, placeholder_head = head_projection(dim, 2), head_projection(2 * dim, MAX_INSERTIONS + 1)
     extended = torch.cat([table, placeholder.to(table)])
-    new = {
-        **old,
+    result = {
+        **weights,
         "decoder.embed_tokens.weight": extended,
         "decoder.embed_word_del.weight": deletion_head.weight.detach(),
         "decoder.embed_mask_ins.weight": placeholder_head.weight.detach(),
     }
     if options.get("share_all_embeddings"):
-        new["encoder.embed_tokens.weight"] = extended
-    blocks = {key: value for key, value in old.items() if key.startswith("decoder.layers.")}
-    for stack, ours in STACKS.items():
-        if ours in OWN_BLOCKS and options.get(OWN_BLOCKS[ours]):
-            new |= {key.replace(".layers.", f".{stack}.", 1): value for key, value in blocks.items()}
-    return new
+        result["encoder.embed_tokens.weight"] = extended
+    blocks = {key: value for key, value in weights.items() if key.startswith("decoder.layers.")}
+    for fairseq_name, policy in STACKS.items():
+        if policy in OWN_BLOCKS and options.get(OWN_BLOCKS[policy]):
+            result |= {key.replace(".layers.", f".{fairseq_name}.", 1): value for key, value in blocks.items()}
+    return result
 
 
-def new_options(old: dict[str, Any]) -> dict[str, Any]:
-    same = {key: old[key] for key in LevTConfig.__dataclass_fields__ if key in old and not key.startswith("_")}
-    deletion, placeholder, token = exits(old)
-    own = {policy: bool(old.get(flag)) for policy, flag in OWN_BLOCKS.items()}
+def convert_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Returns the flags of ``levt`` for those of fairseq."""
+    common = {key: options[key] for key in LevTConfig.__dataclass_fields__ if key in options and key[0] != "_"}
+    deletion, placeholder, token = exits(options)
+    separate = {policy: bool(options.get(flag)) for policy, flag in OWN_BLOCKS.items()}
     sharing = next(
-        name for name, stacks in SHARING.items() if own == {policy: stacks[policy] != "shared" for policy in own}
+        name
+        for name, stacks in SHARING.items()
+        if separate == {policy: stacks[policy] != "shared" for policy in separate}
     )
     return {
-        **same,
+        **common,
         "_name": "levt",
         "decoder_layers": token,
         "deletion_layers": deletion,
         "placeholder_layers": placeholder,
         "share_weights": sharing,
         "max_insertions": MAX_INSERTIONS,
-        "placeholder": "unk" if is_levt(old) else "plh",
+        "placeholder": "unk" if is_levt(options) else "plh",
     }
 
 
-def exits(old: dict[str, Any]) -> tuple[int, ...]:
-    """The decoder blocks that feed deletion, placeholders and tokens; fairseq clips numbers beyond the last block.
+def exits(options: dict[str, Any]) -> tuple[int, ...]:
+    """Returns the decoder blocks that feed deletion, placeholders and tokens; fairseq clips larger numbers.
 
     >>> exits({"early_exit": "6,3,6", "decoder_layers": 4})  # 6,6,6 is fairseq's default, however deep the decoder
     (4, 3, 4)
     """
-    last = int(old["decoder_layers"])
-    return tuple(min(int(block), last) for block in str(old.get("early_exit", f"{last},{last},{last}")).split(","))
+    depth = int(options["decoder_layers"])
+    return tuple(
+        min(int(block), depth) for block in str(options.get("early_exit", f"{depth},{depth},{depth}")).split(",")
+    )
 
 
-def convert_weights(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:
-    new: dict[str, Tensor] = {
-        "encoder.embedding.tokens.weight": old["encoder.embed_tokens.weight"],
-        "decoder.embedding.tokens.weight": old["decoder.embed_tokens.weight"],
-        "decoder.deletion_head.weight": old["decoder.embed_word_del.weight"],
-        "decoder.placeholder_head.weight": old["decoder.embed_mask_ins.weight"],
+def convert_weights(weights: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:
+    """Returns the weights of a ``levt`` for those of fairseq's LevT, without decoder blocks that never run."""
+    result: dict[str, Tensor] = {
+        "encoder.embedding.tokens.weight": weights["encoder.embed_tokens.weight"],
+        "decoder.embedding.tokens.weight": weights["decoder.embed_tokens.weight"],
+        "decoder.deletion_head.weight": weights["decoder.embed_word_del.weight"],
+        "decoder.placeholder_head.weight": weights["decoder.embed_mask_ins.weight"],
     }
     tied = options.get("share_all_embeddings") or options.get("share_decoder_input_output_embed")
     if not tied:
-        new["decoder.token_head.weight"] = old["decoder.output_projection.weight"]
+        result["decoder.token_head.weight"] = weights["decoder.output_projection.weight"]
     for side in ("encoder", "decoder"):
         if options.get(f"{side}_learned_pos"):
-            new[f"{side}.embedding.learned.weight"] = old[f"{side}.embed_positions.weight"]
+            result[f"{side}.embedding.learned.weight"] = weights[f"{side}.embed_positions.weight"]
         for kind in ("weight", "bias"):
-            if f"{side}.layer_norm.{kind}" in old:
-                new[f"{side}.norm.{kind}"] = old[f"{side}.layer_norm.{kind}"]
-    new |= convert_blocks(old, "encoder.layers", "encoder.layers")
-    for theirs, ours in STACKS.items():
-        kept = kept_blocks(options) if theirs == "layers" else None
-        new |= convert_blocks(old, f"decoder.{theirs}", f"decoder.stacks.{ours}", kept)
-    return new
+            if f"{side}.layer_norm.{kind}" in weights:
+                result[f"{side}.norm.{kind}"] = weights[f"{side}.layer_norm.{kind}"]
+    result |= convert_blocks(weights, "encoder.layers", "encoder.layers")
+    for fairseq_name, policy in STACKS.items():
+        blocks = imported_blocks(options) if policy == "shared" else None
+        result |= convert_blocks(weights, f"decoder.{fairseq_name}", f"decoder.stacks.{policy}", blocks)
+    return result
 
 
-def kept_blocks(options: dict[str, Any]) -> list[int]:
-    """The decoder blocks that are imported, numbered from 0: of a LevT, those that run.
+def imported_blocks(options: dict[str, Any]) -> list[int]:
+    """Returns the decoder blocks that are imported, numbered from 0: of a LevT, those that run.
 
     A Transformer's last block makes what its output layer reads, so if it loses blocks, then between the first and the
     last.
 
-    >>> kept_blocks({"arch": "levenshtein_transformer", "decoder_layers": 6, "early_exit": "1,1,2"})
+    >>> imported_blocks({"arch": "levenshtein_transformer", "decoder_layers": 6, "early_exit": "1,1,2"})
     [0, 1]
-    >>> kept_blocks({"arch": "transformer", "decoder_layers": 6, "early_exit": "1,1,3"})
+    >>> imported_blocks({"arch": "transformer", "decoder_layers": 6, "early_exit": "1,1,3"})
     [0, 2, 5]
     """
     blocks, depth = int(options["decoder_layers"]), exits(options)[2]
@@ -231,17 +240,22 @@ def kept_blocks(options: dict[str, Any]) -> list[int]:
     return [round((blocks - 1) * i / (depth - 1)) for i in range(depth)] if depth > 1 else [blocks - 1]
 
 
-def convert_blocks(old: dict[str, Tensor], theirs: str, ours: str, kept: list[int] | None = None) -> dict[str, Tensor]:
-    new = {}
-    there = {int(m.group(1)) for key in old if (m := re.match(rf"{re.escape(theirs)}\.(\d+)\.", key))}
-    for number, block in enumerate(sorted(there) if kept is None else kept):
+def convert_blocks(
+    weights: dict[str, Tensor], source: str, target: str, blocks: list[int] | None = None
+) -> dict[str, Tensor]:
+    """Returns the blocks of the stack ``source`` as those of ``target``, with stacked projections; None: all blocks."""
+    if blocks is None:
+        matches = [re.match(rf"{re.escape(source)}\.(\d+)\.", key) for key in weights]
+        blocks = sorted({int(match[1]) for match in matches if match})
+    result = {}
+    for number, block in enumerate(blocks):
         for kind in ("weight", "bias"):
             for name, renamed in RENAMED.items():
-                if f"{theirs}.{block}.{name}.{kind}" in old:
-                    new[f"{ours}.{number}.{renamed}.{kind}"] = old[f"{theirs}.{block}.{name}.{kind}"]
+                if f"{source}.{block}.{name}.{kind}" in weights:
+                    result[f"{target}.{number}.{renamed}.{kind}"] = weights[f"{source}.{block}.{name}.{kind}"]
             for renamed, names in STACKED.items():
-                parts = [old.get(f"{theirs}.{block}.{name}.{kind}") for name in names]
-                present = [part for part in parts if part is not None]
-                if present:
-                    new[f"{ours}.{number}.{renamed}.{kind}"] = torch.cat(present)
-    return new
+                keys = [f"{source}.{block}.{name}.{kind}" for name in names]
+                parts = [weights[key] for key in keys if key in weights]
+                if parts:
+                    result[f"{target}.{number}.{renamed}.{kind}"] = torch.cat(parts)
+    return result

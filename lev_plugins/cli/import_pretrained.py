@@ -27,7 +27,7 @@ from lev_plugins.text.pretrained import (
     load_tokenizer,
 )
 
-MOST_SENTINELS = 10_000
+MAX_SENTINELS = 10_000
 # models on huggingface.co often include weights for other libraries as well
 FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "pytorch_model*.bin"]
 
@@ -50,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
     with all_or_nothing_folder(out) as scratch:
         family = convert_pretrained(source, scratch)
         open_to_all(scratch)
-    others = ", enct5 or levt (with --spelling)" if family in ENCODERS else ""
-    sys.stdout.write(f"{out} is complete; train with --backbone {out} and --arch gated_{family}{others}\n")
+    encoders = ", enct5 or levt (with --spelling)" if family in ENCODERS else ""
+    sys.stdout.write(f"{out} is complete; train with --backbone {out} and --arch gated_{family}{encoders}\n")
     return 0
 
 
@@ -66,7 +66,7 @@ def fetch(name: str) -> Path:
 
 
 def convert_pretrained(source: Path, out: Path) -> str:
-    """Writes everything to ``out``; returns the model family."""
+    """Writes all files to ``out`` and returns the model family."""
     config = library.read_config(source)
     tokenizer, special_ids = copy_tokenizer(source, out, config)
     symbols = name_symbols(tokenizer.vocabulary, special_ids, sentinels(source, config, tokenizer))
@@ -81,59 +81,59 @@ def convert_pretrained(source: Path, out: Path) -> str:
 
 
 def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dict[str, int]]:
-    """The tokenizer, also written to ``out``, and its ids for fairseq's <s> (if any), <pad>, </s>, <unk>."""
+    """Writes the tokenizer to ``out``; returns it and its ids for fairseq's <s> (if any), <pad>, </s>, <unk>."""
     pieces = source / SENTENCEPIECE
     if config.model_type in ("t5", "mt5") and pieces.is_file():
         tokenizer = SentencePieces(pieces)
         shutil.copyfile(pieces, out / SENTENCEPIECE)
         unk = tokenizer.vocabulary.index("<unk>")
         return tokenizer, {"<pad>": config.pad_token_id, "</s>": config.eos_token_id, "<unk>": unk}
-    theirs = library.read_tokenizer(source)
-    if type(theirs).__name__ == "ByT5Tokenizer":
+    pretrained = library.read_tokenizer(source)
+    if type(pretrained).__name__ == "ByT5Tokenizer":
         return Bytes(), {name: i for i, name in enumerate(BYTE_SPECIALS)}
-    theirs.backend_tokenizer.save(str(out / TOKENIZER))
+    pretrained.backend_tokenizer.save(str(out / TOKENIZER))
     bert = config.model_type == "bert"
     ids = {
-        "<s>": theirs.cls_token_id if bert else theirs.bos_token_id,
-        "<pad>": theirs.pad_token_id,
-        "</s>": theirs.sep_token_id if bert else theirs.eos_token_id,
-        "<unk>": theirs.unk_token_id,
+        "<s>": pretrained.cls_token_id if bert else pretrained.bos_token_id,
+        "<pad>": pretrained.pad_token_id,
+        "</s>": pretrained.sep_token_id if bert else pretrained.eos_token_id,
+        "<unk>": pretrained.unk_token_id,
     }
     return load_tokenizer(out), {name: i for name, i in ids.items() if i is not None}
 
 
 def sentinels(source: Path, config: Any, tokenizer: Tokenizer) -> list[str]:
-    """The names of T5's ids beyond its sentencepiece model: <extra_id_99> down to <extra_id_0>."""
+    """Returns the names of T5's ids beyond its sentencepiece model: <extra_id_99> down to <extra_id_0>."""
     if config.model_type != "t5" or type(tokenizer).__name__ != "SentencePieces":
         return []
     path = source / "tokenizer_config.json"
     number = read_object(path).get("extra_ids", 100) if path.is_file() else 100
     require(
-        type(number) is int and 0 <= number <= MOST_SENTINELS,
-        f"{source}: extra_ids must be a whole number, at most {MOST_SENTINELS:,}, but is {number!r}",
+        type(number) is int and 0 <= number <= MAX_SENTINELS,
+        f"{source}: extra_ids must be a whole number, at most {MAX_SENTINELS:,}, but is {number!r}",
     )
     return [f"<extra_id_{i}>" for i in reversed(range(number))]
 
 
 def name_symbols(vocabulary: list[str], special_ids: dict[str, int], more: list[str]) -> list[str]:
-    """The name of each id in dict.txt: its own, or <token-ID> if a line of text cannot contain that.
+    """Returns the symbol of each id in dict.txt: its name, or <token-ID> if a line of text cannot contain that.
 
     >>> name_symbols(["[PAD]", "[SEP]", "[UNK]", "a", "a b", "</s>"], {"<pad>": 0, "</s>": 1, "<unk>": 2}, ["<m>"])
     ['<pad>', '</s>', '<unk>', 'a', '<token-4>', '<token-5>', '<m>']
     """
     special = {i: name for name, i in special_ids.items()}
-    taken = {"<s>", "<pad>", "</s>", "<unk>"}
+    used = {"<s>", "<pad>", "</s>", "<unk>"}
     symbols = []
     for i, name in enumerate([*vocabulary, *more]):
-        word = name != "" and name.isprintable() and " " not in name and name not in taken
+        word = name != "" and name.isprintable() and " " not in name and name not in used
         symbol = special.get(i) or (name if word else f"<token-{i}>")
-        taken.add(symbol)
+        used.add(symbol)
         symbols.append(symbol)
     return symbols
 
 
 def order(symbols: list[str], special_ids: dict[str, int]) -> tuple[Dictionary, list[int]]:
-    """fairseq's dictionary, and the model's row for each of its symbols.
+    """Returns fairseq's dictionary, and the row of each of its symbols in the model's tables.
 
     If the model has no <s>, the row of <pad> stands in for it: it is never used.
     """

@@ -1,4 +1,4 @@
-"""``lev-plugins info FOLDER``: what a model folder is, without loading it."""
+"""``lev-plugins info FOLDER``: describes a model folder without loading the model."""
 
 import argparse
 import json
@@ -40,18 +40,18 @@ def facts_of(config: ModelConfig, folder: Path) -> dict[str, Any]:
 
 
 def rows(facts: dict[str, Any]) -> list[list[str]]:
-    """A row for each fact; those of several parts have a row for each part.
+    """Returns a row for each fact; a fact with several parts has a row for each part.
 
     >>> rows({"kind": "editor", "scores": {"bleu": 35.5}, "updates": None, "parameters": 1200})
     [['kind', 'editor'], ['scores', 'bleu: 35.5'], ['parameters', '1,200']]
     """
-    found = []
+    table_rows = []
     for name, value in facts.items():
         parts = value.items() if isinstance(value, dict) else [("", value)]
-        shown = [f"{part}: {spelt(each)}" if part else spelt(each) for part, each in parts if each is not None]
-        found += [[name if number == 0 else "", text] for number, text in enumerate(shown)]
-    return found
+        texts = [f"{part}: {shown(item)}" if part else shown(item) for part, item in parts if item is not None]
+        table_rows += [[name if number == 0 else "", text] for number, text in enumerate(texts)]
+    return table_rows
 
 
-def spelt(value: Any) -> str:
+def shown(value: object) -> str:
     return f"{value:,}" if type(value) is int else str(value)

@@ -11,7 +11,7 @@ from lev_plugins.ranges import flag_name
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for flag in NOISE_FLAGS:
-        needed, default = flag.default is MISSING, flag.default
+        required, default = flag.default is MISSING, flag.default
         if flag.type is bool:
             parser.add_argument(flag_name(flag.name), action="store_true", help=flag.metadata["help"])
             continue
@@ -19,9 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             flag_name(flag.name),
             metavar=flag.metadata["metavar"],
             type=(get_args(flag.type) or (flag.type,))[0],  # float if the field is Optional[float]
-            required=needed,
-            default=None if needed else default,
-            help=flag.metadata["help"] + ("" if needed or default in (None, "") else f" (default: {default})"),
+            required=required,
+            default=None if required else default,
+            help=flag.metadata["help"] + ("" if required or default in (None, "") else f" (default: {default})"),
         )
     epoch = "make the noise that training uses in this epoch (default: 1)"
     parser.add_argument("--epoch", metavar="N", type=int, default=1, help=epoch)

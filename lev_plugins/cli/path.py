@@ -7,7 +7,7 @@ import lev_plugins
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """It has none."""
+    """The command has no arguments."""
 
 
 def run(args: argparse.Namespace) -> int:

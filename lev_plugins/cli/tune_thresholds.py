@@ -1,4 +1,4 @@
-"""``lev-plugins tune-thresholds CHECKPOINT OUT``: the lowest score at which each label is given."""
+"""``lev-plugins tune-thresholds CHECKPOINT OUT``: find the lowest probability at which each label is assigned."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ from lev_plugins.files import all_or_nothing
 from lev_plugins.model_folder import is_model_folder
 from lev_plugins.scoring.labelling import best_thresholds, common_threshold, multilabel
 
-TEST = r"test\d*"  # what fairseq calls test sets
+TEST = r"test\d*"  # fairseq's names of test sets
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,12 +37,13 @@ def run(args: argparse.Namespace) -> int:
     )
     truth, scores = labeller.scorer.of_part(args.split, size=labeller.batch_size)
     tuned = [common_threshold(truth, scores)] * truth.shape[1] if args.common else best_thresholds(truth, scores)
-    before, after = multilabel(truth, scores, 1), multilabel(truth, scores, 1, tuned)
+    untuned_scores, tuned_scores = multilabel(truth, scores, 1), multilabel(truth, scores, 1, tuned)
     thresholds = dict(zip(labeller.names, tuned, strict=True))
     with all_or_nothing(args.output) as file:
         file.write((json.dumps(thresholds, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
     lines = [f"{args.output}: thresholds of {len(thresholds):,} labels, tuned on {len(truth):,} texts of {args.split}"]
-    lines += [f"{name} {before[name]:.2f} with 0.5, {after[name]:.2f} tuned" for name in ("micro_f1", "macro_f1")]
+    for name in ("micro_f1", "macro_f1"):
+        lines.append(f"{name} {untuned_scores[name]:.2f} with 0.5, {tuned_scores[name]:.2f} tuned")
     never = [name for name, present in zip(labeller.names, truth.any(0), strict=True) if not present]
     if never and not args.common:
         lines.append(f"left at 0.5, because not in {args.split}: {', '.join(never)}")
