@@ -1,7 +1,7 @@
-"""Through how many files of the package does one piece of work go?
+"""Counts the files of the package that one piece of work passes through.
 
-    python scripts/journeys.py            a table of four journeys, with the most files that each may have
-    python scripts/journeys.py --files    also the files, with the functions that were entered
+    python scripts/journeys.py            a table of the journeys, with the limit of each
+    python scripts/journeys.py --files    also lists the files, with the functions entered
 
 A file counts if one of its functions is entered. What runs while modules are imported does not count. The journeys:
 
@@ -11,7 +11,7 @@ load       what this command does before and after that: only files that the lin
 request    a LanguageTool request to a server of this folder: only files that `edit` does not enter
 generate   `fairseq-generate` that edits drafts and scores the results, from the first batch to the score
 
-The exit status is 1 if a journey is longer than it may be.
+The exit status is 1 if a journey exceeds its limit.
 """
 
 import argparse
@@ -40,7 +40,7 @@ PACKAGE = ROOT / "lev_plugins"
 FOLDER = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling" / "model"
 DRAFTS = ROOT / "tests" / "golden" / "0.1" / "levt"
 TEXT = "the vlaue of teh function."
-MOST = {"batch": 30, "edit": 25, "request": 12, "generate": 22}  # files
+LIMITS = {"batch": 30, "edit": 25, "request": 12, "generate": 22}  # files
 OF_FUNCTIONS = 2  # CO_NEWLOCALS: the code of modules and class bodies does not have this flag
 SIZES = [
     f"--{side}-{name}={size}"
@@ -53,13 +53,13 @@ SPELLING += ["--bpe", "words", "--noise-kind", "swap,delete", "--noise-word-rate
 TRAINING = ["--optimizer", "adam", "--lr", "0.001", "--max-tokens", "500", "--cpu", "--no-save", "--num-workers", "0"]
 
 
-class Entered:
-    """The functions of the package that run in each part of a journey."""
+class Recorder:
+    """Records the functions of the package that run in each part of a journey."""
 
     def __init__(self) -> None:
         self.parts: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         self.seen: set[CodeType] = set()
-        self.part = ""  # nothing is recorded
+        self.part = ""  # empty: nothing is recorded
 
     def install(self) -> None:
         threading.setprofile(self.profile)
@@ -76,7 +76,7 @@ class Entered:
         if ours:
             self.parts[self.part][str(Path(code.co_filename).relative_to(PACKAGE))].add(code.co_qualname)
 
-    def to(self, part: str) -> None:
+    def record(self, part: str) -> None:
         self.part = part
         self.seen.clear()
 
@@ -89,8 +89,8 @@ def importing(frame: FrameType | None) -> bool:
     return False
 
 
-def batch(entered: Entered, folder: Path) -> None:
-    """What the trainer does for one update."""
+def batch(recorder: Recorder, folder: Path) -> None:
+    """Trains for one update."""
     from fairseq import options, tasks
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
     from fairseq.trainer import Trainer
@@ -115,59 +115,59 @@ def batch(entered: Entered, folder: Path) -> None:
     epoch = trainer.get_train_iterator(epoch=1)
     trainer.begin_epoch(1)
     batches = epoch.next_epoch_itr(shuffle=True)
-    entered.install()
-    entered.to("batch")
+    recorder.install()
+    recorder.record("batch")
     trainer.train_step([next(batches)])
 
 
-def edit(entered: Entered, _: Path) -> None:
+def edit(recorder: Recorder, _: Path) -> None:
     from lev_plugins.cli.main import main
 
-    given, out = Given(entered), Out(entered)
-    entered.install()
+    source, out = Input(recorder), Output(recorder)
+    recorder.install()
     with (
-        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BufferedReader(given))),
+        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BufferedReader(source))),
         redirect_stdout(io.TextIOWrapper(io.BufferedWriter(out))),
     ):
-        entered.to("load")
+        recorder.record("load")
         assert main(["edit", str(FOLDER)]) == 0
     assert b"of" in out.text
 
 
-class Given(io.RawIOBase):
-    """Standard input: the part that edits begins when it is read."""
+class Input(io.RawIOBase):
+    """Standard input; reading it begins the part that edits."""
 
-    def __init__(self, entered: Entered):
-        self.entered, self.rest = entered, TEXT.encode()
+    def __init__(self, recorder: Recorder):
+        self.recorder, self.rest = recorder, TEXT.encode()
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         if self.rest:
-            self.entered.to("edit")
+            self.recorder.record("edit")
         part, self.rest = self.rest, b""
         buffer[: len(part)] = part
         return len(part)
 
 
-class Out(io.RawIOBase):
-    """Standard output: the part that edits ends when it is written."""
+class Output(io.RawIOBase):
+    """Standard output; writing to it ends the part that edits."""
 
-    def __init__(self, entered: Entered):
-        self.entered, self.text = entered, b""
+    def __init__(self, recorder: Recorder):
+        self.recorder, self.text = recorder, b""
 
     def writable(self) -> bool:
         return True
 
     def write(self, text: Any) -> int:
         self.text += bytes(text)
-        self.entered.to("load")
+        self.recorder.record("load")
         return len(text)
 
 
-def request(entered: Entered, _: Path) -> None:
-    """One text that a browser's add-on sends; the server has started and has answered nothing yet."""
+def request(recorder: Recorder, _: Path) -> None:
+    """Sends the first request, a text from a browser's add-on, to a server that has just started."""
     from lev_plugins.cli.main import main
 
     with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -177,23 +177,23 @@ def request(entered: Entered, _: Path) -> None:
         try:
             connection = connected(port)
             form = {"Content-Type": "application/x-www-form-urlencoded"}
-            entered.to("request")
+            recorder.record("request")
             connection.request("POST", "/v2/check", urlencode({"language": "en-US", "text": TEXT}), form)
             answer = connection.getresponse()
             answers.append(json.loads(answer.read()))
-            entered.to("")
+            recorder.record("")
         finally:
             os.kill(os.getpid(), signal.SIGINT)
 
     answers: list[Any] = []
-    entered.install()
+    recorder.install()
     threading.Thread(target=client).start()
     main(["serve", str(FOLDER), "--port", str(port)])
     assert "matches" in answers[0]
 
 
 def connected(port: int) -> http.client.HTTPConnection:
-    """As soon as the server answers at all."""
+    """Connects to the server as soon as it listens."""
     for _ in range(600):
         with suppress(OSError):
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -203,22 +203,22 @@ def connected(port: int) -> http.client.HTTPConnection:
     raise TimeoutError(f"nothing listens at port {port}")
 
 
-def generate(entered: Entered, _: Path) -> None:
-    """From the first batch to the score; what loads the task, the model and the data comes before."""
+def generate(recorder: Recorder, _: Path) -> None:
+    """Decodes and scores; loading the task, the model and the data is not recorded."""
     from fairseq.logging.progress_bar import SimpleProgressBar
     from fairseq_cli.generate import cli_main
 
     sentences = SimpleProgressBar.__iter__
 
     def begin(bar: SimpleProgressBar) -> Any:
-        entered.to("generate")
+        recorder.record("generate")
         return sentences(bar)
 
     words = ["data", "--user-dir", str(PACKAGE), "--task", "text_editing", "--log-format", "simple", "--cpu"]
     words += ["-s", "src", "-t", "tgt", "--draft-lang", "mt", "--path", "checkpoint.pt", "--gen-subset", "test"]
     words += ["--scoring", "ter", "--num-workers", "0"]
     os.chdir(DRAFTS)
-    entered.install()
+    recorder.install()
     out = io.StringIO()
     argv = mock.patch.object(sys, "argv", ["fairseq-generate", *words])
     with argv, mock.patch.object(SimpleProgressBar, "__iter__", begin), redirect_stdout(out):
@@ -226,7 +226,7 @@ def generate(entered: Entered, _: Path) -> None:
     assert "ter" in out.getvalue().lower(), out.getvalue()[-500:]
 
 
-JOURNEYS: dict[str, Callable[[Entered, Path], None]] = {
+JOURNEYS: dict[str, Callable[[Recorder, Path], None]] = {
     "batch": batch,
     "edit": edit,
     "request": request,
@@ -235,7 +235,7 @@ JOURNEYS: dict[str, Callable[[Entered, Path], None]] = {
 
 
 def parts_of(journey: str) -> dict[str, dict[str, list[str]]]:
-    """The functions of each file, from a process of its own: nothing is remembered of an earlier journey."""
+    """Returns the functions of each file in each part, from a new process, so that no cache is warm."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "entered.json"
         command = [sys.executable, __file__, "--only", journey, "--out", str(out)]
@@ -262,22 +262,24 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.only is not None:
-        entered = Entered()
+        recorder = Recorder()
         with tempfile.TemporaryDirectory() as folder:
-            JOURNEYS[args.only](entered, Path(folder))
+            JOURNEYS[args.only](recorder, Path(folder))
         sys.setprofile(None)
         parts = {
             part: {file: sorted(names) for file, names in sorted(files.items())}
-            for part, files in entered.parts.items()
+            for part, files in recorder.parts.items()
         }
         args.out.write_text(json.dumps(parts))
         return 0
     parts = measured()
     for name, files in parts.items():
-        sys.stdout.write(f"{name:10} {len(files):3} files" + (f", at most {MOST[name]}\n" if name in MOST else "\n"))
+        sys.stdout.write(
+            f"{name:10} {len(files):3} files" + (f", at most {LIMITS[name]}\n" if name in LIMITS else "\n")
+        )
         for file, functions in files.items() if args.files else ():
             sys.stdout.write(f"    {file:36} {', '.join(functions)}\n")
-    return int(any(len(parts[name]) > most for name, most in MOST.items()))
+    return int(any(len(parts[name]) > limit for name, limit in LIMITS.items()))
 
 
 if __name__ == "__main__":

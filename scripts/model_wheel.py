@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A package of a model folder, so that a model is installed by pip and used by its name.
+"""Builds a package from a model folder, so that pip installs the model and commands find it by its name.
 
     python scripts/model_wheel.py english-out/editor en
 
-writes dist/lev_plugins_en-VERSION-py3-none-any.whl. Where it is installed, `lev-plugins edit en` finds the folder, and
-so do the other commands that take one, and `lev_plugins.load("en")`. What the model may be used for is said in its
-card, the README.md of the folder: lev-plugins export --license writes it.
+writes dist/lev_plugins_en-VERSION-py3-none-any.whl. Where that is installed, `lev-plugins edit en` and the other
+commands find the folder, and so does `lev_plugins.load("en")`. The licence of the model is in its card, the README.md
+of the folder, which lev-plugins export --license writes.
 """
 
 import argparse
@@ -32,7 +32,7 @@ name = {project}
 version = {version}
 description = {description}
 readme = "{package}/README.md"
-dependencies = ["lev-plugins>={least}"]
+dependencies = ["lev-plugins>={minimum}"]
 
 [project.entry-points."{group}"]
 {name} = "{package}"
@@ -74,7 +74,7 @@ def build(folder: Path, name: str, version: str, outdir: Path) -> None:
             version=json.dumps(version),
             description=json.dumps(f"{name}: {model_folder.NOUNS[config.kind]} for lev-plugins"),
             package=package,
-            least=lev_plugins.__version__,
+            minimum=lev_plugins.__version__,
             group=model_folder.INSTALLED,
             name=name,
         )

@@ -35,7 +35,7 @@ Registry = Mapping[str, type]
 
 
 def registries() -> Iterator[tuple[str, Registry, Registry]]:
-    """The flag that chooses a component, the components, and the configurations of those that have one."""
+    """Yields the flag that chooses a component, the components, and their configurations."""
     yield "--task", TASK_REGISTRY, TASK_DATACLASS_REGISTRY
     yield "--arch", MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
     for name in ("criterion", "scoring", "optimizer", "bpe"):
@@ -64,16 +64,16 @@ def listed(choices: Iterable[object]) -> str:
 
 
 def inherited(config: type) -> type | None:
-    """fairseq's own configuration that ``config`` extends."""
+    """Returns fairseq's own configuration that ``config`` extends."""
     bases = (base for base in config.__mro__ if base.__module__.startswith("fairseq.") and base is not FairseqDataclass)
     return next(bases, None)
 
 
 def own_fields(config: type) -> Iterator[Field[Any]]:
     base = inherited(config)
-    theirs = {field.name for field in fields(base)} if base else set()
+    inherited_names = {field.name for field in fields(base)} if base else set()
     for field in fields(config):
-        if field.name not in theirs and field.metadata.get("help", argparse.SUPPRESS) != argparse.SUPPRESS:
+        if field.name not in inherited_names and field.metadata.get("help", argparse.SUPPRESS) != argparse.SUPPRESS:
             yield field
 
 
@@ -94,30 +94,30 @@ def field_row(field: Field[Any]) -> list[str]:
 
 def config_text(config: type, configs: Registry) -> str:
     base = inherited(config)
-    theirs = next((name for name, other in configs.items() if other is base), None)
+    parent = next((name for name, candidate in configs.items() if candidate is base), None)
     rows = [field_row(field) for field in own_fields(config)]
     if not rows:
-        return f"The flags of fairseq's `{theirs}`." if theirs else "No further flags."
-    note = f"In addition to the flags of fairseq's `{theirs}`:\n\n" if theirs else ""
+        return f"The flags of fairseq's `{parent}`." if parent else "No further flags."
+    note = f"In addition to the flags of fairseq's `{parent}`:\n\n" if parent else ""
     return note + table(["flag", "default", "meaning"], rows)
 
 
 def legacy_text(model: type) -> str:
-    """Of a model whose flags are added to a parser, as those of fairseq's ``transformer`` are."""
+    """Documents a model whose flags are added to a parser, like those of fairseq's ``transformer``."""
     parents = [base for base in model.__mro__[1:] if base.__module__.startswith("fairseq.models")]
-    known = parser_of(parents) | parser_of([MODEL_REGISTRY["transformer"]])
-    actions = [action for name, action in parser_of([model]).items() if name not in known]
+    inherited_actions = parser_of(parents) | parser_of([MODEL_REGISTRY["transformer"]])
+    actions = [action for name, action in parser_of([model]).items() if name not in inherited_actions]
     note = "In addition to the flags of fairseq's `transformer`:\n\n"
     return note + table(["flag", "default", "meaning"], map(action_row, actions))
 
 
 def parser_of(models: Iterable[Any]) -> dict[str, argparse.Action]:
-    found: dict[str, argparse.Action] = {}
+    actions: dict[str, argparse.Action] = {}
     for model in models:
         parser = argparse.ArgumentParser(add_help=False)
         model.add_args(parser)
-        found |= {action.dest: action for action in parser._actions}
-    return found
+        actions |= {action.dest: action for action in parser._actions}
+    return actions
 
 
 def component_text(name: str, component: Any, configs: Registry) -> str:
@@ -127,7 +127,7 @@ def component_text(name: str, component: Any, configs: Registry) -> str:
 
 
 def presets(model: str) -> str:
-    """The named sizes of a model, and what they change."""
+    """Documents the named sizes of a model."""
     names = [name for name, parent in ARCH_MODEL_NAME_REGISTRY.items() if parent == model and name != model]
     if not names:
         return ""
@@ -215,10 +215,10 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; fail if the page is out of date")
     check = parser.parse_args().check
     lev_plugins.register()
-    new = page()
+    content = page()
     if not check:
-        PAGE.write_text(new, encoding="utf-8")
-    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != new:
+        PAGE.write_text(content, encoding="utf-8")
+    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != content:
         sys.stderr.write("docs/reference.md is out of date: run make docs\n")
         return 1
     return 0

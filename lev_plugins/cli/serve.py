@@ -63,7 +63,7 @@ def check(args: argparse.Namespace) -> None:
     bounded("--timeout", args.timeout, above=0)
     at_least(args, 1, "max_bytes", "max_text", "queue")
     require(
-        not running.everywhere(args.host) or args.allow_host,
+        args.host not in running.ALL_NETWORKS or args.allow_host,
         f"--host {args.host} lets other machines in: add --allow-host NAME for each name by which they reach this one",
     )
     for origin in args.allow_origin:

@@ -18,7 +18,7 @@ class Part(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a part is."""
+    """The position of a part."""
 
     start: int  # in the plain text
     end: int

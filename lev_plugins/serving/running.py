@@ -2,14 +2,13 @@
 
 import signal
 import socket
-from ipaddress import ip_address
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
 
 from lev_plugins.errors import UserError
 
+ALL_NETWORKS = ("0.0.0.0", "0", "::", "::0")  # --host of a server that other machines can reach
 MAX_CONNECTIONS = 1000
 IDLE_SECONDS = 5
 
@@ -37,31 +36,14 @@ def server(app: Starlette, seconds: float) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def everywhere(host: str) -> bool:
-    """Return whether the address stands for all networks of the machine.
-
-    >>> [everywhere(host) for host in ("0.0.0.0", "0", "::0", "127.0.0.1")]
-    [True, True, True, False]
-    """
-    try:
-        *_, (address, *_) = addressed(host, 0)
-    except OSError:  # bound() reports it
-        return False
-    return ip_address(address).is_unspecified
-
-
-def addressed(host: str, port: int) -> tuple[Any, ...]:
-    """Look up the address: family, type, protocol, name, socket address."""
-    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-
-
 def bound(host: str, port: int) -> socket.socket:
     """Return a socket that is bound but does not listen yet: until the models are loaded, clients are refused at once.
 
     ``port``: 0 stands for any free one
     """
     try:
-        family, kind, protocol, _, address = addressed(host, port)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = addresses[0]
         # with the protocol named, asyncio turns off Nagle's algorithm, which would delay answers by 40 ms
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

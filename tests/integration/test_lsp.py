@@ -198,19 +198,6 @@ def test_only_the_newest_text_is_read_and_of_it_only_what_is_new(command: list[o
     assert read(command) == [["I saw teh cat.", "I saw it."], ["I saw a hat."]]
 
 
-def test_a_note_with_a_blank_before_its_mark_is_edited_as_any_other(command: list[object]) -> None:
-    """The editor was trained on text without such blanks."""
-
-    async def talk() -> None:
-        async with connected(*command) as client:
-            for text in ("I saw teh cat !", "Wow ! I saw teh cat !\n" * 9, "I saw teh cat."):
-                client.open(text)
-                found = await client.diagnostics()
-                assert [d.code for d in found] == ["LEV_SPELLING"] * text.count("teh")
-
-    asyncio.run(talk())
-
-
 def test_nothing_stops_it(command: list[object]) -> None:
     async def talk() -> None:
         async with connected(*command) as client:

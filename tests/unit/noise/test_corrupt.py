@@ -12,11 +12,9 @@ from string import punctuation
 import pytest
 
 from lev_plugins.noise import NOISE_KINDS, Corruption
-from lev_plugins.noise.draws import binomial
 from lev_plugins.noise.layouts import known_layouts, neighbouring_keys, shifts
 from lev_plugins.noise.options import NoiseOptions, build_corruption
 from lev_plugins.noise.text import Line
-from lev_plugins.scoring import wrr
 from tests.helpers import BUILT_IN, SAME_NUMBER, noise
 
 WORDS = 100_000
@@ -63,27 +61,13 @@ def test_word_rate_is_the_share_of_words_that_change(kind: str, rate: float) -> 
     assert changed / WORDS == pytest.approx(rate, rel=0.02)
 
 
-@pytest.mark.parametrize("kind", [*BUILT_IN, "insert,delete,swap", "swap,swap-words"])
-def test_wrr_misses_the_words_that_change_but_counts_moved_and_joined_ones_otherwise(kind: str) -> None:
-    lines = text()[:600]
-    corrupt = noise(kind, 0.29)
-    found = wrr.evaluate(lines, [corrupt(line, index) for index, line in enumerate(lines)])
-    share = {"swap-words": 0.145, "swap,swap-words": 0.195, "run-on": 0.49}.get(kind, 0.29)
-    assert 1 - found.score == pytest.approx(share, abs=0.01)
-
-
-def test_short_words_stay_and_the_rate_is_that_of_the_others() -> None:
-    found = pairs(noise("substitute", 0.3, min_letters=3))
-    long = [(word, other) for word, other in found if sum(map(str.isalpha, word)) >= 3]
-    assert all(word == other for word, other in set(found) - set(long))
-    assert sum(word != other for word, other in long) / len(long) == pytest.approx(0.3, rel=0.02)
-
-
-def test_short_words_that_are_named_change_as_often_as_long_ones() -> None:
+def test_short_words_stay_unless_they_are_named() -> None:
     found = pairs(noise("substitute", 0.3, min_letters=3, short_words="E,a,t"))
     named = [word != other for word, other in found if word in ("e", "a", "t")]
     assert len(named) > 1000 and sum(named) / len(named) == pytest.approx(0.3, abs=0.05)
-    assert all(word == other for word, other in found if word == "o")
+    long = [word != other for word, other in found if len(word) >= 3]
+    assert sum(long) / len(long) == pytest.approx(0.3, rel=0.02)
+    assert all(word == other for word, other in found if len(word) < 3 and word not in ("e", "a", "t"))
 
 
 def test_words_that_change_lose_their_capital_as_often_as_asked_and_no_others() -> None:
@@ -209,17 +193,6 @@ def test_there_is_never_more_noise_than_asked(kind: str) -> None:
             assert len(noise(kind, 1.0)(line, index).split()) <= 2 * len(line.split())
     if kind in ("swap", "delete", "split"):
         assert {noise(kind, 1.0)("a b  c", index) for index in range(20)} == {"a b  c"}
-
-
-def test_a_word_that_cannot_change_leaves_its_turn_to_another() -> None:
-    line = "a b c it is so we go on"
-    changed = [
-        sum(word != other for word, other in zip(line.split(), noise("swap", 0.4)(line, index).split(), strict=True))
-        for index in range(2000)
-    ]
-    expected = sum(min(binomial(9, 0.4, (index + 0.5) / 2000), 6) for index in range(2000))
-    assert sum(changed) == pytest.approx(expected, rel=0.02)
-    assert expected / 2000 / 9 > 0.39
 
 
 def test_a_mixture_keeps_its_weights() -> None:
