@@ -90,7 +90,7 @@ def check_label_arguments(args: argparse.Namespace, parts: dict[str, Path]) -> N
     )
     if args.round_labels is not None:
         require(not args.numbered_labels, "--numbered-labels cannot be used with --round-labels: leave one out")
-        bounded("--round-labels", args.round_labels, text.LEAST_STEP, text.LARGEST_STEP)
+        bounded("--round-labels", args.round_labels, text.MIN_STEP, text.MAX_STEP)
     require(args.label_separator not in ("", "\t"), "--label-separator must not be empty or a TAB")
     preparing.check_pieces(args, "--train", args.train)
     pretrained = args.pretrained_tokenizer

@@ -41,6 +41,8 @@ class DualPolicyConfig(FairseqDataclass):
 
 @dataclass
 class HeadLoss:
+    """The loss of one policy in a batch."""
+
     loss: Tensor  # sum over decisions, label smoothing included
     nll: Tensor  # sum over decisions
     count: Tensor  # decisions
@@ -48,7 +50,7 @@ class HeadLoss:
 
 
 def head_loss(head: HeadOutput | SummedLoss, label_smoothing: float) -> HeadLoss:
-    """Summed cross-entropy of one policy; keeps the graph intact if there are no decisions."""
+    """Returns the summed cross-entropy of one policy; without decisions, it is 0 and has gradients."""
     if isinstance(head, SummedLoss):
         return HeadLoss(head.loss, head.nll, torch.full_like(head.correct, len(head.best)), head.correct)
     log_probs = F.log_softmax(head.logits.float(), -1)  # (n, classes)
@@ -65,6 +67,8 @@ def head_loss(head: HeadOutput | SummedLoss, label_smoothing: float) -> HeadLoss
 
 @register_criterion("dual_policy", dataclass=DualPolicyConfig)
 class DualPolicyCriterion(FairseqCriterion):
+    """The sum of the losses of the three policies."""
+
     # names in the validation log, which --best-checkpoint-metric accepts
     logged = (
         *("loss", "nll_loss", "ppl", "deletion_rate", "insertions_per_slot"),
@@ -96,23 +100,23 @@ class DualPolicyCriterion(FairseqCriterion):
         log |= {name: sample[name] for name in ("ntokens", "nsentences")}
         for name, head in heads.items():
             log |= {f"{name}_{key}": value.detach() for key, value in vars(head).items()}
-        for name in SUMMED_LABELS:  # the number of deletions, and of insertions
+        for name in SUMMED_LABELS:  # the numbers of deletions and of insertions
             labels = getattr(output, name).labels
             log[f"{name}_label_sum"] = labels.masked_fill(labels.eq(IGNORE), 0).sum()
         if not model.training:
             labels, dictionary = output.deletion.labels, self.task.target_dictionary
-            words = deletable(output.deletion.tokens, dictionary.bos(), dictionary.eos(), dictionary.pad())
-            found = head_loss(output.deletion._replace(labels=labels.masked_fill(~words, IGNORE)), 0.0)
-            log |= {"deletion_word_nll": found.nll.detach(), "deletion_words": found.count}
+            is_word = deletable(output.deletion.tokens, dictionary.bos(), dictionary.eos(), dictionary.pad())
+            of_words = head_loss(output.deletion._replace(labels=labels.masked_fill(~is_word, IGNORE)), 0.0)
+            log |= {"deletion_word_nll": of_words.nll.detach(), "deletion_words": of_words.count}
         return loss, sample_size, log
 
     @staticmethod
     def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
         sums = {key: sum(log.get(key, 0) for log in logging_outputs) for log in logging_outputs[:1] for key in log}
         on_device = [key for key, value in sums.items() if isinstance(value, Tensor)]
-        if on_device:  # one question to a GPU
-            told = torch.stack([sums[key].double() for key in on_device]).tolist()
-            sums.update(zip(on_device, told, strict=True))
+        if on_device:  # one device-to-host copy
+            host_values = torch.stack([sums[key].double() for key in on_device]).tolist()
+            sums.update(zip(on_device, host_values, strict=True))
 
         def total(key: str) -> float:
             return float(sums.get(key, 0))
@@ -130,7 +134,7 @@ class DualPolicyCriterion(FairseqCriterion):
             log_mean(label, f"{name}_label_sum", f"{name}_count", unit=1)
         log_mean("deletion_word_nll", "deletion_word_nll", "deletion_words")
         log_mean("nll_loss", "token_nll", "token_count")
-        if total("token_count"):  # a later interval may have no token to predict: the mean is then None
+        if total("token_count"):  # in an interval without tokens to predict, the mean is None
             metrics.log_derived("ppl", lambda meters: round(2 ** min(meters["nll_loss"].avg or 0, 100), 2))
 
     @staticmethod

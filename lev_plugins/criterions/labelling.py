@@ -12,6 +12,7 @@ from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import meters, metrics
 from fairseq.logging.meters import Meter
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lev_plugins.data.labels.folder import LabellingInfo
@@ -20,8 +21,10 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import bounded, flag
 from lev_plugins.scoring.labelling import evaluate
 
+Array = NDArray[Any]
+AnswersAndTruth = tuple[Array, Array]
 BALANCED = "balanced"
-DIGITS = 2
+DIGITS = 2  # after the decimal point, in the log
 
 
 @dataclass
@@ -38,43 +41,44 @@ class LabellingConfig(FairseqDataclass):
 
 
 class Answers(int):
-    """How many answers a batch has, which is all that fairseq-validate prints, with the answers and the truth."""
+    """The answers and the truth of a batch; as a number, which is what fairseq-validate prints, how many they are."""
 
-    parts: tuple[Any, Any]
+    parts: AnswersAndTruth
 
-    def __new__(cls, given: Any, truth: Any) -> "Answers":
-        made = super().__new__(cls, len(truth))
-        made.parts = given, truth
-        return made
+    def __new__(cls, answers: Array, truth: Array) -> "Answers":
+        instance = super().__new__(cls, len(truth))
+        instance.parts = answers, truth
+        return instance
 
-    def __reduce__(self) -> tuple[Any, ...]:  # for pickle, which takes it to the other processes
+    def __reduce__(self) -> tuple[type["Answers"], AnswersAndTruth]:  # for pickle: other processes get it, too
         return Answers, self.parts
 
 
 class Collected(Meter):
-    """Answers and truth of all batches so far: the score of a set is not the mean over its batches."""
+    """The answers and the truth of all batches: the score of a set is not the mean over its batches."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        self.parts: list[tuple[Any, Any]] = []
-        self.scores: dict[str, float] | None = None  # of these, once they are asked for
+        self.parts: list[AnswersAndTruth] = []
+        self.cached_scores: dict[str, float] | None = None
 
-    def update(self, parts: list[tuple[Any, Any]]) -> None:
+    def update(self, parts: list[AnswersAndTruth]) -> None:
         self.parts += parts
-        self.scores = None
+        self.cached_scores = None
 
-    def scored(self, score: Callable[[list[tuple[Any, Any]]], dict[str, float]]) -> dict[str, float]:
-        self.scores = self.scores or score(self.parts)
-        return self.scores
+    def scores(self, score: Callable[[list[AnswersAndTruth]], dict[str, float]]) -> dict[str, float]:
+        self.cached_scores = self.cached_scores or score(self.parts)
+        return self.cached_scores
 
 
 setattr(meters, Collected.__name__, Collected)  # where fairseq looks up the meters that a checkpoint names
 
 
 def label_weights(text: str | None, labels: Labels | None, kind: str, examples: int) -> Tensor | None:
-    """
+    """Returns the weights of the labels in the loss, from the value of --class-weights.
+
     >>> label_weights("b=3", Labels(["a", "b"], [6, 2]), "classification", 8)
     tensor([1., 3.])
     >>> label_weights("balanced", Labels(["a", "b"], [6, 2]), "classification", 8)
@@ -115,10 +119,12 @@ def label_weights(text: str | None, labels: Labels | None, kind: str, examples: 
 
 @register_criterion("labelling", dataclass=LabellingConfig)
 class LabellingCriterion(FairseqCriterion):
-    """Losses are summed over decisions (examples, words, or pairs of example and label) and divided by their number in
-    the update, so the result does not depend on how the update is split into batches."""
+    """The mean loss over the decisions of an update: examples, words, or pairs of example and label.
 
-    logged = ("loss",)  # beside the scores: names in the validation log, which --best-checkpoint-metric accepts
+    It does not depend on how the update is split into batches.
+    """
+
+    logged = ("loss",)  # names in the validation log besides the scores, for --best-checkpoint-metric
 
     def __init__(self, cfg: LabellingConfig, task: Any):
         super().__init__(task)
@@ -134,20 +140,20 @@ class LabellingCriterion(FairseqCriterion):
                 "--positive-label applies only to classification with two labels: leave it out",
             )
             self.positive = task.labels.id_of(cfg.positive_label, "--positive-label")
-        self.at = cfg.score_at
+        self.score_at = cfg.score_at
         self.numbers = task.labels.names if info.step is not None else None  # of --round-labels
 
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict[str, Any]]:
         logits = model(**sample["net_input"]).logits.float()
         target = sample["target"]
-        if target.is_floating_point():  # --bf16 makes all numbers of a sample shorter
+        if target.is_floating_point():  # with --bf16, fairseq converts all floats of a sample
             target = target.float()
         loss = self.loss(logits, target)
         decisions = target.numel()
         log = {"loss": loss.detach(), "sample_size": decisions}
         log |= {name: sample[name] for name in ("ntokens", "nsentences")}
         if not model.training:
-            log["_answers"] = Answers(answers(logits.detach(), self.kind).cpu().numpy(), target.cpu().numpy())
+            log["_answers"] = Answers(answers_of(logits.detach(), self.kind).cpu().numpy(), target.cpu().numpy())
         return loss, decisions, log
 
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
@@ -165,32 +171,32 @@ class LabellingCriterion(FairseqCriterion):
         metrics.log_scalar("loss", total / max(size, 1), size, round=4)
 
     def log_scores(self, logging_outputs: list[dict[str, Any]]) -> None:
-        """Scores of all validation batches so far; ``--best-checkpoint-metric`` accepts any of them."""
+        """Logs the scores of all validation batches so far; ``--best-checkpoint-metric`` accepts any of them."""
         parts = [log["_answers"].parts for log in logging_outputs if "_answers" in log]
         if not parts:
             return
         metrics.log_custom(Collected, "_answers", parts)
         for name in self.scores(parts[:1]):
-            metrics.log_derived(name, lambda all, name=name: round(all["_answers"].scored(self.scores)[name], DIGITS))
-        if metrics.get_meters("valid"):  # these outlive the validation, and nobody reads them
+            metrics.log_derived(name, lambda all, name=name: round(all["_answers"].scores(self.scores)[name], DIGITS))
+        if metrics.get_meters("valid"):  # fairseq would keep these answers after the validation
             metrics.reset_meter("valid", "_answers")
 
     def score_names(self) -> list[str]:
-        """Those that validation logs."""
-        sets = self.kind == "multilabel"
-        given = np.zeros(1) if self.kind == "regression" else np.zeros((1, self.classes))
-        return list(self.scores([(given, np.zeros(given.shape if sets else 1, dtype=int))]))
+        """Returns the names of the scores that validation logs."""
+        answers = np.zeros(1) if self.kind == "regression" else np.zeros((1, self.classes))
+        truth = np.zeros(answers.shape if self.kind == "multilabel" else 1, dtype=int)
+        return list(self.scores([(answers, truth)]))
 
-    def scores(self, parts: list[tuple[Any, Any]]) -> dict[str, float]:
-        given, truth = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return evaluate(self.kind, truth, given, self.classes, self.positive, self.at, self.numbers)
+    def scores(self, parts: list[AnswersAndTruth]) -> dict[str, float]:
+        answers, truth = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return evaluate(self.kind, truth, answers, self.classes, self.positive, self.score_at, self.numbers)
 
     def logging_outputs_can_be_summed(self) -> bool:  # fairseq calls it on the criterion
-        return bool(self.training)  # the answers in validation are concatenated
+        return bool(self.training)  # in validation, answers are concatenated
 
 
-def answers(logits: Tensor, kind: str) -> Tensor:
-    """Probabilities, or the numbers of a regression."""
+def answers_of(logits: Tensor, kind: str) -> Tensor:
+    """Returns probabilities, or the numbers of a regression."""
     if kind == "regression":
         return logits
     return logits.sigmoid() if kind == "multilabel" else logits.softmax(-1)

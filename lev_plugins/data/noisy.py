@@ -1,7 +1,4 @@
-"""Noise in the training set of a correction task: its flags, and datasets to which it is added.
-
-It is added while batches are made, and different in every epoch.
-"""
+"""Noise that is added to the training set of a correction task while batches are made: flags and datasets."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import Field, dataclass, fields, make_dataclass
@@ -19,30 +16,23 @@ from lev_plugins.noise.draws import stream
 from lev_plugins.ranges import flag_name
 from lev_plugins.spelling.batch_words import SpeltRow
 
-# Stands for an unknown word in plain text: a private-use character that no noise changes and no dictionary contains
-UNKNOWN = "\ue000"
+# stands for an unknown word in plain text: a private-use character that no noise changes and no dictionary contains
+UNKNOWN_CHAR = "\ue000"
 PREFIX = "--noise-"
 TRAINING = (
     "training: make each source from its target by adding noise, different in every epoch; {}. If the data was cut "
     "into pieces, also give its --bpe and --tokenizer"
 )
-TRIED = 100  # examples used to check --bpe and --tokenizer
+CHECKED_EXAMPLES = 100  # to check --bpe and --tokenizer
 PIECES = {"▁": str.startswith, "@@": str.endswith}  # how the pieces of words begin or end
-MANY = 0.05  # if more of a dictionary's symbols have such a mark, they are pieces
+MAX_MARKED = 0.05  # if a larger share of a dictionary's symbols has such a mark, they are pieces
 
 
 class NoisySourceDataset(SharedEpochDataset):
     """Replaces the source of each example by its target with noise.
 
-    The noise of an example depends only on (seed, epoch, index), not on worker, batch or process, nor on examples read
-    before. It is the noise that ``lev-plugins noise --seed SEED --epoch EPOCH`` adds to line ``index`` of the text.
-
-    pair     gives examples that have a "source" and a "target"
-    corrupt  the noise; its seed is the seed
-    decode   target tokens -> plain text
-    encode   plain text -> source tokens
-    share    share of the examples whose source is replaced; the others stay unchanged
-    longest  if the noisy source would have more tokens, the source stays unchanged
+    The noise of an example depends only on (seed, epoch, index), not on workers, batches or processes. It is the noise
+    that ``lev-plugins noise --seed SEED --epoch EPOCH`` adds to line ``index`` of the text.
     """
 
     def __init__(
@@ -54,6 +44,15 @@ class NoisySourceDataset(SharedEpochDataset):
         share: float = 1.0,
         longest: int | None = None,
     ):
+        """
+        Args:
+            pair: examples that have a "source" and a "target"
+            corrupt: the noise, with its seed
+            decode: makes plain text of target tokens
+            encode: makes source tokens of plain text
+            share: share of the examples whose source is replaced; the others stay unchanged
+            longest: if the noisy source has more tokens than this, the source stays unchanged
+        """
         super().__init__(pair)
         self.corrupt, self.decode, self.encode = corrupt, decode, encode
         self.share, self.longest = share, longest
@@ -66,57 +65,57 @@ class NoisySourceDataset(SharedEpochDataset):
         return example if self.longest is not None and noisy.numel() > self.longest else {**example, "source": noisy}
 
     def is_chosen(self, index: int, epoch: int) -> bool:
-        """Whether this example gets noise in this epoch."""
+        """Returns whether this example gets noise in this epoch."""
         # the index may be a NumPy integer, which has only 64 bits
         return self.share >= 1 or stream(self.corrupt.seed, epoch, int(index), " share")() < self.share
 
 
 class TextCodec:
-    """Plain text <-> the tokens of a binarised side, through fairseq's ``--bpe`` and ``--tokenizer``.
+    """Converts between plain text and the tokens of a binarised side, by fairseq's ``--bpe`` and ``--tokenizer``.
 
-    Unknown words have no spelling: ``UNKNOWN`` stands for them in text.
+    In plain text, ``UNKNOWN_CHAR`` stands for an unknown word.
     """
 
     def __init__(self, dictionary: Dictionary, bpe: Any = None, tokenizer: Any = None):
         require(
-            UNKNOWN not in dictionary.indices,
+            UNKNOWN_CHAR not in dictionary.indices,
             "the dictionary contains the character U+E000, which --noise-kind reserves for unknown words: remove it",
         )
         self.dictionary = dictionary
-        self.layers = [layer for layer in (tokenizer, bpe) if layer is not None]  # from the text inwards
+        self.layers = [layer for layer in (tokenizer, bpe) if layer is not None]
 
     def decode(self, tokens: Tensor, unknown: Iterable[str] = ()) -> str:
-        """``unknown``: how its unknown words are spelt, in their order, if that is known."""
-        text = self.dictionary.string(tokens, unk_string=UNKNOWN)
+        """Returns the plain text of tokens; ``unknown`` is how its unknown words are spelt, if that is known."""
+        text = self.dictionary.string(tokens, unk_string=UNKNOWN_CHAR)
         for word in unknown:
-            text = text.replace(UNKNOWN, word, 1)
+            text = text.replace(UNKNOWN_CHAR, word, 1)
         for layer in reversed(self.layers):
             text = layer.decode(text)
         return text
 
     def encode(self, text: str) -> Tensor:
-        return self.dictionary.encode_line(self.cut(text), add_if_not_exist=False).long()
+        return self.dictionary.encode_line(self.tokenise(text), add_if_not_exist=False).long()
 
-    def cut(self, text: str) -> str:
+    def tokenise(self, text: str) -> str:
         for layer in self.layers:
             text = layer.encode(text)
         return text
 
 
 class NoisyWords:
-    """The noise of a dataset as words, whose unknown ones keep their spelling."""
+    """The noise of a dataset as words, so that unknown ones keep their spelling."""
 
     def __init__(self, noise: NoisySourceDataset, codec: TextCodec, longest: int, targets: FairseqDataset):
         self.noise, self.codec, self.longest, self.targets = noise, codec, longest, targets
 
     def __call__(self, index: int, epoch: int) -> list[str] | None:
-        """None: this example gets no noise, and the source says as much; or it would be too long."""
-        target, chosen = self.targets[index], self.noise.is_chosen(index, epoch)
+        """Returns the words of an example; None if its ids say as much, or if there would be too many."""
+        target, has_noise = self.targets[index], self.noise.is_chosen(index, epoch)
         ids, unknown = (target.ids, target.unknown) if isinstance(target, SpeltRow) else (target, ())
-        if not (chosen or unknown):
+        if not (has_noise or unknown):
             return None
         text = self.codec.decode(ids, unknown)
-        words = self.codec.cut(self.noise.corrupt(text, int(index), epoch) if chosen else text).split()
+        words = self.codec.tokenise(self.noise.corrupt(text, int(index), epoch) if has_noise else text).split()
         return None if len(words) + 2 > self.longest else words
 
 
@@ -124,7 +123,7 @@ class NoisyWords:
 
 
 def as_fairseq_field(flag: Field) -> tuple[str, Any, Any]:
-    """A flag of ``lev-plugins noise`` with a prefix; the kind is optional, and without it there is no noise."""
+    """Returns a flag of ``lev-plugins noise`` as name, type and field with a prefix; the kind is optional."""
     meaning, kind, default = flag.metadata["help"].replace("--", PREFIX), flag.type, flag.default
     if flag.name == "kind":
         meaning, kind, default = TRAINING.format(meaning), Optional[kind], None
@@ -147,11 +146,11 @@ class NoiseConfig(NoiseFlags):
 
 
 # overrides that remove the noise of a training
-WITHOUT_NOISE = {each.name: each.default for each in fields(NoiseConfig) if "help" in each.metadata}
+WITHOUT_NOISE = {field.name: field.default for field in fields(NoiseConfig) if "help" in field.metadata}
 
 
 def check_noise(cfg: NoiseConfig) -> None:
-    """Without a kind there is no noise, so its other flags must not be set."""
+    """Requires that the other flags of noise are not set without a kind."""
     if cfg.noise_kind is not None:
         return
     for name, default in WITHOUT_NOISE.items():
@@ -164,26 +163,27 @@ def check_noise(cfg: NoiseConfig) -> None:
 def noise_and_codec(
     pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dictionary
 ) -> tuple[NoisySourceDataset, TextCodec]:
-    """``pair`` with noisy targets as its sources, and the codec that writes these."""
+    """Returns ``pair`` with noisy targets as its sources, and the codec that tokenises these."""
     require(not cfg.load_alignments, "--load-alignments cannot be used with --noise-kind: leave one out")
     options = {flag.name: getattr(cfg, f"noise_{flag.name}") for flag in NOISE_FLAGS}
     corrupt = build_corruption(NoiseOptions(**options, prefix=PREFIX))
     layers = (encoders.build_bpe(cfg.noise_bpe), encoders.build_tokenizer(cfg.noise_tokenizer))
-    reading, writing = (TextCodec(dictionary, *layers) for dictionary in (target, source))
-    if not reading.layers:
+    target_codec, source_codec = (TextCodec(dictionary, *layers) for dictionary in (target, source))
+    if not target_codec.layers:
         require_words(target)
-    require_round_trip(pair, reading)
+    require_round_trip(pair, target_codec)
     longest = cfg.max_source_positions
-    return NoisySourceDataset(pair, corrupt, reading.decode, writing.encode, cfg.noise_share, longest), writing
+    decode, encode = target_codec.decode, source_codec.encode
+    return NoisySourceDataset(pair, corrupt, decode, encode, cfg.noise_share, longest), source_codec
 
 
 def require_words(dictionary: Dictionary) -> None:
-    """Without --bpe, noise treats dictionary symbols as words."""
+    """Requires that the symbols of a dictionary are words, as noise without --bpe assumes."""
     symbols = dictionary.symbols[dictionary.nspecial :]
     for mark, has in PIECES.items():
         count = sum(has(symbol, mark) for symbol in symbols)
         require(
-            count <= MANY * len(symbols),
+            count <= MAX_MARKED * len(symbols),
             f"--noise-kind changes words, but {count} of the dictionary's {len(symbols)} symbols have the mark {mark} "
             "of pieces: give the --bpe that cut the text, such as --bpe sentencepiece --sentencepiece-model FILE, or "
             "--bpe chars",
@@ -191,12 +191,12 @@ def require_words(dictionary: Dictionary) -> None:
 
 
 def require_round_trip(pair: FairseqDataset, codec: TextCodec) -> None:
-    """The --bpe and --tokenizer must be those that cut the data."""
-    targets = [pair[index]["target"] for index in range(min(len(pair), TRIED))]
+    """Requires that --bpe and --tokenizer restore the targets, and so are those of the data."""
+    targets = [pair[index]["target"] for index in range(min(len(pair), CHECKED_EXAMPLES))]
     targets = [target[target.ne(codec.dictionary.bos())] for target in targets]
-    same = sum(codec.encode(codec.decode(target)).equal(target) for target in targets)
+    unchanged = sum(codec.encode(codec.decode(target)).equal(target) for target in targets)
     require(
-        2 * same >= len(targets),
-        f"--noise-kind adds noise to plain text, but {len(targets) - same} of the first {len(targets)} targets change "
-        "when they are joined and cut again: give the --bpe and --tokenizer that cut the text",
+        2 * unchanged >= len(targets),
+        f"--noise-kind adds noise to plain text, but {len(targets) - unchanged} of the first {len(targets)} targets "
+        "change when they are joined and cut again: give the --bpe and --tokenizer that cut the text",
     )

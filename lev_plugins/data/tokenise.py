@@ -1,4 +1,4 @@
-"""Split lines into the tokens that fairseq binarises: by sentencepiece, another fairseq BPE, or at white space."""
+"""Tokenising files for fairseq: by sentencepiece, another BPE of fairseq, or at white space."""
 
 import multiprocessing
 from argparse import Namespace
@@ -22,10 +22,10 @@ from lev_plugins.text.pretrained import PretrainedBPE
 from lev_plugins.text.tokenise import HELP, Chars, Tokeniser, Words
 
 JOINED = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # pieces that fairseq joins
-RESERVED = {"<s>", "<pad>", "</s>"}  # in fairseq's dictionaries, boundaries and padding
-MODEL = "sentencepiece.model"  # file name in the folder of the data where it was learned
-BLOCK = 100_000  # lines in the workers at a time
-LONGEST_BY_DEFAULT = 4192  # bytes of a line, in sentencepiece
+RESERVED = {"<s>", "<pad>", "</s>"}  # fairseq's symbols for boundaries and padding
+MODEL = "sentencepiece.model"  # in the folder of the data
+CHUNK_LINES = 100_000  # lines that are in the worker processes at a time
+DEFAULT_LINE_BYTES = 4192  # of sentencepiece, which leaves out longer lines
 
 
 def learn_sentencepiece(
@@ -37,8 +37,18 @@ def learn_sentencepiece(
     flag: str = "--learn-sentencepiece",
     **ids: Any,
 ) -> None:
-    """``ids`` of special pieces: bos_id, pad_id, eos_id, unk_id; -1 for none."""
-    longest = LONGEST_BY_DEFAULT  # longer lines are left out
+    """Learns a sentencepiece model of texts.
+
+    Args:
+        texts: files of plain text
+        model: the file to write
+        size: number of pieces
+        kind: unigram, bpe, char or word
+        coverage: share of the characters that are pieces
+        flag: the flag that sets ``size``, for errors
+        ids: bos_id, pad_id, eos_id and unk_id of the special pieces; -1 for none
+    """
+    longest = DEFAULT_LINE_BYTES
     for text in texts:
         with text.open("rb") as lines:
             longest = max(longest, *map(len, lines), 0)
@@ -77,10 +87,10 @@ register_bpe("words", dataclass=FairseqDataclass)(Words)
 
 
 Tokenise = Callable[[Iterable[str]], Iterator[str]]
-worker: Tokeniser  # one per process of the pool
+worker: Tokeniser  # of this process of the pool
 
 
-def begin(options: Namespace) -> None:
+def start_worker(options: Namespace) -> None:
     global worker
     worker = Tokeniser(options)
 
@@ -91,29 +101,30 @@ def tokenise_line(line: str) -> str:
 
 @contextmanager
 def tokenising(options: Namespace | None, workers: int) -> Iterator[Tokenise]:
-    """A function that cuts lines, in order, in ``workers`` processes."""
+    """Provides a function that tokenises lines, in order, in ``workers`` processes."""
     tokeniser = Tokeniser(options)
     if options is None or workers == 1:
         yield lambda lines: map(tokeniser, lines)
         return
-    with multiprocessing.Pool(workers, begin, [options]) as pool:
+    with multiprocessing.Pool(workers, start_worker, [options]) as pool:
 
-        def in_blocks(lines: Iterable[str]) -> Iterator[str]:
+        def in_chunks(lines: Iterable[str]) -> Iterator[str]:
             lines = iter(lines)
-            while block := list(islice(lines, BLOCK)):
-                yield from pool.map(tokenise_line, block, chunksize=1000)
+            while chunk := list(islice(lines, CHUNK_LINES)):
+                yield from pool.map(tokenise_line, chunk, chunksize=1000)
 
-        yield in_blocks
+        yield in_chunks
 
 
 def row_of(pieces: Iterable[str], words: Dictionary) -> list[int]:
-    """With </s>."""
+    """Returns the ids of pieces, with </s>."""
     return [*ids_of(pieces, words), words.eos()]
 
 
 def write_tokens(
     text: Path, tokenise: Tokenise, path: Path, read: Callable[[Path], Iterator[str]] = read_lines
 ) -> None:
+    """Writes the tokens of a text, which must not look like fairseq's symbols."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for number, tokens in enumerate(tokenise(read(text)), 1):
             reserved = RESERVED.intersection(tokens.split())

@@ -1,6 +1,7 @@
 """Workarounds for faults of fairseq.
 
-These are all the patches of fairseq and of the process; each is made once, when the plug-ins are registered.
+These are all the patches of fairseq and of the process. They are made when the plug-ins are registered, that of
+`gathering` when a task of `text_labelling` is set up.
 
 | what | in | reason |
 |---|---|---|

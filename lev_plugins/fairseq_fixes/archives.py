@@ -1,6 +1,6 @@
-"""``from_pretrained`` of our models: it reads only folders, and what it returns refuses input that it would misread.
+"""``from_pretrained`` of the models of this package: it reads only folders, and its result refuses input with TABs.
 
-fairseq unpacks an archive wherever its members say, and then deletes it.
+fairseq would unpack an archive to wherever the names of its members point, and then delete it.
 """
 
 import os
@@ -12,7 +12,7 @@ from lev_plugins.text.edited import require_text
 
 
 class LoadedFromFolder:
-    """Inherit from this before a fairseq model."""
+    """A mixin for models, which comes before fairseq's class."""
 
     @classmethod
     def from_pretrained(
@@ -30,8 +30,11 @@ class LoadedFromFolder:
 
 
 def encode_text(hub: Any, text: str) -> Any:
+    """Encodes a text, in which no draft may follow a TAB, as it may in fairseq-interactive."""
     require_text(text)
-    says = f"translate reads no drafts, but {text!r:.60} has a TAB: use lev_plugins.load(...).edit(sources, drafts)"
-    draft = "\t" in text and getattr(hub.task, "name", "") == "text_editing"  # for fairseq-interactive, what follows
-    require(not draft, f"{says}, or replace the TAB with a space")
+    require(
+        "\t" not in text or getattr(hub.task, "name", "") != "text_editing",
+        f"translate reads no drafts, but {text!r:.60} has a TAB: use lev_plugins.load(...).edit(sources, drafts), or "
+        "replace the TAB with a space",
+    )
     return type(hub).encode(hub, text)

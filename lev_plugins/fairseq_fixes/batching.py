@@ -1,15 +1,18 @@
-"""Batches that miss no sentence, of examples that differ from epoch to epoch."""
+"""Datasets that keep the last batch, and whose worker processes know the epoch."""
 
 from typing import Any
 
 import torch
-from fairseq.data import BaseWrapperDataset
+from fairseq.data import BaseWrapperDataset, FairseqDataset
 
 
 class SharedEpochDataset(BaseWrapperDataset):
-    """fairseq keeps its worker processes from epoch to epoch: they would not see changes of a plain attribute."""
+    """A dataset whose epoch is in shared memory.
 
-    def __init__(self, dataset: Any):
+    fairseq keeps its worker processes from epoch to epoch, so they do not see changes of a plain attribute.
+    """
+
+    def __init__(self, dataset: FairseqDataset):
         super().__init__(dataset)
         self.shared_epoch = torch.ones((), dtype=torch.long).share_memory_()
 
@@ -23,14 +26,14 @@ class SharedEpochDataset(BaseWrapperDataset):
 
 
 class KeepLastBatch(SharedEpochDataset):
-    """Keeps a last batch that is not a multiple of --required-batch-size-multiple (8); fairseq drops it."""
+    """A dataset with a last batch that is not a multiple of --required-batch-size-multiple (8); fairseq drops it."""
 
     def batch_by_size(self, indices: Any, *args: Any, **kwargs: Any) -> list[Any]:
         if not len(indices):
             return []
         batches = list(super().batch_by_size(indices, *args, **kwargs))
-        left = indices[sum(len(batch) for batch in batches) :]
-        return [*batches, left] if len(left) else batches
+        rest = indices[sum(len(batch) for batch in batches) :]
+        return [*batches, rest] if len(rest) else batches
 
     @property
     def src(self) -> Any:

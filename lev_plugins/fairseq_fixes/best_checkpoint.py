@@ -1,4 +1,4 @@
-"""Check ``--best-checkpoint-metric`` before the first batch; fairseq looks it up only after an epoch."""
+"""A check of ``--best-checkpoint-metric`` before the first batch; fairseq looks it up only after an epoch."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ LOGGED_BY_FAIRSEQ = ("bsz", "wpb", "num_updates")  # whatever the criterion
 
 @dataclass
 class FairseqFlags(FairseqDataclass):
-    """Flags of other groups than the task's, which a task sees only here."""
+    """Flags of other groups than the task's; a task sees only its own configuration."""
 
     best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
@@ -23,10 +23,10 @@ class FairseqFlags(FairseqDataclass):
 
 
 class BestCheckpointTask:
-    """Inherit from this before a fairseq task."""
+    """A mixin for tasks that checks the metric when the criterion is built; it comes before fairseq's class."""
 
     cfg: Any
-    from_checkpoint = True  # only training makes a model without one
+    from_checkpoint = True  # False in training alone
     lower_is_better: Collection[str]
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
@@ -40,7 +40,7 @@ class BestCheckpointTask:
         flag = f"--best-checkpoint-metric {self.cfg.best_checkpoint_metric}"
         metric, maximized = self.cfg.best_checkpoint_metric, self.cfg.maximize_best_checkpoint_metric
         computed, scores = self.scores_of(criterion)
-        if metric not in scores:  # only fairseq knows which direction of another value is better
+        if metric not in scores:  # the better direction of other values is not known here
             logged = logged_by(criterion)
             require(
                 metric in logged,
@@ -58,12 +58,12 @@ class BestCheckpointTask:
         return criterion
 
     def scores_of(self, criterion: Any) -> tuple[Collection[str], Collection[str]]:
-        """Our scores that validation computes, and all that it could compute."""
+        """Returns the scores of this package that validation computes, and those that it could compute."""
         raise NotImplementedError
 
 
 def logged_by(criterion: Any) -> list[str]:
-    """What a validation logs with a criterion of ours, which says so itself, or a cross-entropy of fairseq's.
+    """Returns the names that validation logs: those that a criterion lists, or those of a cross-entropy of fairseq.
 
     >>> from types import SimpleNamespace
     >>> logged_by(SimpleNamespace(sentence_avg=False))
@@ -71,10 +71,11 @@ def logged_by(criterion: Any) -> list[str]:
     >>> logged_by(SimpleNamespace(sentence_avg=False, eps=0.1, report_accuracy=True))
     ['loss', 'ppl', 'nll_loss', 'accuracy', 'bsz', 'wpb', 'num_updates']
     """
-    own = getattr(criterion, "logged", None)
-    if own is None:
+    if hasattr(criterion, "logged"):
+        names = list(criterion.logged)
+    else:
         smoothed = hasattr(criterion, "eps")
-        own = ["loss", "ppl"]
-        own += ["nll_loss"] if smoothed or criterion.sentence_avg else []  # otherwise it is the loss
-        own += ["accuracy"] if getattr(criterion, "report_accuracy", False) else []
-    return [*own, *LOGGED_BY_FAIRSEQ]
+        names = ["loss", "ppl"]
+        names += ["nll_loss"] if smoothed or criterion.sentence_avg else []  # otherwise it is the loss
+        names += ["accuracy"] if smoothed and criterion.report_accuracy else []
+    return [*names, *LOGGED_BY_FAIRSEQ]

@@ -1,7 +1,4 @@
-"""What processes gather from each other may be of any size, and on a CPU.
-
-fairseq copies it through GPU memory, into at most ``--all-gather-list-size`` bytes.
-"""
+"""Gathering of any number of bytes, also on CPUs; fairseq allows ``--all-gather-list-size`` bytes, on GPUs."""
 
 from typing import Any
 
@@ -11,13 +8,13 @@ from torch.distributed import all_gather_object
 
 
 def all_gather_list(data: Any, group: Any = None, max_size: int = 0) -> list[Any]:
-    """``data`` of each process of the group; ``max_size`` is fairseq's and not needed."""
+    """Returns the ``data`` of each process of the group; ``max_size`` is ignored."""
     group = distributed.get_global_group() if group is None else group
-    gathered: list[Any] = [None] * distributed.get_world_size(group)
-    all_gather_object(gathered, move_to_cpu(data), group)
-    return gathered
+    items: list[Any] = [None] * distributed.get_world_size(group)
+    all_gather_object(items, move_to_cpu(data), group)
+    return items
 
 
 def gather_any_size() -> None:
-    """From here on, fairseq's trainer gathers in this way."""
+    """Replaces the function by which fairseq's trainer gathers logs."""
     distributed.all_gather_list = all_gather_list

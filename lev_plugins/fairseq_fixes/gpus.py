@@ -1,4 +1,4 @@
-"""``--bf16`` and ``--memory-efficient-bf16`` on a GPU; fairseq takes both for flags of a TPU, which it lacks."""
+"""``--bf16`` and ``--memory-efficient-bf16`` on a GPU; fairseq reserves both for TPUs."""
 
 from argparse import Namespace
 from collections.abc import Callable
@@ -10,14 +10,16 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 
 def allow_bf16_on_gpu(package: str) -> None:
-    """For the architectures of a package: fairseq calls the function of the chosen one when it has read the flags."""
+    """Adds ``without_tpu`` to the architectures of a package, which fairseq calls when it has read the flags."""
     for name, model in ARCH_MODEL_REGISTRY.items():
         if model.__module__.startswith(f"{package}."):
             ARCH_CONFIG_REGISTRY[name] = partial(without_tpu, ARCH_CONFIG_REGISTRY[name])
 
 
 def without_tpu(configure: Callable[[Namespace], None], args: Namespace) -> None:
-    gpu = torch.cuda.is_available() and not getattr(args, "cpu", False)
-    if gpu and getattr(args, "bf16", False) and find_spec("torch_xla") is None:
+    """Takes back the --tpu that fairseq set because of --bf16, and configures the architecture."""
+    flags = vars(args)
+    gpu = torch.cuda.is_available() and not flags.get("cpu")
+    if gpu and flags.get("bf16") and find_spec("torch_xla") is None:
         args.tpu = False
     configure(args)

@@ -1,4 +1,7 @@
-"""A training that is stopped and started again, or that is complete, as if it had never been stopped."""
+"""Resuming: a training that was stopped and started again gives the same model as one that was not.
+
+A training that is complete trains no further.
+"""
 
 import functools
 import logging
@@ -17,27 +20,27 @@ from lev_plugins.errors import require
 from lev_plugins.files import lock
 
 logger = logging.getLogger(__name__)
-NEVER = -1  # of epochs; 0 would be no limit
-LAST = "checkpoint_last.pt"  # fairseq's default for --restore-file
-PATIENCE = {"best": float, "num_runs": int}  # what fairseq counts for --patience, as attributes of a function
+NO_EPOCHS = -1  # for --max-epoch, where 0 is no limit
+LAST_CHECKPOINT = "checkpoint_last.pt"  # fairseq's default for --restore-file
+PATIENCE_COUNTS = {"best": float, "num_runs": int}  # attributes of fairseq's function that counts for --patience
 
 Function = Callable[..., Any]
 
 
 def install() -> None:
-    """For all tasks of fairseq: called once, when the plug-ins are registered."""
+    """Patches fairseq, for all of its tasks."""
     PathManager.copy = staticmethod(copying_whole(PathManager.copy))
     checkpoint_utils.load_checkpoint = loading_unless_complete(checkpoint_utils.load_checkpoint)
 
 
 def copying_whole(copy: Function) -> Function:
-    """fairseq copies a new checkpoint onto the last and the best one: a stop or a full disk left a part of them."""
+    """Returns fairseq's ``copy`` of a checkpoint with a rename, so that a stop leaves no incomplete file."""
 
     @functools.wraps(copy)
     def copy_whole(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
         if PathManager.path_requires_pathmanager(dst_path):
             return bool(copy(src_path, dst_path, overwrite=overwrite))
-        scratch = f"{dst_path}.tmp"  # as for fairseq's first file; all_or_nothing would keep the mode of an old file
+        scratch = f"{dst_path}.tmp"  # as fairseq does; files.all_or_nothing would keep the mode of an old file
         try:
             shutil.copyfile(src_path, scratch)
             os.replace(scratch, dst_path)
@@ -52,33 +55,34 @@ def copying_whole(copy: Function) -> Function:
 
 # ---- a complete training ---------------------------------------------------------------------------------------------
 def loading_unless_complete(load: Function) -> Function:
-    """fairseq looks at --max-update and --patience only after one more update, which changes the result.
+    """Returns fairseq's ``load`` of a checkpoint with checks.
 
-    It also lets two trainings write to one folder, where the checkpoints of one replace those of the other.
+    fairseq checks --max-update and --patience only after one more update, which changes the result. It also lets two
+    trainings write to one folder, where the checkpoints of one replace those of the other.
     """
 
     @functools.wraps(load)
     def load_unless_complete(cfg: Any, trainer: Any, **options: Any) -> tuple[Any, Any]:
         if trainer.is_data_parallel_master and not cfg.no_save:
-            other = f"another training is writing to --save-dir {cfg.save_dir}"
-            lock(cfg.save_dir, f"{other}: wait until it ends, stop it, or choose another --save-dir")
+            message = f"another training is writing to --save-dir {cfg.save_dir}: wait until it ends, stop it, or "
+            lock(cfg.save_dir, f"{message}choose another --save-dir")
         extra_state, batches = load(cfg, trainer, **options)
         restore_patience(extra_state or {}, type(trainer.task).__name__)
-        if cfg.reset_optimizer or cfg.reset_meters:  # with which fairseq forgets its best score
+        if cfg.reset_optimizer or cfg.reset_meters:  # fairseq then resets its best score
             for name in patience_counts():
                 delattr(patience_counter(), name)
         updates = trainer.get_num_updates()
-        if not updates:  # fine-tuning starts here, but fairseq keeps the hours of the earlier training
+        if not updates:  # fine-tuning: fairseq would count the hours of the earlier training
             trainer._previous_training_time = 0
         reason = why_complete(trainer, batches.next_epoch_idx, cfg.patience)
         if reason is not None:
             require(
-                cfg.restore_file == LAST,
+                cfg.restore_file == LAST_CHECKPOINT,
                 f"--restore-file {cfg.restore_file}: nothing is left to train, {reason}, or add --reset-optimizer "
                 "--reset-lr-scheduler --reset-meters --reset-dataloader, which count from 0",
             )
             logger.info(f"this training is complete: {reason} to continue")
-            trainer.cfg.optimization.max_epoch = NEVER
+            trainer.cfg.optimization.max_epoch = NO_EPOCHS
         elif updates and trainer.get_lr() == 0:
             logger.warning("the learning rate is 0, the end of its schedule: more updates change nothing")
         return extra_state, batches
@@ -87,7 +91,7 @@ def loading_unless_complete(load: Function) -> Function:
 
 
 def why_complete(trainer: Any, next_epoch: int, patience: int) -> str | None:
-    """Why a training has ended, and what to do."""
+    """Returns why a training has ended and what to do, or None if it has not."""
     limits, updates = trainer.cfg.optimization, trainer.get_num_updates()
     if 0 < limits.max_update <= updates:
         return f"it has had {updates:,} of {limits.max_update:,} updates; raise --max-update"
@@ -104,67 +108,67 @@ def why_complete(trainer: Any, next_epoch: int, patience: int) -> str | None:
 
 # ---- --patience ------------------------------------------------------------------------------------------------------
 def patience_counter() -> Any:
-    """The function of fairseq that counts: in ``python -m fairseq_cli.train``, that of the main module."""
+    """Returns fairseq's function that counts: in ``python -m fairseq_cli.train``, that of the main module."""
     from fairseq_cli import train  # only in a training: it imports all of fairseq
 
-    return getattr(sys.modules["__main__"], "should_stop_early", train.should_stop_early)
+    return vars(sys.modules["__main__"]).get("should_stop_early", train.should_stop_early)
 
 
 def patience_counts() -> dict[str, float]:
     counter = patience_counter()
-    return {name: kind(getattr(counter, name)) for name, kind in PATIENCE.items() if hasattr(counter, name)}
+    return {name: kind(getattr(counter, name)) for name, kind in PATIENCE_COUNTS.items() if hasattr(counter, name)}
 
 
 def restore_patience(extra_state: dict[str, Any], task: str) -> None:
-    """Continues the counts of a checkpoint; version 0.2 stored them under the name of the task's class."""
+    """Restores the counts of a checkpoint; version 0.2 stored them under the name of the task's class."""
     stored = extra_state.get("train_iterator", {}).get("patience") or extra_state.get(task, {}).get("patience", {})
-    for name, kind in PATIENCE.items():
+    for name, kind in PATIENCE_COUNTS.items():
         if name in stored:
             setattr(patience_counter(), name, kind(stored[name]))
 
 
 class ResumableTask(FairseqTask):
-    """After a stop, a training has the same data, the same batches and the same count for --patience."""
+    """A task whose training continues with the same data, batches and count for --patience after a stop."""
 
-    def of_data(self) -> dict[str, tuple[Any, str]]:
-        """What a checkpoint stores of the data, and the file that it comes from: dictionaries of a size may differ."""
+    def data_fingerprints(self) -> dict[str, tuple[Any, str]]:
+        """Returns what a checkpoint stores of the data, and the files: dictionaries of one size may differ."""
         return {}
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), **{name: value for name, (value, _) in self.of_data().items()}}
+        return {**super().state_dict(), **{name: value for name, (value, _) in self.data_fingerprints().items()}}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        here = self.of_data()
-        for name, (value, file) in here.items():
+        current = self.data_fingerprints()
+        for name, (value, file) in current.items():
             require(
                 state_dict.get(name, value) == value,
                 f"{file} has other lines, or another order, than in the training of the checkpoint: use the folder, "
                 "or the dict.*.txt files, that it was trained with",
             )
-        super().load_state_dict({name: value for name, value in state_dict.items() if name not in here})
+        super().load_state_dict({name: value for name, value in state_dict.items() if name not in current})
 
     def get_batch_iterator(self, dataset: Any, *args: Any, epoch: int = 1, **options: Any) -> Any:
-        """fairseq draws batches once, with a seed that depends on the epoch in which it begins.
+        """Returns fairseq's iterator, with the batches of a training that began in epoch 1.
 
-        A training that went on in epoch 5 had other batches than before it stopped: it repeated some sentences of
-        that epoch and missed others.
+        fairseq draws batches once, with a seed that depends on the epoch in which it begins: a training that continued
+        in epoch 5 had other batches than before it stopped, repeated some sentences of that epoch and missed others.
         """
-        kept = self.dataset_to_epoch_iter.get(dataset)
+        cached = self.dataset_to_epoch_iter.get(dataset)
         batches = super().get_batch_iterator(dataset, *args, epoch=1, **options)
-        if batches is not kept:
+        if batches is not cached:
             dataset.set_epoch(epoch)
             batches.epoch = max(epoch, 1)
-            of_epoch = batches._get_iterator_for_epoch
+            make_iterator = batches._get_iterator_for_epoch
 
-            @functools.wraps(of_epoch)
-            def heeding_shuffle(number: int, shuffle: bool, **options: Any) -> Any:
-                """fairseq keeps what the first epoch said: with --curriculum, batches were never shuffled."""
+            @functools.wraps(make_iterator)
+            def iterator_with_shuffle(number: int, shuffle: bool, **options: Any) -> Any:
+                """Sets ``shuffle``: fairseq keeps that of the first epoch, so --curriculum never shuffled batches."""
                 if batches.dataloader is not None:
                     batches.dataloader.batch_sampler.shuffle = shuffle
-                return of_epoch(number, shuffle, **options)
+                return make_iterator(number, shuffle, **options)
 
-            batches._get_iterator_for_epoch = heeding_shuffle
-            # a checkpoint stores the state of the batches in every version of fairseq, and more of a task only in some
+            batches._get_iterator_for_epoch = iterator_with_shuffle
+            # every version of fairseq stores the state of the batches, but not all store that of the task
             position = batches.state_dict
             batches.state_dict = lambda: {**position(), "patience": patience_counts()}
         return batches

@@ -11,18 +11,18 @@ import time
 
 from fairseq.data.iterators import BackgroundConsumer
 
-PATIENCE = 10.0  # seconds; longer than any batch takes
-GLANCE = 0.05  # seconds between two looks at a thread
+JOIN_SECONDS = 10.0  # longer than any batch takes
+POLL_SECONDS = 0.05
 
 
 def stop_reading_ahead() -> None:
-    """End every thread that reads batches ahead: the batch in the making is its last."""
+    """Ends every thread that reads batches ahead, after the batch that it is reading."""
     readers = [thread for thread in threading.enumerate() if isinstance(thread, BackgroundConsumer)]
     for reader in readers:
         reader._max_len = 0
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + JOIN_SECONDS
     for reader in readers:
         while reader.is_alive() and time.monotonic() < deadline:
-            while not reader._queue.empty():  # a reader waits while it is full
+            while not reader._queue.empty():  # a full queue blocks its thread
                 reader._queue.get_nowait()
-            reader.join(GLANCE)
+            reader.join(POLL_SECONDS)

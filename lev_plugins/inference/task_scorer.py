@@ -8,7 +8,7 @@ import torch
 from fairseq.utils import move_to_cuda
 
 from lev_plugins import checkpoints
-from lev_plugins.criterions.labelling import answers
+from lev_plugins.criterions.labelling import answers_of
 from lev_plugins.data.labels.dataset import targets
 from lev_plugins.data.labels.examples import Example
 from lev_plugins.inference.load_model import read_models
@@ -38,7 +38,7 @@ class TaskScorer(Scorer):
         dataset = self.task.dataset_of(examples, labels=asked)
         sample = move_to_cuda(dataset.collater([dataset[i] for i in range(len(dataset))]), self.device)  # to any device
         with torch.no_grad():
-            scored = answers(self.model(**sample["net_input"]).logits.float(), self.info.kind).cpu().numpy()
+            scored = answers_of(self.model(**sample["net_input"]).logits.float(), self.info.kind).cpu().numpy()
         places = sample["id"].tolist()  # where rows hold several examples, in another order
         found = dict(zip(places, self.apart(scored, [examples[i] for i in places]), strict=True))
         return [found[i] for i in range(len(examples))]

@@ -31,7 +31,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-from lev_plugins.criterions.labelling import answers
+from lev_plugins.criterions.labelling import answers_of
 from lev_plugins.edits.actions import RemovedTokens
 from lev_plugins.generators.refinement import ALTERNATIVES
 from lev_plugins.layers.transformer import KeysValues, padding_of
@@ -174,7 +174,7 @@ class Label(Spelling):
         if self.table is not None:
             vectors = self.vectors(words, self.of_groups(*given[len(self.names) :]))
             batch["words"] = self.table.look_up(words[0], vectors)
-        return answers(self.model(words[0], **batch).logits, self.model.spec.kind)
+        return answers_of(self.model(words[0], **batch).logits, self.model.spec.kind)
 
 
 class Start(nn.Module):

@@ -139,7 +139,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         folders = utils.split_paths(self.cfg.data)
         return folders[(epoch - 1) % len(folders)] if split == self.cfg.train_subset else folders[0]
 
-    def of_data(self) -> dict[str, tuple[Any, str]]:
+    def data_fingerprints(self) -> dict[str, tuple[Any, str]]:
         sides = {"source": self.source_dictionary, "target": self.target_dictionary}
         langs = {"source": self.cfg.source_lang, "target": self.cfg.target_lang}
         return {

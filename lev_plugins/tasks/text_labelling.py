@@ -122,7 +122,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
             "fairseq-validate to score labelled data"
         )
 
-    def of_data(self) -> dict[str, tuple[Any, str]]:
+    def data_fingerprints(self) -> dict[str, tuple[Any, str]]:
         names = None if self.labels is None else self.labels.names
         return {
             "labels": (names, f"{self.folder / LABELS}"),

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from fairseq.data import Dictionary, FairseqDataset, data_utils
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lev_plugins.data.labels.examples import Example, LabelRequest, collate, first_fit, runs_within
@@ -22,11 +23,12 @@ from lev_plugins.spelling.candidates import WordIndex
 from lev_plugins.text.ids import numbered
 from lev_plugins.text.lines import read_lines
 
-UNKNOWN = "unknown.txt"
+Array = NDArray[Any]
+UNKNOWN_PIECES = "unknown.txt"  # suffix of the file with the unknown pieces of each example
 
 
 def targets(examples: list[Example], request: LabelRequest) -> Tensor:
-    """In the order of the examples: (n,) classes, numbers or tags; (n, L) zeros and ones for the labels of interest."""
+    """Returns the labels of all examples: (n,) classes, numbers or tags, or (n, L) zeros and ones for L labels."""
     if request.kind != "multilabel":  # a double stays exact with --bf16, where fairseq shortens every float
         values = [label for example in examples for label in example.labels]
         return torch.tensor(values, dtype=torch.double if request.kind == "regression" else torch.long)
@@ -38,10 +40,7 @@ def targets(examples: list[Example], request: LabelRequest) -> Tensor:
 
 
 class LabelledDataset(FairseqDataset):
-    """``pack`` is the width in tokens of rows that several examples share; 0: one example per row.
-
-    With an ``index`` of the words, unknown ones come with their spelling.
-    """
+    """Labelled examples, or examples to label; a batch has the arguments of ``EncT5.forward``."""
 
     def __init__(
         self,
@@ -52,10 +51,19 @@ class LabelledDataset(FairseqDataset):
         shuffle: bool = False,
         index: WordIndex | None = None,
     ):
+        """
+        Args:
+            examples: the texts as ids, with their labels
+            request: which labels the model predicts
+            dictionary: the dictionary of the texts
+            pack: width in tokens of rows that several examples share; 0: one example per row
+            shuffle: whether ``ordered_indices`` differ from call to call
+            index: the words of the dictionary, for models that read how unknown words are spelt
+        """
         if index is not None and isinstance(examples, BinarisedExamples):
             require(  # folders of version 0.1 do not say how unknown words are spelt
                 len(examples.unknown) == len(examples),
-                f"--spelling requires a line of {examples.part}.{UNKNOWN} for each text: run lev-plugins "
+                f"--spelling requires a line of {examples.part}.{UNKNOWN_PIECES} for each text: run lev-plugins "
                 "prepare-labels again",
             )
         self.examples, self.request, self.dictionary = examples, request, dictionary
@@ -74,21 +82,21 @@ class LabelledDataset(FairseqDataset):
 
     size = num_tokens
 
-    def num_tokens_vec(self, indices: Any) -> Any:
+    def num_tokens_vec(self, indices: Array) -> Array:
         return self.sizes[indices]
 
-    def ordered_indices(self) -> Any:
-        """Sorted by length, unless examples are packed."""
+    def ordered_indices(self) -> Array:
+        """Returns the indices of the examples, sorted by length unless examples are packed."""
         order = np.random.permutation(len(self)) if self.shuffle else np.arange(len(self))
         return order if self.pack else order[np.argsort(self.sizes[order], kind="mergesort")]
 
     def batch_by_size(
         self,
-        indices: Any,
+        indices: Array,
         max_tokens: int | None = None,
         max_sentences: int | None = None,
         required_batch_size_multiple: int = 1,
-    ) -> list[Any]:
+    ) -> list[Array]:
         if not len(indices):
             return []
         if self.pack:
@@ -101,9 +109,9 @@ class LabelledDataset(FairseqDataset):
         if not samples:
             return {}
         examples = [sample["example"] for sample in samples]
-        unknown, first = dict[str, int](), len(self.dictionary) + 1
+        unknown, first_id = dict[str, int](), len(self.dictionary) + 1
         if self.index is not None:
-            examples = [replace(e, tokens=numbered(e.tokens, e.unknown, unknown, first)) for e in examples]
+            examples = [replace(e, tokens=numbered(e.tokens, e.unknown, unknown, first_id)) for e in examples]
         lengths = [len(example.tokens) for example in examples]
         rows = first_fit(lengths, self.pack) if self.pack else [[i] for i in range(len(examples))]
         order = [i for row in rows for i in row]
@@ -124,7 +132,7 @@ class LabelledDataset(FairseqDataset):
 
 
 class BinarisedExamples(Sequence[Example]):
-    """A part of a folder from ``lev-plugins prepare-labels``."""
+    """The examples of a part of a folder from ``lev-plugins prepare-labels``."""
 
     def __init__(self, folder: Path, part: str, dictionary: Dictionary):
         prefix = folder / f"{part}.text"
@@ -142,19 +150,19 @@ class BinarisedExamples(Sequence[Example]):
             f"{path} has labels for {len(ends):,} texts, but there are {len(self.text):,} texts",
         )
         self.part = part
-        unknown = folder / f"{part}.{UNKNOWN}"
+        unknown = folder / f"{part}.{UNKNOWN_PIECES}"
         self.unknown = [line.split(" ") if line else [] for line in read_lines(unknown)] if unknown.is_file() else []
 
     def __len__(self) -> int:
         return len(self.text)
 
-    def __getitem__(self, index: Any) -> Any:
-        own = slice(self.begins[index], self.begins[index + 1])
-        spans = self.spans[own].tolist() if len(self.spans) else []
+    def __getitem__(self, index: int) -> Example:  # type: ignore[override]
+        labels = slice(self.begins[index], self.begins[index + 1])
+        spans = self.spans[labels].tolist() if len(self.spans) else []
         return Example(
             f"{self.part} {index}",
             self.text[index].tolist(),
-            self.values[own].tolist(),
+            self.values[labels].tolist(),
             spans,
             unknown=self.unknown[index] if self.unknown else [],
         )
@@ -162,7 +170,7 @@ class BinarisedExamples(Sequence[Example]):
 
 @dataclass
 class ExampleCounts:
-    """Statistics of a part of the folder."""
+    """Statistics of a part of the folder, which prepare-labels prints."""
 
     examples: int = 0
     tokens: int = 0
@@ -175,13 +183,14 @@ class ExampleCounts:
 
 
 def write_part(examples: Iterable[Example], prefix: Path, kind: str) -> ExampleCounts:
+    """Writes the files of a part, whose names begin with ``prefix``."""
     text = MMapIndexedDatasetBuilder(f"{prefix}.text.bin", dtype=np.int32)
     counts = ExampleCounts()
     values: list[float] = []
     ends: list[int] = []
     spans: list[int] = []
-    before = ""
-    with open(f"{prefix}.{UNKNOWN}", "w", encoding="utf-8") as unknown:
+    previous = ""
+    with open(f"{prefix}.{UNKNOWN_PIECES}", "w", encoding="utf-8") as unknown:
         for example in examples:
             unknown.write(f"{' '.join(example.unknown)}\n")
             text.add_item(torch.tensor(example.tokens))
@@ -192,13 +201,13 @@ def write_part(examples: Iterable[Example], prefix: Path, kind: str) -> ExampleC
             counts.tokens += len(example.tokens)
             counts.unknown += len(example.unknown)
             counts.cut += example.cut
-            counts.split += example.where == before
-            before = example.where
+            counts.split += example.where == previous
+            previous = example.where
             if len(example.tokens) > counts.longest:
                 counts.longest, counts.longest_where = len(example.tokens), example.where
     text.finalize(f"{prefix}.text.idx")
     counts.labels = len(values)
-    kept = np.array(values, dtype=np.float64 if kind == "regression" else np.int32)
-    arrays = {"values": kept, "ends": np.array(ends, dtype=np.int64), "spans": np.array(spans, dtype=np.int32)}
+    numbers = np.array(values, dtype=np.float64 if kind == "regression" else np.int32)
+    arrays = {"values": numbers, "ends": np.array(ends, dtype=np.int64), "spans": np.array(spans, dtype=np.int32)}
     np.savez(f"{prefix}.labels.npz", **arrays)  # type: ignore[arg-type]
     return counts

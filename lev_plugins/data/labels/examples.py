@@ -1,4 +1,4 @@
-"""Texts to label as what a model reads: ids, and the latents that ask; without torch and fairseq.
+"""Texts to label as the inputs of an EncT5: ids and latents; without torch and fairseq.
 
 Shapes: B rows, S source length, T latents of a row; n counts examples, or words for tagging.
 """
@@ -19,16 +19,18 @@ from lev_plugins.text.tokenise import Tokeniser
 
 @dataclass
 class Example:
-    where: str
+    """A text as ids, with its labels."""
+
+    where: str  # "FILE, line N", or its part and number
     tokens: list[int]  # ending with </s>
     labels: list[int] | list[float]
     spans: list[int] = field(default_factory=list)  # tagging: the number of pieces of each word
     cut: bool = False  # whether the text was cut off
-    unknown: list[str] = field(default_factory=list)  # the pieces that are <unk> in ``tokens``, in their order
+    unknown: list[str] = field(default_factory=list)  # spelling of each <unk> in ``tokens``
 
 
 def tokenised_row(texts: list[str], info: LabellingInfo, tokeniser: Tokeniser) -> list[list[str]]:
-    """The pieces of each word (tagging), of each column, or of the text that a template makes of the columns.
+    """Returns the pieces of each word (tagging), of each column, or of the text that a template makes of the columns.
 
     >>> tokenised_row(["a b", "c"], LabellingInfo("classification", 2), Tokeniser(None))
     [['a', 'b'], ['c']]
@@ -49,12 +51,11 @@ class Encoder:
         self.info, self.tokeniser, self.dictionary, self.labels = info, tokeniser, dictionary, labels
 
     def examples(self, texts: list[str], labels: list[str], where: str) -> list[Example]:
-        """One example, or several for a text to be tagged that is too long."""
-        known = self.labels
-        ids: list[Any] = [number_of(label, where) if known is None else known.id_of(label, where) for label in labels]
-        cut, longest = tokenised_row(texts, self.info, self.tokeniser), self.info.longest
+        """Returns one example, or several for a text to be tagged that is too long."""
+        ids: list[Any] = [self._id_of(label, where) for label in labels]
+        pieces_of_texts, longest = tokenised_row(texts, self.info, self.tokeniser), self.info.longest
         if self.info.kind == "tagging":
-            spans = [len(pieces) for pieces in cut]
+            spans = [len(pieces) for pieces in pieces_of_texts]
             too_long = next((word for word, span in zip(texts, spans, strict=True) if span >= longest), None)
             require(
                 too_long is None,
@@ -62,10 +63,10 @@ class Encoder:
             )
             examples = []
             for a, b in runs_within(longest - 1, spans):
-                tokens, unknown = self._encoded([[piece for word in cut[a:b] for piece in word]])
+                tokens, unknown = self._encode([[piece for word in pieces_of_texts[a:b] for piece in word]])
                 examples.append(Example(where, tokens, ids[a:b], spans[a:b], unknown=unknown))
             return examples
-        tokens, unknown = self._encoded(cut)
+        tokens, unknown = self._encode(pieces_of_texts)
         if len(tokens) <= longest:
             return [Example(where, tokens, ids, unknown=unknown)]
         require(
@@ -73,25 +74,30 @@ class Encoder:
             f"{where} has {len(tokens):,} tokens, including </s>, but --longest of prepare-labels is {longest:,}: "
             "shorten it, or prepare labels with a larger --longest, or with --longer cut, which cuts off such texts",
         )
-        kept = [*tokens[: longest - 1], EOS]
-        return [Example(where, kept, ids, cut=True, unknown=unknown[: kept.count(UNK)])]
+        tokens = [*tokens[: longest - 1], EOS]
+        return [Example(where, tokens, ids, cut=True, unknown=unknown[: tokens.count(UNK)])]
 
-    def _encoded(self, texts: list[list[str]]) -> tuple[list[int], list[str]]:
-        """The ids of some texts, each with </s>, and the pieces that are <unk>."""
+    def _id_of(self, label: str, where: str) -> float:
+        return number_of(label, where) if self.labels is None else self.labels.id_of(label, where)
+
+    def _encode(self, texts: list[list[str]]) -> tuple[list[int], list[str]]:
+        """Returns the ids of some texts, each with </s>, and the pieces that are <unk>."""
         ids = [[*ids_of(pieces, self.dictionary), EOS] for pieces in texts]
         pairs = [pair for pieces, row in zip(texts, ids, strict=True) for pair in zip(pieces, row, strict=False)]
         return [i for row in ids for i in row], [piece for piece, i in pairs if i == UNK]
 
 
-def runs_within(room: float, spans: Sequence[int], most: int | None = None) -> list[tuple[int, int]]:
-    """Where to cut ``spans`` into runs that fit into ``room``, of ``most`` spans; a span that is too long is a run.
+def runs_within(room: float, spans: Sequence[int], max_spans: int | None = None) -> list[tuple[int, int]]:
+    """Cuts ``spans`` into runs that fit into ``room``, each of at most ``max_spans``; returns their starts and ends.
+
+    A span that is too long is a run of its own.
 
     >>> runs_within(4, [2, 1, 3, 1])
     [(0, 2), (2, 4)]
     """
     runs, start, used = [], 0, 0
     for i, span in enumerate(spans):
-        if i > start and (used + span > room or i - start == most):
+        if i > start and (used + span > room or i - start == max_spans):
             runs.append((start, i))
             start, used = i, 0
         used += span
@@ -103,14 +109,14 @@ def runs_within(room: float, spans: Sequence[int], most: int | None = None) -> l
 
 @dataclass(frozen=True)
 class LabelRequest:
-    """What the model answers for each example: how many latents it gets, and which."""
+    """Which labels the model predicts for each example, and by how many latents."""
 
     kind: str
     labels: tuple[int, ...] = ()  # multilabel: ids of the labels of interest
     latent_per_label: bool = False  # ... each with its own latent
 
     def latents(self, example: Example) -> list[int]:
-        """decoder_input_tokens of the paper.
+        """Returns the inputs of the decoder, ``decoder_input_tokens`` in the paper.
 
         >>> LabelRequest("multilabel", (0, 2), True).latents(Example("", [5, 2], []))
         [0, 2]
@@ -123,7 +129,7 @@ class LabelRequest:
 
 
 def first_fit(lengths: Sequence[int], width: int) -> list[list[int]]:
-    """The examples that share a row of ``width`` tokens: longest first, each in the first row with enough room.
+    """Returns the examples of each row of ``width`` tokens: longest first, each in the first row with enough room.
 
     >>> first_fit([3, 9, 4, 2, 1], width=8)
     [[1], [2, 0, 4], [3]]
@@ -131,7 +137,7 @@ def first_fit(lengths: Sequence[int], width: int) -> list[list[int]]:
     rows: list[list[int]] = []
     room: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        row = next((r for r, left in enumerate(room) if left >= lengths[i]), None)
+        row = next((r for r, free in enumerate(room) if free >= lengths[i]), None)
         if row is None:
             row = len(rows)
             rows.append([])
@@ -144,10 +150,10 @@ def first_fit(lengths: Sequence[int], width: int) -> list[list[int]]:
 def collate(
     examples: list[Example], rows: list[list[int]], request: LabelRequest, pad: int, packed: bool
 ) -> dict[str, NDArray[Any]]:
-    """The arguments of ``EncT5.forward``; ``rows`` lists the examples in each row."""
-    asked = {i: request.latents(example) for i, example in enumerate(examples)}
+    """Returns the arguments of ``EncT5.forward``; ``rows`` lists the examples in each row."""
+    latents_of = {i: request.latents(example) for i, example in enumerate(examples)}
     width = max(sum(len(examples[i].tokens) for i in row) for row in rows)
-    latents_of_row = max(sum(len(asked[i]) for i in row) for row in rows)
+    latents_of_row = max(sum(len(latents_of[i]) for i in row) for row in rows)
     tokens = np.full((len(rows), width), pad, dtype=np.int64)  # (B, S)
     segments, spans = np.zeros_like(tokens), np.zeros_like(tokens)
     latents = np.zeros((len(rows), latents_of_row), dtype=np.int64)  # (B, T)
@@ -155,10 +161,10 @@ def collate(
     for r, row in enumerate(rows):
         at = latent_at = 0
         for number, i in enumerate(row, 1):
-            example, end, latent_end = examples[i], at + len(examples[i].tokens), latent_at + len(asked[i])
+            example, end, latent_end = examples[i], at + len(examples[i].tokens), latent_at + len(latents_of[i])
             tokens[r, at:end] = example.tokens
             segments[r, at:end] = number
-            latents[r, latent_at:latent_end] = asked[i]
+            latents[r, latent_at:latent_end] = latents_of[i]
             latent_segments[r, latent_at:latent_end] = number
             if request.kind == "tagging":  # words are numbered along the row; </s> belongs to no word
                 words = np.arange(latent_at + 1, latent_end + 1)

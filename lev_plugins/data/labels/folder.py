@@ -31,7 +31,7 @@ LONGER = ["refuse", "cut"]
 
 @dataclass(frozen=True)
 class LabellingInfo(Layout):
-    """How text becomes examples."""
+    """How text becomes examples; the content of ``info.json``."""
 
     template: str | None = None  # "{0}" and "{1}" stand for the columns
     longest: int = 512  # tokens, </s> included
@@ -41,7 +41,7 @@ class LabellingInfo(Layout):
     train_examples: int = 0
 
     def bpe_flags(self, folder: Path) -> dict[str, Any]:
-        """``bpe`` with the paths of its files."""
+        """Returns ``bpe`` with the paths of its files."""
         return {name: str(folder / value) if name in self.files else value for name, value in self.bpe.items()}
 
     def tokeniser(self, folder: Path) -> Tokeniser:
@@ -51,18 +51,18 @@ class LabellingInfo(Layout):
         return None if self.kind == "regression" else Labels.load(folder / LABELS)
 
     def reading(self) -> dict[str, Any]:
-        """How text is read, but not how it is cut."""
+        """Returns the entries that say how text is read, but not how it is tokenised."""
         return {name: value for name, value in asdict(self).items() if name not in ("bpe", "files", "train_examples")}
 
     def check(self, where: str) -> None:
-        """For what a stranger wrote."""
+        """Requires values in range; the file may come from an untrusted source."""
         super().check(where)
         require(self.longer in LONGER, f"{where}: longer must be {' or '.join(LONGER)}, but is {self.longer!r}")
         bounded(f"{where}: longest", self.longest, 1, MAX_SIZE)
         require_template(self.template, self.columns, where)
 
     def check_files(self, folder: Path) -> None:
-        """A BPE reads files of the folder alone, and what fairseq itself downloads."""
+        """Requires that the BPE reads only files of the folder, and what fairseq itself downloads."""
         from fairseq.registry import REGISTRIES
 
         config = REGISTRIES["bpe"]["dataclass_registry"].get(str(self.bpe.get("bpe")))
@@ -82,7 +82,7 @@ class LabellingInfo(Layout):
 
     @classmethod
     def of(cls, config: model_folder.ModelConfig, folder: Path) -> LabellingInfo:
-        """Of a model folder, whose files are looked at."""
+        """Returns the entries of a model folder, which must list the files that they need."""
         where, file = f"{folder / model_folder.CONFIG}: labelling", config.tokeniser_file
         bpe = {} if config.tokeniser is None else {"bpe": config.tokeniser, **file}
         info = replace(from_entries(cls, config.labelling, where), bpe=bpe, files=list(file))
@@ -105,7 +105,9 @@ class LabellingInfo(Layout):
 
 
 def require_template(template: str | None, columns: int, where: str) -> None:
-    """Only the numbers of columns: Python's templates could also ask for attributes, or for endless padding.
+    """Requires that a template names only columns, by number.
+
+    Python's templates could also read attributes, or ask for endless padding.
 
     >>> require_template("first: {0} second: {1}", 2, "x")
     >>> require_template("{0.__class__}", 2, "x")
@@ -117,15 +119,15 @@ def require_template(template: str | None, columns: int, where: str) -> None:
         parts = [part[1:] for part in Formatter().parse(template or "") if part[1] is not None]
     except ValueError as error:
         raise UserError(f"{where}: template is not valid: {error}") from error
-    for place, (name, layout, conversion) in enumerate(parts):
+    for position, (name, layout, conversion) in enumerate(parts):
         require(
-            (name or str(place)) in numbers and not layout and conversion is None,
+            (name or str(position)) in numbers and not layout and conversion is None,
             f"{where}: template may have {{0}} to {{{columns - 1}}}, but has {{{name}}}",
         )
 
 
 def adopt_files(options: Namespace, folder: Path) -> dict[str, Any]:
-    """Copies the files that a BPE reads into the folder; returns ``bpe`` and ``files`` for its ``LabellingInfo``."""
+    """Copies the files that a BPE reads into the folder; returns ``bpe`` and ``files`` of its ``LabellingInfo``."""
     flags, files = dict(vars(options)), []
     for name, value in vars(options).items():
         path = Path(str(value))

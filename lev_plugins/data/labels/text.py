@@ -1,4 +1,4 @@
-"""Rows of TSV and CoNLL-U files: texts and their labels. Errors name file and line.
+"""Texts and their labels in TSV and CoNLL-U files. Errors name file and line.
 
 classification   text TAB label              multilabel   text TAB label,label,...
 regression       text TAB number             tagging      word word ... TAB tag tag ..., or CoNLL-U
@@ -25,10 +25,10 @@ CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # columns that contain tag
 CONLLU_COLUMN = "upos"
 CONLLU_WIDTH = 10
 SEPARATOR = ","
-SHOWN = 10  # labels in an error
-MOST_COLUMNS = 1_000
-MOST_STEPS = 10_000  # classes that are numbers
-LEAST_STEP, LARGEST_STEP = 1e-6, 1e6
+LABELS_IN_ERROR = 10
+MAX_COLUMNS = 1_000
+MAX_STEP_CLASSES = 10_000  # classes of --round-labels
+MIN_STEP, MAX_STEP = 1e-6, 1e6
 WORD_NUMBER = re.compile(r"[0-9]+$")  # neither a range (3-4: one token of several words) nor an empty node (3.1)
 
 
@@ -43,18 +43,19 @@ class Layout:
     step: float | None = None  # classes are numbers, rounded to multiples of it
 
     def check(self, where: str) -> None:
-        """For what a stranger wrote."""
-        for name, known in (("kind", LABEL_KINDS), ("conllu", CONLLU_COLUMNS)):
-            value = getattr(self, name)
-            require(value in known, f"{where}: {name} must be {' or '.join(known)}, but is {value!r}")
-        bounded(f"{where}: columns", self.columns, 1, MOST_COLUMNS)
+        """Requires values in range; they may come from an untrusted source."""
+        for name, value, choices in (("kind", self.kind, LABEL_KINDS), ("conllu", self.conllu, CONLLU_COLUMNS)):
+            require(value in choices, f"{where}: {name} must be {' or '.join(choices)}, but is {value!r}")
+        bounded(f"{where}: columns", self.columns, 1, MAX_COLUMNS)
         if self.step is not None:
-            bounded(f"{where}: step", self.step, LEAST_STEP, LARGEST_STEP)
+            bounded(f"{where}: step", self.step, MIN_STEP, MAX_STEP)
         require(self.separator != "", f"{where}: separator must not be empty")
 
 
 @dataclass(frozen=True)
 class Row:
+    """A line of a file: texts and their labels."""
+
     where: str  # "FILE, line N"
     texts: list[str]  # columns; for tagging: words
     labels: list[str]
@@ -72,7 +73,8 @@ def read_rows(path: Path, layout: Layout) -> Iterator[Row]:
 
 
 def parse_row(line: str, where: str, layout: Layout) -> Row:
-    """
+    """Reads a line of a TSV file.
+
     >>> parse_row("good film\\t1", "f.tsv, line 7", Layout("classification"))
     Row(where='f.tsv, line 7', texts=['good film'], labels=['1'])
     >>> parse_row("the cat\\tDET NOUN", "f.tsv, line 7", Layout("tagging"))
@@ -91,7 +93,7 @@ def parse_row(line: str, where: str, layout: Layout) -> Row:
             f"and labels: {line[:60]!r} ({hint})"
         )
     if layout.kind == "tagging":
-        return tagged(texts[0].split(), label.split(), where)
+        return tagged_row(texts[0].split(), label.split(), where)
     if layout.kind == "multilabel":
         names = [name.strip() for name in label.split(layout.separator)] if label.strip() else []
         require(all(names), f"{where} has an empty label in {label!r}")
@@ -105,7 +107,7 @@ def parse_row(line: str, where: str, layout: Layout) -> Row:
 
 
 def round_to_step(label: str, step: float, where: str) -> str:
-    """The nearest multiple of ``step``; halves go to the even one, as in Python.
+    """Rounds a number to the nearest multiple of ``step``, halves to the even one, as in Python.
 
     >>> [round_to_step(label, step, "x") for label, step in (("2.57", 0.2), ("0.3", 0.2), ("-0.01", 0.05), ("7", 2.0))]
     ['2.6', '0.4', '0.00', '8']
@@ -115,34 +117,35 @@ def round_to_step(label: str, step: float, where: str) -> str:
 
 
 def count_of(label: str, step: float) -> int:
-    """How many steps from 0; in decimals, because 0.3 / 0.2 is less than 1.5 in binary fractions."""
+    """Returns the number of steps from 0 to a label; in decimals, because 0.3 / 0.2 < 1.5 in binary."""
     return int((Decimal(label.strip()) / Decimal(str(step))).to_integral_value())
 
 
 def in_steps(count: int, step: float) -> str:
-    """With as many digits as the step has."""
-    exact = Decimal(str(step)).normalize()
-    return f"{count * exact:.{max(0, -int(exact.as_tuple().exponent))}f}"
+    """Returns a number of steps as a label, with as many digits as the step has."""
+    decimal = Decimal(str(step)).normalize()
+    return f"{count * decimal:.{max(0, -int(decimal.as_tuple().exponent))}f}"
 
 
 def steps_between(labels: Iterable[str], step: float) -> list[str]:
-    """All classes from the lowest to the highest of ``labels``, also those that no text has.
+    """Returns all classes from the lowest to the highest of ``labels``, even if no text has them.
 
     >>> steps_between(["0.4", "1.0"], 0.2)
     ['0.4', '0.6', '0.8', '1.0']
     """
     counts = [count_of(label, step) for label in labels]
-    first, last = min(counts, default=0), max(counts, default=-1)
+    lowest, highest = min(counts, default=0), max(counts, default=-1)
     require(
-        last - first < MOST_STEPS,
-        f"--round-labels {step:g} makes {last - first + 1:,} classes, from {in_steps(first, step)} to "
-        f"{in_steps(last, step)}: use a larger step",
+        highest - lowest < MAX_STEP_CLASSES,
+        f"--round-labels {step:g} makes {highest - lowest + 1:,} classes, from {in_steps(lowest, step)} to "
+        f"{in_steps(highest, step)}: use a larger step",
     )
-    return [in_steps(count, step) for count in range(first, last + 1)]
+    return [in_steps(count, step) for count in range(lowest, highest + 1)]
 
 
 def counted(number: int, what: str) -> str:
-    """
+    """Returns a number with a noun, in the plural unless it is 1.
+
     >>> counted(1, "tag"), counted(2, "tag")
     ('1 tag', '2 tags')
     """
@@ -150,6 +153,7 @@ def counted(number: int, what: str) -> str:
 
 
 def number_of(label: str, where: str) -> float:
+    """Returns a label of a regression as a finite number."""
     try:
         number = float(label)
     except ValueError:
@@ -158,7 +162,7 @@ def number_of(label: str, where: str) -> float:
     return number
 
 
-def tagged(words: list[str], tags: list[str], where: str) -> Row:
+def tagged_row(words: list[str], tags: list[str], where: str) -> Row:
     require(len(words) > 0, f"{where} has no words to tag")
     require(
         len(words) == len(tags),
@@ -175,7 +179,7 @@ def read_conllu(path: Path, column: int) -> Iterator[Row]:
         where = f"{path}, line {number}"
         if not line.strip():
             if words:
-                yield tagged(words, tags, f"{path}, line {start}")
+                yield tagged_row(words, tags, f"{path}, line {start}")
             words, tags = [], []
             continue
         if line.startswith("#"):
@@ -211,8 +215,8 @@ class Labels:
     def id_of(self, name: str, where: str) -> int:
         index = self.ids.get(name)
         if index is None:
-            more = f" and {len(self) - SHOWN:,} more" if len(self) > SHOWN else ""
-            names = ", ".join(self.names[:SHOWN]) + more
+            more = f" and {len(self) - LABELS_IN_ERROR:,} more" if len(self) > LABELS_IN_ERROR else ""
+            names = ", ".join(self.names[:LABELS_IN_ERROR]) + more
             raise UserError(f"{where}: {name!r} is not a known label; these are {names}")
         return index
 
@@ -234,7 +238,7 @@ class Labels:
 
 
 def is_number(text: str) -> bool:
-    """A whole number from 0, not of absurd length.
+    """Returns whether a text is a whole number of less than 16 digits, without a sign.
 
     >>> is_number("12"), is_number("²"), is_number("-1")
     (True, False, False)

@@ -14,7 +14,7 @@ from fairseq.data.encoders.characters import Characters
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 
 from lev_plugins.cli import noise
-from lev_plugins.data.noisy import UNKNOWN, NoiseConfig, NoisySourceDataset, TextCodec, noise_and_codec
+from lev_plugins.data.noisy import UNKNOWN_CHAR, NoiseConfig, NoisySourceDataset, TextCodec, noise_and_codec
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.batching import KeepLastBatch
 from lev_plugins.noise import NOISE_FLAGS, Corruption, NoiseOptions, build_corruption
@@ -118,11 +118,11 @@ def test_a_noisy_source_that_is_too_long_is_not_used() -> None:
 def test_unknown_words_stay_unknown_and_are_left_alone() -> None:
     words = TextCodec(dictionary_of(["the", "quick", "fox"]))
     tokens = words.encode("the wug fox")
-    assert words.decode(tokens) == f"the {UNKNOWN} fox"
+    assert words.decode(tokens) == f"the {UNKNOWN_CHAR} fox"
     assert words.encode(words.decode(tokens)).equal(tokens)
     for kind in ("random", "keyboard", "swap", "ocr", "split"):
         noisy_text = build_corruption(NoiseOptions(kind, word_rate=1.0, char_rate=1.0))(words.decode(tokens), 0)
-        assert UNKNOWN in noisy_text.split()
+        assert UNKNOWN_CHAR in noisy_text.split()
 
 
 def test_bpe_and_tokenizer_are_undone_and_done_in_order() -> None:
@@ -137,7 +137,7 @@ def test_bpe_and_tokenizer_are_undone_and_done_in_order() -> None:
 
 def test_what_cannot_be() -> None:
     with pytest.raises(UserError, match=r"the dictionary contains the character U\+E000"):
-        TextCodec(dictionary_of([UNKNOWN]))
+        TextCodec(dictionary_of([UNKNOWN_CHAR]))
 
 
 # ---- the flags -------------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def test_epochs_of_a_training_have_other_noise() -> None:
     for epoch, rows in sources.items():
         known = set("abcdefghijklmnopqrstuvwxyz ")
         noise = [corrupt(text, index, epoch) for index, text in enumerate(TEXTS)]
-        assert rows == ["".join(letter if letter in known else UNKNOWN for letter in text) for text in noise]
+        assert rows == ["".join(letter if letter in known else UNKNOWN_CHAR for letter in text) for text in noise]
 
 
 def test_a_table_of_confusions(tmp_path: Path) -> None:

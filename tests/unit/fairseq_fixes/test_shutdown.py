@@ -57,7 +57,7 @@ class Stuck:
 
 
 def test_a_stuck_reader_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutdown, "PATIENCE", 0.2)
+    monkeypatch.setattr(shutdown, "JOIN_SECONDS", 0.2)
     source = Stuck()
     next(BufferedIterator(3, source))
     begin = time.monotonic()
