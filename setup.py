@@ -77,7 +77,7 @@ setup(
             "torch>=2.6",  # torch.load reads weights only; the same floor as in lev_plugins/compatibility.py
             "omegaconf>=2.0.6",  # what fairseq 0.12.2 asks for; fairseq-fixed asks for a newer one
             "editdistance",  # fairseq's --scoring wer
-            "onnx>=1.17",  # export --onnx
+            "onnx>=1.17",  # the graphs of export
         ],
         # a fairseq, for an environment that has none: fairseq-fixed has the import name of fairseq and works on Python
         # 3.10 to 3.13, while fairseq itself needs Python 3.10 and pip < 24.1. Both write into the same folder, so

@@ -53,7 +53,7 @@ def first_edit(folder: Path, engine: str) -> dict[str, float]:
 
 def measure(folder: Path, lines: list[str], engine: str) -> dict[str, Any]:
     """Measures loaded editors in this process."""
-    editor = lev_plugins.load(folder, cpu_int8=engine.endswith("8 bits"))
+    editor = lev_plugins.load(folder, options=lev_plugins.EditOptions(cpu_int8=engine.endswith("8 bits")))
     editor.edit(lines[:BATCH])
     clock = timing.Clock(torch.device("cpu"))
     single = [clock.time(lambda line=line: editor.edit([line]))[0] for line in lines[:SINGLE]]

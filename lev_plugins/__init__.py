@@ -4,12 +4,21 @@ Importing the package registers them if fairseq is already loaded, as it is unde
 costs nothing, and ``lev_plugins.register()`` registers them.
 """
 
+from __future__ import annotations
+
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from .version import __version__
 
-__all__ = ["__version__", "load", "register"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lev_plugins.inference.editor import Editor
+    from lev_plugins.inference.labeller import Labeller
+    from lev_plugins.inference.options import EditOptions, LabelOptions
+
+__all__ = ["EditOptions", "LabelOptions", "__version__", "load", "register"]
 
 
 def register() -> None:
@@ -17,13 +26,35 @@ def register() -> None:
     from lev_plugins import registration  # noqa: F401  importing registers
 
 
-def load(path: Any, data: Any = None, **options: Any) -> Any:
-    """A model folder or a checkpoint that edits or labels texts: ``load("editor").edit(["He go home."])[0].text``."""
+@overload
+def load(path: str | Path, data: str | Path | None = None, *, options: EditOptions) -> Editor: ...
+@overload
+def load(path: str | Path, data: str | Path | None = None, *, options: LabelOptions) -> Labeller: ...
+@overload
+def load(path: str | Path, data: str | Path | None = None) -> Any: ...
+def load(
+    path: str | Path, data: str | Path | None = None, *, options: EditOptions | LabelOptions | None = None
+) -> Editor | Labeller:
+    """Loads a model that edits or labels texts: ``load("editor").edit(["He go home."])[0].text``.
+
+    path: a model folder, the name of an installed model, or a checkpoint
+    data: for a checkpoint, its folder of binarised data, if it has moved since the training
+    options: settings of an editor, or of a labeller; by default those of the model folder
+    """
     from lev_plugins.compatibility import quiet
     from lev_plugins.inference import loading
 
     with quiet("fairseq"):
-        return loading.load(path, data, **options)
+        return loading.load(path, data, options)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the classes of options only where they are used."""
+    if name not in ("EditOptions", "LabelOptions"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from lev_plugins.inference import options
+
+    return getattr(options, name)
 
 
 if __name__ != "lev_plugins":  # --user-dir is a link with another name: fairseq imports a package by its folder's name

@@ -89,14 +89,10 @@ class Decoding:
         """The settings that are flags of the task."""
         return self.given("keep_bias")
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """Those of the ``Editor``."""
-        return self.given("min_confidence", "language", "edit_also")
-
     def given(self, *names: str) -> dict[str, Any]:
-        """Those of these settings, or of all, that are not None."""
-        return {name: value for name in names or vars(self) if (value := getattr(self, name)) is not None}
+        """Returns those of these settings, or of all that a model folder may have, that are not None."""
+        every = names or tuple(Decoding.__dataclass_fields__)
+        return {name: value for name in every if (value := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ class ModelConfig:
     labelling: dict[str, Flag] = field(default_factory=dict)  # how a labeller reads text
     decoding: Decoding = field(default_factory=Decoding)
     calibration: dict[str, float] = field(default_factory=dict)  # weights by which confidences become probabilities
-    form: dict[str, bool | None] = field(default_factory=dict)  # the style of its training text: ``text.form``
+    form: dict[str, bool | None] = field(default_factory=dict)  # the style of its training text: ``text.text_style``
     updates: int | None = None
     scores: dict[str, float] = field(default_factory=dict)
 

@@ -48,7 +48,7 @@ include-package-data = false
 
 def main() -> int | str:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path, help="from lev-plugins export, best with --onnx")
+    parser.add_argument("folder", type=Path, help="from lev-plugins export")
     parser.add_argument("name", help="by which commands find the model, such as en")
     parser.add_argument(
         "--version", default=lev_plugins.__version__, help="of the model (default: that of lev-plugins)"

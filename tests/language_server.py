@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 
 from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.options import EditOptions
 from lev_plugins.serving.lsp import Checker
 from lev_plugins.text.edited import Edit
-from lev_plugins.text.form import Form
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.segments import Segment
+from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser
 
 CHANGES = [  # pattern, replacement, confidence
@@ -43,11 +44,11 @@ def edits_of(text: str) -> list[Edit]:
     for old, new, sure in CHANGES:
         for place in re.finditer(old, text):
             others = (Edit(*place.span(), "then", 0.05),) if new == "the" else ()
-            found.append(Edit(*place.span(), new, sure, others=others))
+            found.append(Edit(*place.span(), new, sure, alternatives=others))
     return sorted(found)
 
 
 if __name__ == "__main__":
-    editor = Editor(Model(sys.argv[1]), Tokeniser(None), form=Form(apart=False))
-    editor.words = WordList(Path(sys.argv[2]))
+    options = EditOptions(words=WordList(Path(sys.argv[2])))
+    editor = Editor(Model(sys.argv[1]), Tokeniser(None), options, TextStyle(apart=False))
     Checker(editor).start_io()

@@ -54,6 +54,8 @@ class FakeEditor(Editor):
         drafts: Sequence[str | None] | None = None,
         languages: Sequence[str | None] | None = None,
         words: Sequence[Sequence[OwnWords]] | None = None,
+        first_line: int = 1,
+        min_confidence: float | None = None,
     ) -> list[Edited]:
         if not texts:
             return []
@@ -76,7 +78,7 @@ class FakeEditor(Editor):
         for old, new, sure in self.changes:
             for place in re.finditer(old, text):
                 others = (Edit(*place.span(), "then", 0.05),) if new == "the" else ()
-                edits.append(Edit(*place.span(), new, sure, others=others))
+                edits.append(Edit(*place.span(), new, sure, alternatives=others))
         return Edited(text, tuple(sorted(edits)), tuple(sentences(text, language)))
 
     def marked(self, draft: str) -> Edited:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import lev_plugins
+from lev_plugins.inference.options import EditOptions, LabelOptions
 from tests import labelling, pretrained, teachers
 from tests.commands import ROOT
 
@@ -35,8 +36,12 @@ class System:
         return flags_of({"data": self.data, **self.bpe, **self.decoding})
 
     def load(self, **more: Any) -> Any:
-        options = {"bpe": Namespace(**self.bpe) if self.bpe else None, "search": self.decoding} if self.edits else {}
-        return lev_plugins.load(self.checkpoint, self.data, **options, **more)
+        if not self.edits:
+            return lev_plugins.load(self.checkpoint, self.data, options=LabelOptions(**more))
+        bpe = Namespace(**self.bpe) if self.bpe else None
+        return lev_plugins.load(
+            self.checkpoint, self.data, options=EditOptions(**{"bpe": bpe, **self.decoding, **more})
+        )
 
     @property
     def edits(self) -> bool:

@@ -27,9 +27,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples.denoising import symspell
 from examples.shared import write_lines
 from lev_plugins.noise.kinds import with_marks
-from lev_plugins.text.form import Form
+from lev_plugins.text.ids import BLANK
 from lev_plugins.text.lines import read_lines
-from lev_plugins.text.offsets import BLANK, words_with_places
+from lev_plugins.text.offsets import words_with_places
+from lev_plugins.text.text_style import TextStyle
 
 SENTENCE = range(3, 41)  # words
 CHAT = Path(__file__).parent / "chat.txt"  # words that lists made of books lack; the usual ones first
@@ -142,7 +143,7 @@ class Strange:
 
 def sentences(paths: Iterable[Path]) -> Iterator[str]:
     """Of a fitting length, each once, with straight apostrophes and quotes."""
-    form, seen = Form(straight=True), set()
+    form, seen = TextStyle(straight=True), set()
     for path in paths:
         for line in read_lines(path):
             text = " ".join(form.read(line).split())

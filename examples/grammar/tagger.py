@@ -19,6 +19,7 @@ from examples.grammar.texts import MOST_VALID, VALID_EVERY
 from examples.shared import arriving_lines, finish, hold_out, write_lines
 from lev_plugins.cli.edit import device_of
 from lev_plugins.inference.labeller import Labeller
+from lev_plugins.inference.options import LabelOptions
 from lev_plugins.scoring import m2
 
 START, KEEP, DELETE, REPLACE, APPEND = "START", "KEEP", "DELETE", "REPLACE_", "APPEND_"
@@ -67,7 +68,7 @@ def write(args: argparse.Namespace) -> None:
 
 
 def correct(args: argparse.Namespace) -> None:
-    labeller = Labeller.load(args.checkpoint, device=device_of(args))
+    labeller = Labeller.load(args.checkpoint, options=LabelOptions(device=device_of(args)))
     texts = [line.split() for line in arriving_lines(sys.stdin.buffer)]
     active = [number for number, words in enumerate(texts) if words]
     for _ in range(args.passes):

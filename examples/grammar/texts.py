@@ -20,7 +20,7 @@ from examples.grammar.tokens import plain
 from examples.shared import finish, hold_out, read_lines, write_lines
 from lev_plugins.errors import require
 from lev_plugins.scoring import m2
-from lev_plugins.text.form import APART, JOINED
+from lev_plugins.text.text_style import APART, JOINED
 
 VALID_EVERY = 100  # one sentence in VALID_EVERY is held out for validation
 MOST_VALID = 1000  # with more than 100,000 sentences, fewer are held out

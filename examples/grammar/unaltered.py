@@ -46,8 +46,8 @@ def share_altered(tokens: Sequence[str], edit: Edit) -> float:
     return 100 * sum(altered) / len(altered)
 
 
-def editor(folder: Path, **options: float) -> Edit:
-    loaded = lev_plugins.load(folder, **options)
+def editor(folder: Path, min_confidence: float | None) -> Edit:
+    loaded = lev_plugins.load(folder, options=lev_plugins.EditOptions(min_confidence=min_confidence))
     return lambda texts: [edited.text for edited in loaded.edit(texts)]
 
 
@@ -77,8 +77,7 @@ def run(args: argparse.Namespace) -> None:
         sentences = accepted(source, references)
         require(bool(sentences), f"the annotators of {prefix} have changed every sentence")
         sets[f"{prefix.name} ({len(sentences):,})"] = sentences
-    options = {} if args.min_confidence is None else {"min_confidence": args.min_confidence}
-    systems = {str(folder): editor(folder, **options) for folder in args.folders}
+    systems = {str(folder): editor(folder, args.min_confidence) for folder in args.folders}
     systems |= {words: command(words) for words in args.commands}
     print(f"| altered, % | {' | '.join(sets)} |\n|{'---|' * (len(sets) + 1)}")
     for name, edit in systems.items():

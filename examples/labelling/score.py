@@ -23,6 +23,7 @@ from examples.labelling.frequency import by_frequency
 from examples.shared import finish
 from lev_plugins.cli.edit import device_of
 from lev_plugins.inference.labeller import Labeller
+from lev_plugins.inference.options import LabelOptions
 from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel
 
 AT = 5
@@ -71,7 +72,7 @@ def measure_interest(labeller: Labeller, part: str, names: list[str]) -> dict[st
 
 
 def run(args: argparse.Namespace) -> None:
-    labeller = Labeller.load(args.checkpoint, device=device_of(args))
+    labeller = Labeller.load(args.checkpoint, options=LabelOptions(device=device_of(args)))
     if args.labels_of_interest is None:
         found = measure(labeller, args.part)
     else:

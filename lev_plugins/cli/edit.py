@@ -4,6 +4,7 @@ import argparse
 import json
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.cli.trace import in_colour
 from lev_plugins.errors import require
-from lev_plugins.inference.editor import MAX_TOKENS, Editor
+from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.options import EditOptions
 from lev_plugins.model_folder import Decoding, model_path
 from lev_plugins.onnx.folder import has_graphs
 from lev_plugins.ranges import at_least
@@ -33,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_resume_argument(add)
     add("--whole-lines", action="store_true", help="do not cut lines into sentences")
     add("--batch-lines", metavar="N", type=int, default=64, help="lines that are edited together (default: 64)")
-    add("--max-tokens", metavar="N", type=int, default=MAX_TOKENS, help="tokens in a batch of the model")
+    add("--max-tokens", metavar="N", type=int, default=EditOptions.max_tokens, help="tokens in a batch of the model")
     add_editor_arguments(parser)
 
 
@@ -57,7 +59,7 @@ def add_place_arguments(add: Callable[..., Any]) -> None:
 
 def add_int8_argument(add: Callable[..., Any]) -> None:
     gain = "about twice as fast for models 512 wide, hardly for small ones; outputs change a little"
-    add("--cpu-int8", action="store_true", help=f"use no GPU, and multiply in 8 bits: {gain}")
+    add("--cpu-int8", action="store_true", help=f"model folder with graphs: multiply in 8 bits, {gain}")
 
 
 def device_of(args: argparse.Namespace, model: str | Path | None = None) -> str:
@@ -105,18 +107,22 @@ def run(args: argparse.Namespace) -> int:
     return status
 
 
-def load(args: argparse.Namespace, **options: Any) -> Editor:
-    decoding = decoding_of(args)
-    options |= {**editor_options(args, decoding), "device": device_of(args, args.model), "cpu_int8": args.cpu_int8}
-    editor = Editor.load(args.model, args.data, **options)
-    decoding.check_for(editor.model.task)
+def load(args: argparse.Namespace, **settings: Any) -> Editor:
+    options = replace(editor_options(args, args.model), **settings)
+    editor = Editor.load(args.model, args.data, options)
+    options.check_for(editor.model.task)
     return editor
 
 
-def editor_options(args: argparse.Namespace, decoding: Decoding) -> dict[str, Any]:
-    """Of ``Editor.load``, for what the flags say."""
-    options = {"backbone": args.backbone, "bpe": bpe_options(args), **decoding.options}
-    return {**options, "search": decoding.search, "overrides": decoding.overrides}
+def editor_options(args: argparse.Namespace, model: str | Path) -> EditOptions:
+    """Returns the settings that the flags of ``add_editor_arguments`` name, but for --words."""
+    return EditOptions(
+        **vars(decoding_of(args)),
+        backbone=args.backbone,
+        bpe=bpe_options(args),
+        device=device_of(args, model),
+        cpu_int8=args.cpu_int8,
+    )
 
 
 def form_of(args: argparse.Namespace) -> Callable[[Edited], str]:

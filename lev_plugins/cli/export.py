@@ -38,8 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     promise = "choose the least --min-confidence that breaks at most N of 1,000 words of each --clean"
     add("--promise-broken", metavar="N", type=float, help=promise)
     add("--best", choices=BEST, help="choose the --min-confidence with the best score on --calibrate")
-    graphs = "add graphs, with which edit, label, serve and lsp start at once, without torch and fairseq"
-    add("--onnx", action="store_true", help=graphs)
+    graphs = parser.add_mutually_exclusive_group().add_argument
+    graphs("--onnx", action="store_true", help="write graphs, as without this flag: models start at once with them")
+    smaller = "leave out the graphs: the folder is half as large, and needs torch and fairseq"
+    graphs("--no-graphs", action="store_true", help=smaller)
     add("--overwrite", action="store_true", help="replace OUT if it is a model folder, without other files")
     add_bpe_arguments(parser)
 
@@ -64,10 +66,9 @@ def run(args: argparse.Namespace) -> int:
         license=args.license,
         tuning=Tuning(args.calibrate, args.clean, args.promise_broken, args.best),
     )
-    config = export(
-        args.checkpoint, args.output, moved_folders(args.data, args.backbone), extras, args.overwrite, args.onnx
-    )
-    if extras.tuning.given:
+    moved = moved_folders(args.data, args.backbone)
+    config = export(args.checkpoint, args.output, moved, extras, args.overwrite, not args.no_graphs)
+    if extras.tuning:
         shown = [["min-confidence", f"{config.decoding.min_confidence or 0:g}"]]
         shown += [[name, f"{value:g}"] for name, value in config.scores.items()]
         sys.stdout.write("".join(f"{line}\n" for line in table(shown)))

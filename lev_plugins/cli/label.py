@@ -10,6 +10,7 @@ from lev_plugins.cli.edit import add_int8_argument, device_of
 from lev_plugins.cli.flags import RemovedFlag
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.inference.labeller import Labeller, read_thresholds
+from lev_plugins.inference.options import LabelOptions
 from lev_plugins.model_folder import model_path
 
 
@@ -35,9 +36,13 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def load(args: argparse.Namespace, thresholds: dict[str, float] | None = None) -> Labeller:
-    options = {} if thresholds is None else {"thresholds": thresholds}
-    device = device_of(args, args.model)
-    return Labeller.load(args.model, args.data, device, args.cpu_int8, batch_size=args.batch_size, **options)
+    options = LabelOptions(
+        device=device_of(args, args.model),
+        cpu_int8=args.cpu_int8,
+        batch_size=args.batch_size,
+        thresholds=thresholds,
+    )
+    return Labeller.load(args.model, args.data, options)
 
 
 def run(args: argparse.Namespace) -> int:

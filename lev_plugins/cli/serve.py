@@ -11,7 +11,10 @@ import lev_plugins
 from lev_plugins.cli import edit
 from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import UserError, require
+from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.labeller import Labeller
 from lev_plugins.inference.loading import LABELLING, task_of
+from lev_plugins.inference.options import LabelOptions
 from lev_plugins.model_folder import model_path
 from lev_plugins.ranges import at_least, bounded
 from lev_plugins.serving import running
@@ -106,9 +109,13 @@ def load_models(args: argparse.Namespace) -> list[ServedModel]:
         require(used, f"{flag} is for an editor, but all the models label texts: leave it out")
     models = []
     for name, path in paths.items():
-        options = {} if tasks[name] == LABELLING else edit.editor_options(args, decoding)
-        options |= {"device": edit.device_of(args, path), "cpu_int8": args.cpu_int8}
-        models.append(ServedModel.start(name, lev_plugins.load(path, args.data, **options), args.queue))
+        model: Editor | Labeller
+        if tasks[name] == LABELLING:
+            labelling = LabelOptions(device=edit.device_of(args, path), cpu_int8=args.cpu_int8)
+            model = lev_plugins.load(path, args.data, options=labelling)
+        else:
+            model = lev_plugins.load(path, args.data, options=edit.editor_options(args, path))
+        models.append(ServedModel.start(name, model, args.queue))
     return models
 
 

@@ -11,7 +11,8 @@ from lev_plugins.cli.flags import RemovedFlag
 from lev_plugins.cli.reporting import table
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.held_out import HeldOut, held_out, reliability
+from lev_plugins.inference.held_out import HeldOut, edit_held_out, reliability
+from lev_plugins.inference.options import EditOptions
 from lev_plugins.model_folder import model_path
 from lev_plugins.ranges import at_least, bounded
 from lev_plugins.scoring.harm import WORD_KINDS
@@ -40,8 +41,9 @@ def run(args: argparse.Namespace) -> int:
     require(args.folder.is_dir(), f"there is no folder {args.folder}")
     require(bool(args.pairs + args.clean), f"{args.folder} edits text: give --pairs NOISY CLEAN, --clean FILE, or both")
     device = device_of(args, args.folder)
-    editor = Editor.load(args.folder, device=device, max_tokens=args.max_tokens, min_confidence=0.0)
-    texts = held_out(editor, args.pairs, args.clean)
+    options = EditOptions(device=device, max_tokens=args.max_tokens, min_confidence=0.0)
+    editor = Editor.load(args.folder, options=options)
+    texts = edit_held_out(editor, args.pairs, args.clean)
     files = [{"noisy": str(text.noisy), "clean": str(text.clean)} for text in texts]
     curves = [list(points(text, thresholds)) for text in texts]
     tenths = reliability(texts)

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from lev_plugins.edits.mark_bits import DELETE, INSERT, KEEP, PREFER, in_one_span
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.text.ids import BOS, EOS, PAD, Rows, padded
-from lev_plugins.text.segments import Offer, WordEdits
+from lev_plugins.text.segments import Alternative, WordEdits
 
 Array = NDArray[Any]
 ALTERNATIVES = 5  # words per placeholder that a record reports
@@ -50,7 +50,7 @@ class Word(NamedTuple):
     origin: int = -1  # its position in the draft; -1 if it was inserted
     inserted_at: int = 0  # the iteration that inserted it, from 1; 0 for a token of the draft
     log_odds: float = 0.0  # of inserting anything in its slot, in that iteration
-    alternatives: Sequence[Offer] = ()  # the best words for its placeholder
+    alternatives: Sequence[Alternative] = ()  # the best words for its placeholder
 
 
 @dataclass
@@ -100,7 +100,7 @@ class Choices(NamedTuple):
 
     tokens: list[int]
     log_probs: list[float]
-    alternatives: list[list[Offer]]
+    alternatives: list[list[Alternative]]
 
 
 class Policies(Protocol):

@@ -20,8 +20,9 @@ from lev_plugins.errors import require
 from lev_plugins.generators.copy_bias import score_sentences
 from lev_plugins.generators.refinement import ALTERNATIVES, Sentence
 from lev_plugins.inference.load_model import Loaded, read_models
-from lev_plugins.inference.segments import RefinedSegments, WrittenSegments, batches
-from lev_plugins.model_folder import ModelConfig
+from lev_plugins.inference.options import EditOptions
+from lev_plugins.inference.segments import LevTSegments, Seq2SeqSegments, batches
+from lev_plugins.model_folder import ModelConfig, moved_folders
 from lev_plugins.models.levt import LevT
 from lev_plugins.spelling.batch_words import BatchWords
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
@@ -87,7 +88,7 @@ def sizes(decoder: CheckpointDecoder) -> tuple[tuple[Any, Any], tuple[int, int]]
     return (decoder.task.source_dictionary, decoder.task.target_dictionary), decoder.max_positions
 
 
-class Refinement(RefinedSegments):
+class TorchLevT(LevTSegments):
     """Through a levt in torch."""
 
     def __init__(self, decoder: CheckpointDecoder, max_tokens: int):
@@ -104,7 +105,7 @@ class Refinement(RefinedSegments):
         return self.decoder.generator.refine(src_tokens.to(device), lengths, drafts, marks, words, ALTERNATIVES)
 
 
-class Seq2Seq(WrittenSegments):
+class TorchSeq2Seq(Seq2SeqSegments):
     """Through a model of ``text_correction`` in torch."""
 
     def __init__(self, decoder: CheckpointDecoder, max_tokens: int):
@@ -117,31 +118,29 @@ class Seq2Seq(WrittenSegments):
         net_input = {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}
         return {"net_input": utils.move_to_cuda(net_input, self.decoder.device)}
 
-    def written(self, sources: Rows) -> Rows:
+    def write(self, sources: Rows) -> Rows:
         decoder = self.decoder
         found = decoder.task.inference_step(decoder.generator, decoder.models, self.sample(sources))
         return [best["tokens"].tolist() for best, *_ in found]
 
-    def scored(self, sources: Rows, outputs: Rows) -> list[float]:
+    def score(self, sources: Rows, outputs: Rows) -> list[float]:
         rows = [torch.tensor(output) for output in outputs]
         found = score_sentences(self.decoder.models, self.sample(sources), rows, self.words)
         return [float(one["positional_scores"].sum()) for one in found]
 
 
 def segment_model(
-    path: Path,
-    folder: ModelConfig | None,
-    overrides: dict[str, Any],
-    bpe: Namespace | None,
-    search: dict[str, Any],
-    device: str,
-    max_tokens: int,
-) -> tuple[Refinement | Seq2Seq, Tokeniser]:
-    """A checkpoint or a ``folder`` for an ``Editor``, in torch."""
-    decoder = CheckpointDecoder([path], overrides, search, device, folder=folder)
+    path: Path, folder: ModelConfig | None, data: str | Path | None, options: EditOptions
+) -> tuple[TorchLevT | TorchSeq2Seq, Tokeniser]:
+    """Loads a checkpoint or a model ``folder`` for an ``Editor``, in torch."""
+    options.require_no_int8(path)
+    overrides = {**options.overrides, **options.task_flags, **moved_folders(data, options.backbone)}
+    decoder = CheckpointDecoder(
+        [path], overrides, {**options.search, **options.search_flags}, options.device, folder=folder
+    )
     require_editor(decoder.loaded, path)
-    model = (Refinement if isinstance(decoder.models[0], LevT) else Seq2Seq)(decoder, max_tokens)
-    return model, Tokeniser(folder.bpe(path) if folder else bpe_of(decoder.task, bpe))
+    model = (TorchLevT if isinstance(decoder.models[0], LevT) else TorchSeq2Seq)(decoder, options.max_tokens)
+    return model, Tokeniser(folder.bpe(path) if folder else bpe_of(decoder.task, options.bpe))
 
 
 def require_editor(loaded: Loaded, path: str | Path) -> None:

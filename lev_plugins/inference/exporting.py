@@ -1,13 +1,16 @@
 """A checkpoint as a model folder (``lev_plugins.model_folder``)."""
 
 import json
+import logging
 import math
 import shutil
 from argparse import Namespace
 from dataclasses import asdict, dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import torch
 from fairseq.utils import split_paths
 from google.protobuf.message import DecodeError
 from omegaconf import OmegaConf
@@ -22,10 +25,11 @@ from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.generators.policies import Ensemble
 from lev_plugins.inference import card, load_model
 from lev_plugins.inference.decoder import bpe_of
-from lev_plugins.inference.editor import form_of
+from lev_plugins.inference.editor import Editor, form_of
 from lev_plugins.inference.held_out import Tuning
 from lev_plugins.inference.load_model import Loaded
 from lev_plugins.inference.loading import load
+from lev_plugins.inference.options import EditOptions
 from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import Decoding, ModelConfig
 from lev_plugins.models.levt import LevT
@@ -36,6 +40,8 @@ from lev_plugins.tasks.text_labelling import TextLabellingTask
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
 from lev_plugins.version import __version__
+
+logger = logging.getLogger(__name__)
 
 ALWAYS = (model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD)  # in a folder, but not in its list of files
 HERE = "_name_or_path"  # where the library says that a configuration was read
@@ -55,11 +61,16 @@ class Extras:
 
 
 def export(
-    checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, overwrite: bool = False, onnx: bool = False
+    checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, overwrite: bool = False, graphs: bool = True
 ) -> ModelConfig:
-    """Writes the folder ``out``, completely or not at all, and reads it again.
+    """Writes a model folder, completely or not at all, and loads it once.
 
-    ``places``: of what the checkpoint reads besides itself, if it has moved since training; ``onnx``: with graphs.
+    checkpoint: from fairseq-train
+    out: the folder to write
+    places: the folders that the checkpoint reads, if they have moved since the training: data and backbone
+    extras: what the checkpoint does not know
+    overwrite: replace ``out`` if it is a model folder
+    graphs: also write ONNX graphs, if the model can have some
     """
     if overwrite and out.is_dir() and any(out.iterdir()):
         try:
@@ -77,15 +88,15 @@ def export(
         names, weights = load_model.stored_names(loaded.models[0]), loaded.models[0].state_dict()
         stored = {name: weight.contiguous() for name, weight in weights.items() if names[name] == name}
         save_file(stored, scratch / model_folder.WEIGHTS)
-        config = write_parts(loaded, state, extras, scratch, onnx)
+        config = write_parts(loaded, state, extras, scratch, graphs)
         model_folder.save(config, scratch)
-        if extras.tuning.given:
-            config = extras.tuning.of(load(scratch, min_confidence=0.0), config)
+        if extras.tuning:
+            config = extras.tuning.apply(Editor.load(scratch, options=EditOptions(min_confidence=0.0)), config)
             model_folder.save(config, scratch)
         size = sum(weight.numel() for weight in stored.values())
         text = card.card(out.resolve().name, config, size, card.training(state), extras.license)
         (scratch / model_folder.CARD).write_text(text, encoding="utf-8")
-        load(scratch)
+        load(scratch, None, None)
         open_to_all(scratch)
     return config
 
@@ -109,7 +120,7 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
     labels = isinstance(loaded.task, TextLabellingTask)
     extras.decoding.check_for(task)
     extras.tuning.check(extras.decoding)
-    of_editors = {"--calibrate or --clean": extras.tuning.given, "--bpe": extras.bpe, "--words": extras.words}
+    of_editors = {"--calibrate or --clean": extras.tuning, "--bpe": extras.bpe, "--words": extras.words}
     for flag, given in of_editors.items():
         require(not (labels and given), f"{flag} is for an editor, but {checkpoint} labels texts: leave it out")
     if extras.thresholds is not None:
@@ -117,10 +128,23 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
 
 
 def write_graphs(loaded: Loaded, folder: Path) -> None:
-    from lev_plugins.onnx import export as graphs
-
+    """Writes the graphs of a model, or a warning that says why it has none."""
     model = loaded.models[0].eval()
-    graphs.write(model, Ensemble([model]).excluded_tokens if isinstance(model, LevT) else (), folder)
+    never = Ensemble([model]).excluded_tokens if isinstance(model, LevT) else ()
+    if getattr(loaded.task.cfg, "min_edit_confidence", None) is not None:
+        reason = "--min-edit-confidence needs torch"
+    elif find_spec("onnx") is None:
+        reason = "the package onnx is not installed"
+    else:
+        from lev_plugins.onnx import export
+
+        try:
+            export.write(model, never, folder)
+            return
+        except torch.onnx.errors.OnnxExporterError as error:
+            shutil.rmtree(folder / GRAPHS)
+            reason = f"torch cannot write them: {' '.join(str(error).split())[:200]}"
+    logger.warning(f"the folder has no graphs ({reason}): the model can only be used where torch and fairseq are")
 
 
 def architecture_of(loaded: Loaded) -> str:
@@ -128,7 +152,7 @@ def architecture_of(loaded: Loaded) -> str:
     return getattr(model, "_name", None) or model.arch
 
 
-def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: Path, onnx: bool) -> ModelConfig:
+def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: Path, graphs: bool) -> ModelConfig:
     """Writes all but the weights and the card, and says what the model is."""
     task = loaded.task
     labels = isinstance(task, TextLabellingTask)
@@ -162,7 +186,7 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
     decoding = extras.decoding
     if decoding.keep_bias is None and not labels and task.cfg.keep_bias:
         decoding = replace(decoding, keep_bias=task.cfg.keep_bias)
-    if onnx:
+    if graphs:
         write_graphs(loaded, folder)
     unlisted = (model_folder.WEIGHTS, WEIGHTS)
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in unlisted)

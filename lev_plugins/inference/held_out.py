@@ -1,8 +1,8 @@
-"""What an editor does to held-out text at each ``--min-confidence``, edited once.
+"""Held-out text calibrates an editor and chooses its ``--min-confidence``; each text is edited once for all values.
 
-texts = held_out(editor, [(Path("dev.typos"), Path("dev.clean"))], [Path("news.clean")])
-weights = calibrate(texts)             # those of ``text.calibration``; the texts now have its confidences
-promised(texts, 2)                     # the least confidence that breaks at most 2 of 1,000 words of news.clean
+texts = edit_held_out(editor, [(Path("dev.typos"), Path("dev.clean"))], [Path("news.clean")])
+weights = calibrate_texts(texts)       # the texts now have calibrated confidences
+lowest_harmless(texts, 2)              # the lowest min_confidence that breaks at most 2 of 1,000 words of news.clean
 texts[0].harm(0.5).details             # what is repaired with 0.5
 """
 
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.inference.editor import Editor
 from lev_plugins.model_folder import Decoding, ModelConfig
 from lev_plugins.scoring import harm
 from lev_plugins.scoring.evaluation import Additive
@@ -25,19 +25,19 @@ from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import check_counts, nonempty_lines
 from lev_plugins.text.sentences import primary
 
-VALUES = [*(hundredth / 100 for hundredth in range(100)), 0.995, 0.999]  # of --min-confidence
-FEWEST = 100  # edits to calibrate on
+CONFIDENCES = [*(hundredth / 100 for hundredth in range(100)), 0.995, 0.999]  # values of --min-confidence to try
+MIN_EDITS = 100  # to calibrate on
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass
 class HeldOut:
-    """Text, what it should be, and what the editor would change; clean text should stay as it is."""
+    """A text, its correction, and what the editor would change; a clean text is its own correction."""
 
     noisy: Path
     clean: Path
-    wanted: list[str]
+    references: list[str]
     edited: list[Edited]
 
     @property
@@ -46,123 +46,124 @@ class HeldOut:
 
     @cached_property
     def labels(self) -> list[bool]:
-        """Of each edit, whether it is right."""
-        pairs = zip(self.edited, self.wanted, strict=True)
-        return [calibration.right(one.original, edit, clean) for one, clean in pairs for edit in one.edits]
+        """Whether each edit is right."""
+        pairs = zip(self.edited, self.references, strict=True)
+        return [calibration.is_right(one.original, edit, clean) for one, clean in pairs for edit in one.edits]
 
-    def lines(self, least: float) -> list[str]:
-        return [one.sure(least).text for one in self.edited]
+    def lines(self, min_confidence: float) -> list[str]:
+        return [one.without_unsure(min_confidence).text for one in self.edited]
 
-    def harm(self, least: float) -> Additive:
+    def harm(self, min_confidence: float) -> Additive:
         sources = None if self.is_clean else [one.original for one in self.edited]
-        return harm.evaluate(sources, self.wanted, self.lines(least))
+        return harm.evaluate(sources, self.references, self.lines(min_confidence))
 
-    def scores(self, least: float) -> dict[str, float]:
-        """For a model card."""
-        done, name, dial = self.harm(least), self.noisy.name, f"with --min-confidence {least:g}"
-        scores = {f"{name}: right words broken, of 1,000, {dial}": done.score}
-        repaired = {} if self.is_clean else {f"{name}: typos repaired, %, {dial}": done.details["% of typos repaired"]}
-        return {what: round(value, 2) for what, value in (scores | repaired).items()}
+    def scores(self, min_confidence: float) -> dict[str, float]:
+        """Returns what the model card says of this text."""
+        result, setting = self.harm(min_confidence), f"with --min-confidence {min_confidence:g}"
+        scores = {f"{self.noisy.name}: right words broken, of 1,000, {setting}": result.score}
+        if not self.is_clean:
+            scores[f"{self.noisy.name}: typos repaired, %, {setting}"] = result.details["% of typos repaired"]
+        return {name: round(value, 2) for name, value in scores.items()}
 
 
-def held_out(editor: Any, pairs: Sequence[tuple[Path, Path]], clean: Sequence[Path]) -> list[HeldOut]:
-    """``editor``: one that leaves no edit out."""
+def edit_held_out(editor: Editor, pairs: Sequence[tuple[Path, Path]], clean: Sequence[Path]) -> list[HeldOut]:
+    """Edits pairs of noisy and clean text, and clean texts, with an editor that leaves no edit out."""
     texts = []
-    for noisy, right in [*pairs, *zip(clean, clean, strict=True)]:
-        given, wanted = nonempty_lines(noisy), nonempty_lines(right)
-        check_counts(noisy, len(given), right, len(wanted))
-        texts.append(HeldOut(noisy, right, wanted, editor.edit(given)))
+    for noisy, reference in [*pairs, *zip(clean, clean, strict=True)]:
+        lines, references = nonempty_lines(noisy), nonempty_lines(reference)
+        check_counts(noisy, len(lines), reference, len(references))
+        texts.append(HeldOut(noisy, reference, references, editor.edit(lines)))
     return texts
 
 
-def calibrate(texts: Sequence[HeldOut], language: str | None = None) -> dict[str, float]:
-    """The weights that the pairs say, which are applied to all texts; none if they say too little."""
+def calibrate_texts(texts: Sequence[HeldOut], language: str | None = None) -> dict[str, float]:
+    """Fits weights on the pairs and applies them to all texts; {}: there are too few edits."""
     pairs = [text for text in texts if not text.is_clean]
-    known = [edit.evidence for text in pairs for one in text.edited for edit in one.edits]
+    features = [edit.evidence for text in pairs for one in text.edited for edit in one.edits]
     labels = [label for text in pairs for label in text.labels]
-    if len(labels) < FEWEST or len(set(labels)) == 1:
+    if len(labels) < MIN_EDITS or len(set(labels)) == 1:
         logger.warning(
-            f"confidences are not calibrated: that takes {FEWEST} edits, some right and some wrong, but of the "
+            f"confidences are not calibrated: that takes {MIN_EDITS} edits, some right and some wrong, but of the "
             f"{len(labels)} edits of the held-out texts, {sum(labels)} are right"
         )
         return {}
-    weights = calibration.fit(known, labels)
+    weights = calibration.fit(features, labels)
     if language is None or primary(language) not in calibration.CAPITAL_NOUNS:
-        weights[calibration.NAME] = calibration.CUBE
+        weights[calibration.NAME] = calibration.NAME_EXPONENT
     for text in texts:
-        text.edited = [calibration.calibrated(one, weights) for one in text.edited]
+        text.edited = [calibration.calibrate(one, weights) for one in text.edited]
     return weights
 
 
-def promised(texts: Sequence[HeldOut], most: float) -> float:
-    """The least confidence that breaks at most so many of 1,000 words of each clean text."""
-    kept = None
-    for least in reversed(VALUES):
-        broken, path = max((text.harm(least).score, text.clean) for text in texts if text.is_clean)
-        if broken > most:
+def lowest_harmless(texts: Sequence[HeldOut], max_broken: float) -> float:
+    """Returns the lowest min_confidence that breaks at most so many of 1,000 words of each clean text."""
+    lowest = None
+    for value in reversed(CONFIDENCES):
+        broken, path = max((text.harm(value).score, text.clean) for text in texts if text.is_clean)
+        if broken > max_broken:
             break
-        kept = least
-    if kept is None:
+        lowest = value
+    if lowest is None:
         raise UserError(
-            f"--promise-broken {most:g} cannot be kept: edits that are {least} sure break {broken:.1f} of 1,000 right "
-            f"words of {path}; train on more text of this kind, or promise less"
+            f"--promise-broken {max_broken:g} cannot be kept: edits that are {value} sure break {broken:.1f} of 1,000 "
+            f"right words of {path}; train on more text of this kind, or promise less"
         )
-    return kept
+    return lowest
 
 
-def best(texts: Sequence[HeldOut], name: str) -> float:
-    """The confidence with the best score on the pairs; of equal ones the most cautious."""
+def best_scoring(texts: Sequence[HeldOut], name: str) -> float:
+    """Returns the min_confidence with the best score on the pairs, the highest of equal ones."""
     pairs = [text for text in texts if not text.is_clean]
     metric = METRICS[name]
     sources = [[one.original for text in pairs for one in text.edited]] if metric.files == SOURCES else []
-    wanted = [line for text in pairs for line in text.wanted]
+    references = [line for text in pairs for line in text.references]
 
-    def score(least: float) -> float:
-        found = metric.evaluate(*sources, wanted, [line for text in pairs for line in text.lines(least)])
-        return found.score if found.higher_is_better else -found.score
+    def score(value: float) -> float:
+        result = metric.evaluate(*sources, references, [line for text in pairs for line in text.lines(value)])
+        return result.score if result.higher_is_better else -result.score
 
-    return max(VALUES, key=lambda least: (score(least), least))
+    return max(CONFIDENCES, key=lambda value: (score(value), value))
 
 
 def reliability(texts: Sequence[HeldOut]) -> list[dict[str, float]]:
-    """Claimed confidence against the share of edits that are right, for each tenth that has edits."""
-    claimed = np.array([edit.confidence for text in texts for one in text.edited for edit in one.edits])
+    """Compares, for each tenth of confidence, the mean confidence and the share of edits that are right."""
+    confidences = np.array([edit.confidence for text in texts for one in text.edited for edit in one.edits])
     labels = np.array([label for text in texts for label in text.labels])
-    tenths = np.minimum(claimed * 10, 9).astype(int)
-    rows = [(tenth / 10, claimed[tenths == tenth], labels[tenths == tenth]) for tenth in np.unique(tenths).tolist()]
+    tenths = np.minimum(confidences * 10, 9).astype(int)
+    rows = [(tenth / 10, confidences[tenths == tenth], labels[tenths == tenth]) for tenth in np.unique(tenths).tolist()]
     return [
-        {"at least": least, "edits": len(sure), "claimed": float(sure.mean()), "right": float(right.mean())}
-        for least, sure, right in rows
+        {"at least": lower, "edits": len(claimed), "claimed": float(claimed.mean()), "right": float(right.mean())}
+        for lower, claimed, right in rows
     ]
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What held-out text decides about an editor."""
+    """What ``export`` does with held-out text."""
 
     pairs: Sequence[tuple[Path, Path]] = ()  # noisy and clean
     clean: Sequence[Path] = ()
-    promise: float | None = None  # words broken of 1,000
-    metric: str | None = None
+    max_broken: float | None = None  # --promise-broken
+    metric: str | None = None  # --best
 
-    @property
-    def given(self) -> bool:
+    def __bool__(self) -> bool:
         return bool(self.pairs or self.clean)
 
     def check(self, decoding: Decoding) -> None:
-        chosen = [self.promise, self.metric, decoding.min_confidence]
-        require(self.promise is None or bool(self.clean), "--promise-broken needs --clean FILE: text that is right")
+        choices = [self.max_broken, self.metric, decoding.min_confidence]
+        require(self.max_broken is None or bool(self.clean), "--promise-broken needs --clean FILE: text that is right")
         require(self.metric is None or bool(self.pairs), "--best needs --calibrate NOISY CLEAN")
-        require(chosen.count(None) >= 2, "--promise-broken, --best and --min-confidence say the same: give one")
+        require(choices.count(None) >= 2, "--promise-broken, --best and --min-confidence say the same: give one")
 
-    def of(self, editor: Any, config: ModelConfig) -> ModelConfig:
-        texts = held_out(editor, self.pairs, self.clean)
-        weights = calibrate(texts, config.decoding.language) if self.pairs else {}
-        dial = config.decoding.min_confidence
-        if self.promise is not None:
-            dial = promised(texts, self.promise)
+    def apply(self, editor: Editor, config: ModelConfig) -> ModelConfig:
+        """Returns the configuration with calibration, min_confidence and scores from the held-out text."""
+        texts = edit_held_out(editor, self.pairs, self.clean)
+        weights = calibrate_texts(texts, config.decoding.language) if self.pairs else {}
+        minimum = config.decoding.min_confidence
+        if self.max_broken is not None:
+            minimum = lowest_harmless(texts, self.max_broken)
         elif self.metric is not None:
-            dial = best(texts, self.metric)
-        scores = {name: value for text in texts for name, value in text.scores(dial or 0.0).items()}
-        decoding = replace(config.decoding, min_confidence=dial)
+            minimum = best_scoring(texts, self.metric)
+        scores = {name: value for text in texts for name, value in text.scores(minimum or 0.0).items()}
+        decoding = replace(config.decoding, min_confidence=minimum)
         return replace(config, calibration=weights, decoding=decoding, scores={**config.scores, **scores})

@@ -9,7 +9,8 @@ One forward pass per batch, regardless of the number of labels or words.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,14 +18,15 @@ import numpy as np
 
 from lev_plugins import compatibility, model_folder
 from lev_plugins.errors import UserError, require
-from lev_plugins.inference.onnx_models import LightScorer, light
-from lev_plugins.inference.scorer import BATCH, Scorer
+from lev_plugins.inference.onnx_models import load_labeller
+from lev_plugins.inference.options import LabelOptions
+from lev_plugins.inference.scorer import Scorer
 from lev_plugins.json_schema import read_object
 from lev_plugins.onnx.folder import has_graphs
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.text.control import BYTE_ORDER_MARK
-from lev_plugins.text.edited import listed, require_text
+from lev_plugins.text.edited import as_list, require_text
 
 logger = logging.getLogger(__name__)
 
@@ -39,37 +41,44 @@ class Scored(NamedTuple):
 
 
 class Labeller:
-    def __init__(self, scorer: Scorer, batch_size: int = BATCH, thresholds: dict[str, float] | None = None):
-        """``thresholds``: from which probability on a label of a set is given, by default 0.5."""
-        bounded("--batch-size", batch_size, 1)
+    """Labels texts with an EncT5."""
+
+    def __init__(self, scorer: Scorer, options: LabelOptions = LabelOptions()):  # noqa: B008  a frozen dataclass
+        """
+        scorer: scores the labels of examples, by torch or by graphs
+        options: thresholds of the labels, and the size of a batch
+        """
+        bounded("--batch-size", options.batch_size, 1)
         self.scorer: Any = scorer
-        self.batch_size, self.warned = batch_size, False
+        self.batch_size, self.warned = options.batch_size, False
         self.kind, self.names = scorer.info.kind, [] if scorer.labels is None else scorer.labels.names
-        self.thresholds = self.checked(thresholds or {})
+        self.thresholds = self.checked(options.thresholds or {})
 
     @classmethod
     def load(
         cls,
         path: str | Path,
         data: str | Path | None = None,
-        device: str = "cpu",
-        cpu_int8: bool = False,
-        **options: Any,
+        options: LabelOptions = LabelOptions(),  # noqa: B008  a frozen dataclass
     ) -> Labeller:
-        """``path``: a model folder, or a checkpoint; ``data``: the folder from prepare-labels, if it has moved since
-        the training; ``cpu_int8``: products in 8 bits; ``options``: those of the class.
+        """Loads a model folder or a checkpoint.
+
+        path: a model folder, or a checkpoint of --task text_labelling
+        data: for a checkpoint, the folder from prepare-labels, if it has moved since the training
+        options: settings, which go before those of the model folder
         """
         folder = model_folder.read_kind(path, model_folder.LABELLER, data=data)
-        if folder is not None and model_folder.THRESHOLDS in folder.files:
-            options = {"thresholds": read_thresholds(Path(path) / model_folder.THRESHOLDS), **options}
-        if folder and device == "cpu" and has_graphs(path):
-            return cls(light(LightScorer, Path(path), folder, 8 if cpu_int8 else 32), **options)
+        if folder is not None and model_folder.THRESHOLDS in folder.files and options.thresholds is None:
+            options = replace(options, thresholds=read_thresholds(Path(path) / model_folder.THRESHOLDS))
+        if folder and options.device == "cpu" and has_graphs(path):
+            return cls(load_labeller(Path(path), folder, options), options)
+        options.require_no_int8(path)
         compatibility.require_training()
         from lev_plugins.inference.task_scorer import TaskScorer
 
-        return cls(TaskScorer.load(Path(path), data, device, cpu_int8, folder), **options)
+        return cls(TaskScorer.load(Path(path), data, options.device, folder), options)
 
-    def checked(self, thresholds: dict[str, float]) -> dict[str, float]:
+    def checked(self, thresholds: Mapping[str, float]) -> Mapping[str, float]:
         for name in thresholds:
             require(self.kind == "multilabel", f"thresholds are for multilabel models, not for {self.kind}")
             require(name in self.names, f"there is a threshold for {name!r}, which is not a label of this model")
@@ -81,7 +90,7 @@ class Labeller:
         labels_of_interest: Sequence[str] = (),
         scores: bool = False,
         first_line: int = 1,
-        thresholds: dict[str, float] | None = None,
+        thresholds: Mapping[str, float] | None = None,
     ) -> list[Answer]:
         """A text is a string with TABs between columns, or a list of columns; for tagging, a string or a list of words.
 
@@ -95,7 +104,7 @@ class Labeller:
     def scored(
         self, texts: Iterable[str | Sequence[str]], interest: tuple[int, ...] = (), first_line: int = 1
     ) -> list[Scored]:
-        texts = listed("texts", texts)
+        texts = as_list("texts", texts)
         columns = [self.columns(text, f"line {number}") for number, text in enumerate(texts, first_line)]
         examples = [
             self.scorer.encoder.examples(text, [], f"line {number}") for number, text in enumerate(columns, first_line)
@@ -152,7 +161,7 @@ class Labeller:
         scored: Scored,
         interest: tuple[int, ...] = (),
         all_scores: bool = False,
-        thresholds: dict[str, float] | None = None,
+        thresholds: Mapping[str, float] | None = None,
     ) -> Answer:
         thresholds = self.thresholds if thresholds is None else thresholds
         scores, names = scored.scores, [self.names[i] for i in interest] or self.names

@@ -25,7 +25,6 @@ from lev_plugins.errors import UserError, explained, require
 from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import BACKBONE, LABELLER, WEIGHTS, ModelConfig
 from lev_plugins.ranges import MAX_LAYERS, MAX_SIZE, bounded
-from lev_plugins.tasks.precision import PrecisionTask
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 
 # the models that a folder may hold, by task
@@ -66,12 +65,8 @@ def read_models(
     """
     if model_folder.is_model_folder(paths[0]):
         require(len(paths) == 1, f"{paths[0]} is a folder, but an ensemble consists of checkpoints: name one model")
-        loaded = read_folder(paths[0], overrides, folder)
-    else:
-        loaded = read_checkpoints(paths, overrides, tasks)
-    if isinstance(loaded.task, PrecisionTask):  # fairseq overrides only what a checkpoint has
-        loaded.task.cfg.cpu_int8 = overrides.get("cpu_int8", False)
-    return loaded
+        return read_folder(paths[0], overrides, folder)
+    return read_checkpoints(paths, overrides, tasks)
 
 
 def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Collection[str]) -> Loaded:

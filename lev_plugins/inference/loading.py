@@ -1,22 +1,29 @@
 """A model folder or a checkpoint that edits or labels texts; torch is loaded only where one needs it."""
 
 from pathlib import Path
-from typing import Any
 
 from lev_plugins import compatibility, model_folder
+from lev_plugins.errors import require
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Labeller
+from lev_plugins.inference.options import EditOptions, LabelOptions
 
 LABELLING = "text_labelling"  # all other tasks are those of editors
 
 
-def load(path: Any, data: Any = None, **options: Any) -> Any:
+def load(path: str | Path, data: str | Path | None, options: EditOptions | LabelOptions | None) -> Editor | Labeller:
+    """Loads an editor or a labeller, as ``lev_plugins.load`` describes it."""
     path = model_folder.model_path(path)
-    return (Labeller if task_of(path) == LABELLING else Editor).load(path, data, **options)
+    kind, labels = type(options).__name__, task_of(path) == LABELLING
+    suits = options is None or isinstance(options, LabelOptions if labels else EditOptions)
+    require(suits, f"{path} {'labels' if labels else 'edits'} texts: load it without {kind}")
+    if labels:
+        return Labeller.load(path, data, options if isinstance(options, LabelOptions) else LabelOptions())
+    return Editor.load(path, data, options if isinstance(options, EditOptions) else EditOptions())
 
 
 def task_of(path: str | Path) -> str:
-    """--task of its training."""
+    """Returns the --task that a model was trained with."""
     if model_folder.is_model_folder(path):
         return model_folder.read_unchecked(path).task
     compatibility.require_training()

@@ -1,12 +1,13 @@
-"""Edits and labels without torch and fairseq, by the graphs of a model folder."""
+"""Models that edit or label with the graphs of a model folder, without torch and fairseq."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Collection
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lev_plugins import model_folder
 from lev_plugins.data.labels.examples import Example, LabelRequest, collate
@@ -15,8 +16,9 @@ from lev_plugins.edits.mark_bits import KEEP
 from lev_plugins.edits.options import FAIRSEQ_FLAGS, TASK_FLAGS, RefinementOptions
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.refinement import Refiner, Sentence
+from lev_plugins.inference.options import Computation, EditOptions
 from lev_plugins.inference.scorer import Scorer
-from lev_plugins.inference.segments import RefinedSegments, WrittenSegments
+from lev_plugins.inference.segments import LevTSegments, Seq2SeqSegments
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.onnx.beam_search import Writer
 from lev_plugins.onnx.folder import LABEL, StoredIndex, Vocabulary
@@ -24,112 +26,159 @@ from lev_plugins.onnx.refinement import GraphPolicies, Graphs
 from lev_plugins.onnx.session import Session
 from lev_plugins.onnx.word_features import MeantBatch, SpeltBatch
 from lev_plugins.ranges import check as check_ranges
-from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Rows, numbered
+from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Rows, with_unknown_ids
 
-Made = TypeVar("Made")
-TOGETHER = 256  # tokens of a batch: on one core, more only need more padding
-FLAGS = FAIRSEQ_FLAGS | TASK_FLAGS
-
-
-def editor_of(config: ModelConfig, flags: Collection[str]) -> type[LightRefinement] | type[LightWriting] | None:
-    """Which of the classes below edits, with these flags of decoding; None: only torch can."""
-    kind = LightRefinement if config.task == LightRefinement.task else LightWriting
-    can = kind.flags >= set(flags) and config.task_flags.get("min_edit_confidence") is None
-    return kind if can else None
+BATCH_TOKENS = 256  # more tokens in a batch only need more padding on one core
+REFINEMENT_FLAGS = FAIRSEQ_FLAGS | TASK_FLAGS
+SEARCH_FLAGS = {"beam", "keep_bias"}
 
 
-def light(make: Callable[..., Made], folder: Path, *how: Any) -> Made:
-    """One of the classes below, for a folder that may come from a stranger."""
+def load_editor(folder: Path, config: ModelConfig, options: EditOptions) -> OnnxLevT | OnnxSeq2Seq | None:
+    """Loads the graphs of an editor; None: its settings need torch."""
+    flags = {**options.overrides, **options.task_flags, **options.search, **options.search_flags}
+    is_levt = config.task == OnnxLevT.task
+    supported = flags.keys() <= (REFINEMENT_FLAGS.keys() if is_levt else SEARCH_FLAGS)
+    if not supported or config.task_flags.get("min_edit_confidence") is not None:
+        return None
+    check_ranges(Namespace(**flags))
+    kind = OnnxLevT if is_levt else OnnxSeq2Seq
+    model = kind(folder, config, flags, bits_of(options), min(options.max_tokens, BATCH_TOKENS))
+    with trial(folder):
+        model.try_out()
+    return model
+
+
+def load_labeller(folder: Path, config: ModelConfig, options: Computation) -> OnnxScorer:
+    """Loads the graph of a labeller."""
+    scorer = OnnxScorer(folder, config, bits_of(options))
+    with trial(folder):
+        scorer.try_out()
+    return scorer
+
+
+def bits_of(options: Computation) -> int:
+    return 8 if options.cpu_int8 else 32
+
+
+@contextmanager
+def trial(folder: Path) -> Iterator[None]:
+    """Reports what fails when all graphs run once as a fault of the folder, whose graphs anybody may have written."""
     try:
-        return make(folder, *how)
+        yield
     except UserError:
         raise
-    except Exception as error:  # whatever fails in trying out a model is a fault of the folder
+    except (IndexError, KeyError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"[:200]
-        raise UserError(f"{folder} cannot be loaded ({reason}): {model_folder.AGAIN}") from error
+        raise UserError(f"the graphs in {folder} do not fit its model ({reason}): {model_folder.AGAIN}") from error
 
 
-class LightRefinement(RefinedSegments):
-    flags = FLAGS.keys()
+class OnnxLevT(LevTSegments):
+    """Edits segments with the graphs of a levt."""
 
-    def __init__(self, folder: Path, config: ModelConfig, flags: dict[str, Any], bits: int, max_tokens: int):
-        """``flags``: some of ``FLAGS``."""
-        check_ranges(Namespace(**flags))
-        model: dict[str, Any] = config.model_flags
-        spells = bool(model.get("spelling"))  # older checkpoints lack the flag
-        super().__init__(*dictionaries_of(folder, config), min(max_tokens, TOGETHER), spells)
-        placeholder = self.words.size if model["placeholder"] == "plh" else UNK
-        every: dict[str, Any] = {**config.task_flags, **flags}
-        options = RefinementOptions(**{FLAGS[name]: value for name, value in every.items() if name in FLAGS})
-        self.graphs = Graphs(folder, bits, self.words.size, placeholder)
-        self.spelt = StoredIndex(self.words, folder, config) if spells else None
-        self.refiner = Refiner(replace(options, max_iter=0), placeholder, model["max_target_positions"])
-        last = self.words.size - 1
-        draft, marks = [BOS, last, placeholder, EOS], [0, KEEP, KEEP, 0]
-        self.refine([[BOS, self.source.size - 1, EOS]], [draft], [marks], [])  # each graph, with the last of the words
-        self.refiner = Refiner(options, placeholder, model["max_target_positions"])
+    def __init__(self, folder: Path, config: ModelConfig, flags: Mapping[str, Any], bits: int, max_tokens: int):
+        """``flags``: settings of decoding, some of ``REFINEMENT_FLAGS``; ``bits``: those of the products, 32 or 8."""
+        spells = bool(config.model_flags.get("spelling"))  # older checkpoints lack the flag
+        super().__init__(*dictionaries_of(folder, config), max_tokens, spells)
+        self.placeholder = self.words.size if config.model_flags.get("placeholder") == "plh" else UNK
+        self.graphs = Graphs(folder, bits, self.words.size, self.placeholder)
+        self.index = StoredIndex(self.words, folder, config) if spells else None
+        settings = {name: value for name, value in {**config.task_flags, **flags}.items() if name in REFINEMENT_FLAGS}
+        check_ranges(Namespace(**settings))
+        options: dict[str, Any] = {REFINEMENT_FLAGS[name]: value for name, value in settings.items()}
+        self.refiner = Refiner(
+            RefinementOptions(**options), self.placeholder, whole_number(config.model_flags, "max_target_positions")
+        )
+
+    def try_out(self) -> None:
+        """Runs each graph once, with the last word of each dictionary."""
+        refiner = Refiner(replace(self.refiner.options, max_iter=0), self.placeholder, self.refiner.max_tokens)
+        draft, marks = [BOS, self.words.size - 1, self.placeholder, EOS], [0, KEEP, KEEP, 0]
+        refiner.refine(self.policies([[BOS, self.source.size - 1, EOS]], []), [3], [draft], [marks])
+
+    def policies(self, sources: Rows, unknown: list[str]) -> GraphPolicies:
+        return GraphPolicies(self.graphs, sources, None if self.index is None else MeantBatch(self.index, unknown))
 
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
-        policies = GraphPolicies(self.graphs, sources, None if self.spelt is None else MeantBatch(self.spelt, unknown))
-        return self.refiner.refine(policies, map(len, sources), drafts, marks)
+        return self.refiner.refine(self.policies(sources, unknown), map(len, sources), drafts, marks)
 
 
-class LightWriting(WrittenSegments):
-    flags = {"beam", "keep_bias"}
+class OnnxSeq2Seq(Seq2SeqSegments):
+    """Edits segments with the graphs of a model of ``text_correction``."""
 
-    def __init__(self, folder: Path, config: ModelConfig, flags: dict[str, Any], bits: int, max_tokens: int):
-        check_ranges(Namespace(**flags))
-        super().__init__(*dictionaries_of(folder, config), min(max_tokens, TOGETHER))
-        model: dict[str, Any] = config.model_flags
-        self.writer = Writer(folder, bits, 2, **flags)
+    def __init__(self, folder: Path, config: ModelConfig, flags: Mapping[str, Any], bits: int, max_tokens: int):
+        """``flags``: settings of decoding, some of ``SEARCH_FLAGS``; ``bits``: those of the products, 32 or 8."""
+        super().__init__(*dictionaries_of(folder, config), max_tokens)
+        self.writer = Writer(folder, bits, whole_number(config.model_flags, "max_target_positions"), **flags)
+
+    def try_out(self) -> None:
+        """Runs each graph once, with the last word of each dictionary."""
         source = [[self.source.size - 1, EOS]]
-        self.written(source)  # each graph, with the last of the words
-        self.scored(source, [[self.words.size - 1, EOS]])
-        self.writer.positions = model["max_target_positions"]
+        self.writer.write(source, self.copies(source), longest=1)
+        self.score(source, [[self.words.size - 1, EOS]])
 
-    def written(self, sources: Rows) -> Rows:
-        return self.writer.write(sources, [[self.words.index(self.source[word]) for word in row] for row in sources])
+    def copies(self, sources: Rows) -> Rows:
+        """Returns the sources in ids of the target dictionary."""
+        return [[self.words.index(self.source[word]) for word in source] for source in sources]
 
-    def scored(self, sources: Rows, outputs: Rows) -> list[float]:
+    def write(self, sources: Rows) -> Rows:
+        return self.writer.write(sources, self.copies(sources))
+
+    def score(self, sources: Rows, outputs: Rows) -> list[float]:
         return self.writer.score(sources, outputs)
 
 
+def whole_number(flags: Mapping[str, object], name: str) -> int:
+    """Returns a flag of a model folder, which may lack it."""
+    value = flags.get(name)
+    if not isinstance(value, int):
+        raise UserError(f"{model_folder.CONFIG}: {name} must be a whole number, but is {value!r}: {model_folder.AGAIN}")
+    return value
+
+
 def dictionaries_of(folder: Path, config: ModelConfig) -> tuple[tuple[Vocabulary, Vocabulary], list[int]]:
-    """The dictionaries and positions of source and target."""
-    names = [f"dict.{config.task_flags[side]}.txt" for side in ("source_lang", "target_lang")]
+    """Reads the dictionaries of source and target, and how many positions each side may have."""
+    names = [f"dict.{config.task_flags.get(side)}.txt" for side in ("source_lang", "target_lang")]
     for name in names:
         model_folder.require_listed(config, folder, name)
     words = Vocabulary(folder / names[1])
     source = words if config.files[names[0]] == config.files[names[1]] else Vocabulary(folder / names[0])
-    sides = ("max_source_positions", "max_target_positions")
-    model: dict[str, Any] = config.model_flags
-    task: dict[str, Any] = config.task_flags
-    return (source, words), [min(model[side], task[side]) for side in sides]
+    limits = ("max_source_positions", "max_target_positions")
+    return (source, words), [
+        min(whole_number(flags, name) for flags in (config.model_flags, config.task_flags)) for name in limits
+    ]
 
 
-class LightScorer(Scorer):
+class OnnxScorer(Scorer):
+    """Scores labels with the graph of an enct5."""
+
     def __init__(self, folder: Path, config: ModelConfig, bits: int):
         info, words, flags = LabellingInfo.of(config, folder), Vocabulary(folder / WORDS), config.model_flags
         super().__init__(info, words, info.labels(folder), folder)
-        self.label, self.first = Session(folder, LABEL, bits), words.size + 1
-        self.spelt = StoredIndex(words, folder, config) if flags.get("spelling") else None
+        self.graph, self.words = Session(folder, LABEL, bits), words
+        self.index = StoredIndex(words, folder, config) if flags.get("spelling") else None
         every = tuple(range(len(self.labels or ()))) if info.kind == "multilabel" else ()
-        self.request = LabelRequest(info.kind, every, bool(every) and flags["latents"] == "label")
-        asked_together = not flags["no_label_interaction"] and flags.get("pool", "no") == "no"
-        self.interaction = self.request.latent_per_label and asked_together and len(every) > 1
-        (scores,) = self.scores([Example("", [words.size - 1, EOS], [], [1])])  # with the last of the words
-        fits = scores.shape[-1:] == (() if self.labels is None else (len(self.labels),))
-        require(fits, f"{self.label.path} does not give a score to each label: {model_folder.AGAIN}")
+        self.request = LabelRequest(info.kind, every, bool(every) and flags.get("latents") == "label")
+        attends = not flags.get("no_label_interaction") and flags.get("pool", "no") == "no"
+        self.interaction = self.request.latent_per_label and attends and len(every) > 1
 
-    def batch(self, examples: list[Example], asked: tuple[int, ...]) -> list[Any]:
-        request, unknown, groups = self.request, dict[str, int](), dict[str, Any]()
-        if self.spelt is not None:
-            examples = [replace(e, tokens=numbered(e.tokens, e.unknown, unknown, self.first)) for e in examples]
-        request = replace(request, labels=asked) if asked else request
-        given = collate(examples, [[i] for i in range(len(examples))], request, PAD, packed=False)
-        tokens = given.pop("src_tokens")
-        words = tokens[None]
-        if self.spelt is not None:
-            batch = SpeltBatch(self.spelt, list(unknown))
-            words, groups = batch.read(tokens), batch.groups
-        return self.apart(self.label(words=words, **groups, **given)[0], examples)
+    def try_out(self) -> None:
+        """Runs the graph once, with the last word of the dictionary."""
+        (scores,) = self.scores([Example("", [self.words.size - 1, EOS], [], [1])])
+        fits = scores.shape[-1:] == (() if self.labels is None else (len(self.labels),))
+        require(fits, f"{self.graph.path} does not give a score to each label: {model_folder.AGAIN}")
+
+    def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Any]:
+        unknown: dict[str, int] = {}
+        first_unknown = self.words.size + 1
+        if self.index is not None:
+            examples = [
+                replace(each, tokens=with_unknown_ids(each.tokens, each.unknown, unknown, first_unknown))
+                for each in examples
+            ]
+        request = replace(self.request, labels=labels) if labels else self.request
+        inputs = collate(examples, [[i] for i in range(len(examples))], request, PAD, packed=False)
+        tokens = inputs.pop("src_tokens")
+        if self.index is None:
+            return self.split_by_example(self.graph(words=tokens[None], **inputs)[0], examples)
+        batch = SpeltBatch(self.index, list(unknown))
+        return self.split_by_example(self.graph(words=batch.read(tokens), **batch.groups, **inputs)[0], examples)

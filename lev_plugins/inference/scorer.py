@@ -14,29 +14,36 @@ BATCH = 32  # examples
 
 
 class Scorer:
-    """Scores of an example: (labels,), (words, tags), or the number of a regression."""
+    """Scores the labels of examples: (labels,), (words, tags), or the number of a regression for each example."""
 
     interaction: bool  # whether labels of a set influence each other
 
     def __init__(self, info: LabellingInfo, dictionary: Any, labels: Labels | None, folder: Path):
+        """
+        info: how the texts of the training were read
+        dictionary: a ``Vocabulary``, or a dictionary of fairseq
+        labels: the names of the labels; None: a regression
+        folder: holds the files of the tokeniser
+        """
         self.info, self.labels = info, labels
         self.encoder = Encoder(info, info.tokeniser(folder), dictionary, labels)
 
-    def scores(self, examples: Sequence[Example], asked: tuple[int, ...] = (), size: int = BATCH) -> list[Any]:
-        """``asked``: of a set, the labels of interest, by default all; ``size`` examples are scored together."""
-        found: dict[int, Any] = {}
+    def scores(self, examples: Sequence[Example], labels: tuple[int, ...] = (), size: int = BATCH) -> list[Any]:
+        """``labels``: the ids of those to score, by default all; ``size`` examples are scored together."""
         lengths = [len(example.tokens) for example in examples]
         order = sorted(range(len(lengths)), key=lengths.__getitem__)
-        for first in range(0, len(order), size):
-            some = order[first : first + size]
-            found |= zip(some, self.batch([examples[i] for i in some], asked), strict=True)
-        return [found[i] for i in range(len(lengths))]
+        scores: dict[int, Any] = {}
+        for start in range(0, len(order), size):
+            indices = order[start : start + size]
+            scores |= zip(indices, self.batch([examples[i] for i in indices], labels), strict=True)
+        return [scores[i] for i in range(len(lengths))]
 
-    def batch(self, examples: list[Example], asked: tuple[int, ...]) -> list[Any]:
+    def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Any]:
+        """Scores examples together."""
         raise NotImplementedError
 
-    def apart(self, scores: Any, examples: list[Example]) -> list[Any]:
-        """What a pass says of the examples: of each by itself."""
+    def split_by_example(self, scores: Any, examples: list[Example]) -> list[Any]:
+        """Splits the scores of a batch into one array per example."""
         if self.info.kind != "tagging":
             return list(scores)
         return np.split(scores, np.cumsum([len(example.spans) for example in examples])[:-1])

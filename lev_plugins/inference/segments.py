@@ -1,11 +1,11 @@
-"""What all models that edit segments of text have in common, whatever computes them: torch or ONNX Runtime."""
+"""Edits of segments of text by any model, whether torch or ONNX Runtime computes it."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 from math import exp, log
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
@@ -13,20 +13,24 @@ from rapidfuzz.distance import LCSseq
 from lev_plugins.generators.refinement import Sentence
 from lev_plugins.text.calibration import evidence, log_odds
 from lev_plugins.text.edited import Edit
-from lev_plugins.text.ids import BOS, EOS, UNK, Rows, ids_of, numbered
-from lev_plugins.text.rewrites import UNKNOWN, Rewrite, by_word, rewrites
+from lev_plugins.text.ids import BOS, EOS, UNK, Rows, ids_of, with_unknown_ids
+from lev_plugins.text.rewrites import UNKNOWN, Rewrite, rewrites, split_by_word
 from lev_plugins.text.segments import Segment, WordEdits
 
 logger = logging.getLogger(__name__)
 
-BOUNDARIES = 2
-MANY_UNKNOWN = 0.5  # of all tokens
-LEAST = log(0.01)  # log-probability of a word that is offered beside the best one
-LARGE = 700.0  # log-odds whose exponential is still a number
+BOUNDARIES = 2  # <s> and </s>
+SUSPICIOUS_UNKNOWN = 0.5  # share of unknown tokens from which the tokeniser is most likely not the model's
+MIN_ALTERNATIVE = log(0.01)  # log-probability from which another word for a placeholder is reported
+MAX_EXPONENT = 700.0  # exp of it is still finite
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Origin = list[int | None]  # for each token of an output, its place in the input; None: it is new
 
 
-def batches(sizes: Any, indices: Iterable[int], max_tokens: int) -> Iterator[list[int]]:
-    """Of similar sizes; what is longer than ``max_tokens`` is a batch by itself.
+def batches(sizes: Sequence[int] | Mapping[int, int], indices: Iterable[int], max_tokens: int) -> Iterator[list[int]]:
+    """Yields batches of indices with similar sizes; what is longer than ``max_tokens`` is a batch by itself.
 
     >>> list(batches([3, 9, 2, 4], range(4), max_tokens=8))
     [[2, 0], [3], [1]]
@@ -41,47 +45,59 @@ def batches(sizes: Any, indices: Iterable[int], max_tokens: int) -> Iterator[lis
         yield batch
 
 
-def in_batches(answer: Callable[[list[Any]], Iterable[Any]], items: Sequence[Any], sizes: Any, most: int) -> list[Any]:
-    """What it answers to each of the items, of which at most ``most`` tokens are asked about together."""
-    found: dict[int, Any] = {}
-    for batch in batches(sizes, range(len(items)), most):
-        found |= zip(batch, answer([items[i] for i in batch]), strict=True)
-    return [found[i] for i in range(len(items))]
+def map_in_batches(
+    function: Callable[[list[Item]], Iterable[Result]], items: Sequence[Item], sizes: Sequence[int], max_tokens: int
+) -> list[Result]:
+    """Applies a function of lists to all items, in batches of at most ``max_tokens``."""
+    results: dict[int, Result] = {}
+    for batch in batches(sizes, range(len(items)), max_tokens):
+        results |= zip(batch, function([items[i] for i in batch]), strict=True)
+    return [results[i] for i in range(len(items))]
 
 
 class SegmentDecoder:
-    """What the kinds of ``SegmentModel`` share."""
+    """The part of a ``SegmentModel`` that does not depend on how it writes."""
+
+    task: str
+    drafts: bool
 
     def __init__(self, dictionaries: Sequence[Any], limits: Sequence[int], max_tokens: int, spells: bool = False):
-        """``dictionaries`` of source and target; ``limits``: their positions; ``spells``: the model is made for unknown
-        words.
+        """
+        dictionaries: of source and target, each a ``Vocabulary`` or a dictionary of fairseq
+        limits: positions of source and target
+        max_tokens: tokens in a batch
+        spells: the model reads and writes words that its dictionary lacks
         """
         (self.source, self.words), self.max_tokens, self.spells = dictionaries, max_tokens, spells
         self.warned = spells
         self.longest, self.longest_output = min(limits) - BOUNDARIES, limits[-1]
         self.symbols: Collection[str] = {symbol for words in dictionaries for symbol in words.symbols[words.nspecial :]}
 
-    def pieces(self, segment: Segment, written: list[int], origin: list[int | None]) -> list[str]:
-        """A piece that was kept is spelt as in the segment, also where the dictionary does not know it."""
-        places = zip(written, origin, strict=True)
+    def decode(self, segments: list[Segment]) -> list[list[Edit]]:
+        """Returns the edits of each segment."""
+        raise NotImplementedError
+
+    def pieces(self, segment: Segment, tokens: list[int], origin: Origin) -> list[str]:
+        """Spells an output; tokens from the segment are spelt as there, even if the dictionary lacks them."""
+        places = zip(tokens, origin, strict=True)
         return [self.spelling(i) if place is None else segment.pieces[place] for i, place in places]
 
-    def spelling(self, number: int) -> str:
-        """Returns how a text spells a word that was written; special symbols count as unknown, and change nothing."""
-        return self.words[number] if number >= self.words.nspecial else UNKNOWN
+    def spelling(self, token: int) -> str:
+        """Spells a token of the output; a special symbol counts as unknown, so it changes nothing."""
+        return self.words[token] if token >= self.words.nspecial else UNKNOWN
 
     def count(self, piece: str) -> int:
-        """How often it occurs in the training text; 0 if the dictionary lacks it."""
-        number = self.words.index(piece)
-        return max(1, self.words.count[number]) if number >= self.words.nspecial else 0
+        """Returns how often a piece occurs in the training text; 0 if the dictionary lacks it."""
+        token = self.words.index(piece)
+        return max(1, self.words.count[token]) if token >= self.words.nspecial else 0
 
     def warn_of_unknown(self, segments: list[Segment]) -> None:
-        """Once: text with so many unknown words was most likely made by another tokeniser than the model's."""
+        """Warns, once, of text with so many unknown pieces that it was most likely cut by another tokeniser."""
         if self.warned:
             return
         pieces = [piece for segment in segments for piece in segment.pieces]
         unknown = sum(not self.count(piece) for piece in pieces)
-        if unknown > MANY_UNKNOWN * len(pieces):
+        if unknown > SUSPICIOUS_UNKNOWN * len(pieces):
             self.warned = True
             logger.warning(
                 f"{unknown:,} of the first {len(pieces):,} tokens are not in the model's dictionary: check that --bpe "
@@ -89,12 +105,12 @@ class SegmentDecoder:
             )
 
 
-class RefinedSegments(SegmentDecoder):
+class LevTSegments(SegmentDecoder):
     """Segments through a levt: the text is source and draft, or there is a draft of its own, which may have marks.
 
-    The confidence of an edit is p(edit) / (p(edit) + p(leaving the text alone)), as far as the policies were asked:
-    the log-odds of deleting each word that it deletes, or where it deletes none, of inserting anything in its
-    place; and the log-probabilities of the words that it inserts. What a mark asks for is certain.
+    The confidence of an edit is p(edit) / (p(edit) + p(leaving the text alone)), as far as the policies were queried:
+    it adds up the log-odds of deleting each word that it deletes, or where it deletes none, of inserting anything in
+    its place; and the log-probabilities of the words that it inserts. What a mark demands is certain.
     """
 
     task, drafts = "text_editing", True
@@ -102,67 +118,84 @@ class RefinedSegments(SegmentDecoder):
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         self.warn_of_unknown(segments)
         sizes = [max(len(each.pieces), len(each.source or ())) + BOUNDARIES for each in segments]
-        found = in_batches(self.refined, segments, sizes, self.max_tokens)
-        return [self.edits(segment, *one) for segment, one in zip(segments, found, strict=True)]
+        results = map_in_batches(self.refine_segments, segments, sizes, self.max_tokens)
+        return [self.edits(segment, *result) for segment, result in zip(segments, results, strict=True)]
 
-    def refined(self, segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
-        """Of each segment, what it became, with </s>, and how."""
+    def refine_segments(self, segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
+        """Returns the tokens that each segment became, with </s>, and how."""
         unknown: dict[str, int] = {}
 
-        def row(pieces: list[str], words: Any, apart: bool) -> list[int]:
-            ids = ids_of(pieces, words)
-            spelt = [piece for i, piece in zip(ids, pieces, strict=True) if i == UNK]
-            return [BOS, *(numbered(ids, spelt, unknown, self.words.size + 1) if apart else ids), EOS]
+        def row(pieces: list[str], dictionary: Any, spells: bool) -> list[int]:
+            ids = ids_of(pieces, dictionary)
+            if spells:
+                spellings = [piece for i, piece in zip(ids, pieces, strict=True) if i == UNK]
+                ids = with_unknown_ids(ids, spellings, unknown, self.words.size + 1)
+            return [BOS, *ids, EOS]
 
-        read = (each.pieces if each.source is None else each.source for each in segments)
-        sources = [row(pieces, self.source, self.spells) for pieces in read]
+        texts = (each.pieces if each.source is None else each.source for each in segments)
+        sources = [row(pieces, self.source, self.spells) for pieces in texts]
         drafts = [row(each.pieces, self.words, True) for each in segments]
         marks = [[*(each.requests or [0] * (len(each.pieces) + 1)), 0] for each in segments]
         return [sentence.edits() for sentence in self.refine(sources, drafts, marks, list(unknown))]
 
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
-        """Refines drafts, with boundaries; ``unknown`` are the words whose numbers come after the placeholder."""
+        """Refines drafts, with boundaries; ``unknown`` are the words whose ids come after the placeholder."""
         raise NotImplementedError
 
     def edits(self, segment: Segment, tokens: list[int], edits: WordEdits) -> list[Edit]:
+        """Returns the edits of a segment that became ``tokens``, with </s>."""
         origin = [place - 1 if place > 0 else None for place in edits.origin[:-1]]  # <s> of the draft is at 0
         pieces = self.pieces(segment, tokens[:-1], origin)
-        made = []
-        for change in changes_of(segment, pieces, origin):
-            others = tuple(self.others(segment, edits, pieces, origin, change))
-            made.append(replace(self.judged(segment, edits, pieces, origin, change), others=others))
-        return made
+        return [
+            replace(
+                self.edit(segment, edits, pieces, origin, change),
+                alternatives=tuple(self.alternatives(segment, edits, pieces, origin, change)),
+            )
+            for change in word_changes(segment, pieces, origin)
+        ]
 
-    def others(
-        self, segment: Segment, edits: WordEdits, pieces: list[str], origin: list[int | None], change: Rewrite
+    def alternatives(
+        self, segment: Segment, edits: WordEdits, pieces: list[str], origin: Origin, change: Rewrite
     ) -> Iterator[Edit]:
-        """What an edit that puts one word in would be with each of the other words that its hole was offered."""
-        new, place = [i for i in change.written if origin[i] is None], (change.edit.start, change.edit.end)
-        for word, choice in edits.offers[new[0]] if len(new) == 1 and edits.offers else ():
-            other = [*pieces[: new[0]], self.spelling(word), *pieces[new[0] + 1 :]]
-            chosen = [*edits.chosen[: new[0]], choice, *edits.chosen[new[0] + 1 :]]
-            for found in changes_of(segment, other, origin) if choice >= LEAST and other != pieces else ():
-                if found.written == change.written and (found.edit.start, found.edit.end) == place:
-                    yield self.judged(segment, replace(edits, chosen=chosen), other, origin, found)
+        """Yields the edits that put each of the other likely words in the only placeholder of a change."""
+        places = [i for i in change.inserted if origin[i] is None]
+        if len(places) != 1 or not edits.alternatives:
+            return
+        (place,), span = places, (change.edit.start, change.edit.end)
+        for word, log_prob in edits.alternatives[place]:
+            variant = [*pieces[:place], self.spelling(word), *pieces[place + 1 :]]
+            if log_prob < MIN_ALTERNATIVE or variant == pieces:
+                continue
+            log_probs = [*edits.log_probs[:place], log_prob, *edits.log_probs[place + 1 :]]
+            for other in word_changes(segment, variant, origin):
+                if other.inserted == change.inserted and (other.edit.start, other.edit.end) == span:
+                    yield self.edit(segment, replace(edits, log_probs=log_probs), variant, origin, other)
 
-    def judged(
-        self, segment: Segment, edits: WordEdits, pieces: list[str], origin: list[int | None], change: Rewrite
-    ) -> Edit:
-        """With its confidence and iteration."""
-        gone = [piece + 1 for piece in change.given if piece not in origin]
-        new = [i for i in change.written if origin[i] is None]
-        iterations = [*(edits.died[place] for place in gone), *(edits.born[i] for i in new)]
-        odds = [edits.deleted[place] for place in gone] or [edits.inserted[min(new, key=lambda i: edits.born[i])]]
-        choice = sum(edits.chosen[i] for i in new)
-        known = evidence(segment, change, pieces, self.count, min(odds), choice)
-        share = share_of(sum(odds) + choice)
-        return replace(change.edit, confidence=share, iteration=max(iterations), evidence=known)
+    def edit(self, segment: Segment, edits: WordEdits, pieces: list[str], origin: Origin, change: Rewrite) -> Edit:
+        """Returns the edit of a change, with its confidence and iteration."""
+        deleted = [piece + 1 for piece in change.removed if piece not in origin]
+        inserted = [i for i in change.inserted if origin[i] is None]
+        iterations = [
+            *(edits.deleted_at[place] for place in deleted),
+            *(edits.inserted_at[i] for i in inserted),
+        ]
+        odds = [edits.deletion_log_odds[place] for place in deleted]
+        if not odds:
+            earliest = min(inserted, key=edits.inserted_at.__getitem__)
+            odds = [edits.insertion_log_odds[earliest]]
+        choice = sum(edits.log_probs[i] for i in inserted)
+        return replace(
+            change.edit,
+            confidence=sigmoid(sum(odds) + choice),
+            iteration=max(iterations),
+            evidence=evidence(segment, change, pieces, self.count, min(odds), choice),
+        )
 
 
-class WrittenSegments(SegmentDecoder):
+class Seq2SeqSegments(SegmentDecoder):
     """Segments through a model of ``text_correction``, which writes the corrected text from left to right.
 
-    What it kept is found by a minimal alignment. The confidence of an edit is p(h) / (p(h) + p(h with this edit
+    A minimal alignment says which tokens were kept. The confidence of an edit is p(h) / (p(h) + p(h with this edit
     undone)), where p is the probability of a whole sentence under the model, by teacher forcing. For a sentence with
     one edit it is what --min-edit-confidence compares.
     """
@@ -172,92 +205,95 @@ class WrittenSegments(SegmentDecoder):
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         self.warn_of_unknown(segments)
         sources = [[*ids_of(segment.pieces, self.source), EOS] for segment in segments]
-        given = [ids_of(segment.pieces, self.words) for segment in segments]
-        rows = in_batches(self.written, sources, [*map(len, sources)], self.max_tokens)
-        written = [[token for token in row if token not in (BOS, EOS)] for row in rows]
-        origins = [told_apart(kept_of(*pair), *pair, UNK) for pair in zip(given, written, strict=True)]
-        pieces = [self.pieces(*row) for row in zip(segments, written, origins, strict=True)]
+        inputs = [ids_of(segment.pieces, self.words) for segment in segments]
+        rows = map_in_batches(self.write, sources, [*map(len, sources)], self.max_tokens)
+        outputs = [[token for token in row if token not in (BOS, EOS)] for row in rows]
+        origins = [resolve_unknown(align_output(*pair), *pair, UNK) for pair in zip(inputs, outputs, strict=True)]
+        pieces = [self.pieces(*row) for row in zip(segments, outputs, origins, strict=True)]
         changes = [rewrites(*row) for row in zip(segments, pieces, origins, strict=True)]
-        sure = self.shares(sources, given, written, changes)
+        confidences = self.confidences(sources, inputs, outputs, changes)
         return [
-            [self.judged(segment, row, change, next(sure)) for change in some]
-            for segment, row, some in zip(segments, pieces, changes, strict=True)
+            [self.edit(segment, row, change, next(confidences)) for change in changes_of_segment]
+            for segment, row, changes_of_segment in zip(segments, pieces, changes, strict=True)
         ]
 
-    def written(self, sources: Rows) -> Rows:
-        """All with </s>."""
+    def write(self, sources: Rows) -> Rows:
+        """Returns the output for each source, all with </s>."""
         raise NotImplementedError
 
-    def scored(self, sources: Rows, outputs: Rows) -> list[float]:
-        """The log-probability of an output for each source, all with </s>."""
+    def score(self, sources: Rows, outputs: Rows) -> list[float]:
+        """Returns the log-probability of an output for each source, all with </s>."""
         raise NotImplementedError
 
-    def judged(self, segment: Segment, pieces: list[str], change: Rewrite, share: float) -> Edit:
-        known = evidence(segment, change, pieces, self.count, log_odds(share), 0.0)
-        return replace(change.edit, confidence=share, evidence=known)
+    def edit(self, segment: Segment, pieces: list[str], change: Rewrite, confidence: float) -> Edit:
+        features = evidence(segment, change, pieces, self.count, log_odds(confidence), 0.0)
+        return replace(change.edit, confidence=confidence, evidence=features)
 
-    def shares(
-        self, sources: list[list[int]], given: list[list[int]], written: list[list[int]], changes: list[list[Rewrite]]
-    ) -> Iterator[float]:
-        """The confidence of each change, from the scores of each output, and of it without each change; 0 where that
-        is too long for the model to say.
-        """
-        pairs: list[tuple[list[int], list[int]]] = []  # a source, and an output for it
-        for source, old, new, some in zip(sources, given, written, changes, strict=True):
-            undone = (new[: put.start] + old[gone.start : gone.stop] + new[put.stop :] for _, gone, put in some)
-            pairs += [(source, [*output, EOS]) for output in (new, *undone) if some]
-        fitting = [pair for pair in pairs if len(pair[1]) <= self.longest_output]
-        sizes = [max(map(len, pair)) for pair in fitting]
-        found = iter(in_batches(lambda some: self.scored(*zip(*some, strict=True)), fitting, sizes, self.max_tokens))
-        scores = iter([next(found) if len(output) <= self.longest_output else None for _, output in pairs])
-        for some in changes:
-            whole = next(scores) if some else None
-            for other in islice(scores, len(some)):
-                share = 0.0 if whole is None or other is None else share_of(whole - other)
-                yield float(np.float32(share))  # as calibrations were fitted
+    def confidences(self, sources: Rows, inputs: Rows, outputs: Rows, changes: list[list[Rewrite]]) -> Iterator[float]:
+        """Yields the confidence of each change; 0 where the output without it is too long for the model."""
+        pairs: list[tuple[list[int], list[int]]] = []  # sources, each with an output: as written, and without a change
+        for source, before, after, rewritten in zip(sources, inputs, outputs, changes, strict=True):
+            undone = [
+                after[: inserted.start] + before[removed.start : removed.stop] + after[inserted.stop :]
+                for _, removed, inserted in rewritten
+            ]
+            pairs += [(source, [*output, EOS]) for output in (after, *undone) if rewritten]
+        short = [pair for pair in pairs if len(pair[1]) <= self.longest_output]
+        sizes = [max(map(len, pair)) for pair in short]
+        scores = iter(
+            map_in_batches(lambda batch: self.score(*zip(*batch, strict=True)), short, sizes, self.max_tokens)
+        )
+        every = iter([next(scores) if len(output) <= self.longest_output else None for _, output in pairs])
+        for rewritten in changes:
+            whole = next(every) if rewritten else None
+            for without in islice(every, len(rewritten)):
+                share = 0.0 if whole is None or without is None else sigmoid(whole - without)
+                yield float(np.float32(share))  # the precision that calibrations are fitted with
 
 
-def kept_of(given: list[int], written: list[int]) -> list[int | None]:
-    """Which token of ``given`` each one is that was written, as ``edits.expert.align`` has it.
+def align_output(source: list[int], target: list[int]) -> Origin:
+    """Returns the place in ``source`` of each token of ``target``, as ``edits.expert.align`` does.
 
-    >>> kept_of([11, 12, 13], [12, 14, 13, 15])
+    >>> align_output([11, 12, 13], [12, 14, 13, 15])
     [1, None, 2, None]
     """
-    origin: list[int | None] = [None] * len(written)
-    # two ends that differ, and that no text has: rapidfuzz would first of all pair the tokens of a common end
-    for block in LCSseq.editops([*written, -2], [*given, -3]).as_matching_blocks():
+    origin: Origin = [None] * len(target)
+    # rapidfuzz pairs a common end first: two different ends that no text has prevent that
+    for block in LCSseq.editops([*target, -2], [*source, -3]).as_matching_blocks():
         origin[block.a : block.a + block.size] = range(block.b, block.b + block.size)
     return origin
 
 
-def told_apart(origin: list[int | None], given: list[int], written: list[int], unknown: int) -> list[int | None]:
-    """All unknown words have one id: of those between two known words, the ones in the most likely places were kept.
+def resolve_unknown(origin: Origin, source: list[int], target: list[int], unknown: int) -> Origin:
+    """Aligns unknown words, which share one id: between two known words, the most likely places were kept.
 
     Here the fourth word of ``a ? ? ? b`` in ``a x y ? b``, not its second:
 
-    >>> told_apart([0, None, None, 1, 4], [5, 3, 3, 3, 6], [5, 8, 9, 3, 6], unknown=3)
+    >>> resolve_unknown([0, None, None, 1, 4], [5, 3, 3, 3, 6], [5, 8, 9, 3, 6], unknown=3)
     [0, None, None, 3, 4]
     """
-    places = list(origin)
-    known = [(here, there) for here, there in enumerate(origin) if there is not None and written[here] != unknown]
-    for left, right in pairwise([(-1, -1), *known, (len(written), len(given))]):
-        kept = [here for here in range(left[0] + 1, right[0]) if origin[here] is not None]
-        free = np.array([there for there in range(left[1] + 1, right[1]) if given[there] == unknown])
-        if kept:
-            from scipy.optimize import linear_sum_assignment  # not at once: it takes as long as a small model
+    resolved = list(origin)
+    known = [(here, there) for here, there in enumerate(origin) if there is not None and target[here] != unknown]
+    for left, right in pairwise([(-1, -1), *known, (len(target), len(source))]):
+        rows = [here for here in range(left[0] + 1, right[0]) if origin[here] is not None]
+        if not rows:
+            continue
+        from scipy.optimize import linear_sum_assignment  # not at once: it takes as long as a small model
 
-            here = np.array(kept)[:, None]
-            moves = abs(free - left[1] - here + left[0]) + abs(right[1] - free - right[0] + here)
-            costs = moves * len(given) ** 2 + np.arange(len(free))  # among the cheapest, the leftmost
-            for row, column in zip(kept, sorted(linear_sum_assignment(costs)[1]), strict=True):
-                places[row] = int(free[column])
-    return places
-
-
-def share_of(odds: float) -> float:
-    return 1 / (1 + exp(-max(-LARGE, odds)))
+        free = np.array([there for there in range(left[1] + 1, right[1]) if source[there] == unknown])
+        here = np.array(rows)[:, None]
+        moves = abs(free - left[1] - here + left[0]) + abs(right[1] - free - right[0] + here)
+        costs = moves * len(source) ** 2 + np.arange(len(free))  # the leftmost of the cheapest
+        for row, column in zip(rows, sorted(linear_sum_assignment(costs)[1]), strict=True):
+            resolved[row] = int(free[column])
+    return resolved
 
 
-def changes_of(segment: Segment, pieces: list[str], origin: list[int | None]) -> list[Rewrite]:
-    whole = rewrites(segment, pieces, origin)
-    return [change for each in whole for change in by_word(segment, each, pieces, origin)]
+def sigmoid(log_odds: float) -> float:
+    return 1 / (1 + exp(-max(-MAX_EXPONENT, log_odds)))
+
+
+def word_changes(segment: Segment, pieces: list[str], origin: Origin) -> list[Rewrite]:
+    """Returns what a model changed in a segment, word by word where it replaced several."""
+    changes = rewrites(segment, pieces, origin)
+    return [each for change in changes for each in split_by_word(segment, change, pieces, origin)]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from fairseq.utils import move_to_cuda
+from numpy.typing import NDArray
 
 from lev_plugins import checkpoints
 from lev_plugins.criterions.labelling import answers_of
@@ -17,8 +18,12 @@ from lev_plugins.model_folder import ModelConfig, moved_folders
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 
+Array = NDArray[Any]
+
 
 class TaskScorer(Scorer):
+    """Scores labels with a checkpoint."""
+
     def __init__(self, task: TextLabellingTask, model: EncT5, device: str = "cpu"):
         super().__init__(task.info, task.dictionary, task.labels, task.folder)
         checkpoints.require_finite_weights(model)
@@ -27,25 +32,22 @@ class TaskScorer(Scorer):
         task.prepare_for_decoding([model])
 
     @classmethod
-    def load(
-        cls, path: Path, data: str | Path | None, device: str, cpu_int8: bool, folder: ModelConfig | None
-    ) -> "TaskScorer":
-        overrides = {"pack": False, "cpu_int8": cpu_int8, **moved_folders(data)}
-        loaded = read_models([path], overrides, ["text_labelling"], folder)
+    def load(cls, path: Path, data: str | Path | None, device: str, folder: ModelConfig | None) -> "TaskScorer":
+        loaded = read_models([path], {"pack": False, **moved_folders(data)}, ["text_labelling"], folder)
         return cls(loaded.task, loaded.models[0], device)
 
-    def batch(self, examples: list[Example], asked: tuple[int, ...]) -> list[Any]:
-        dataset = self.task.dataset_of(examples, labels=asked)
+    def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Any]:
+        dataset = self.task.dataset_of(examples, labels=labels)
         sample = move_to_cuda(dataset.collater([dataset[i] for i in range(len(dataset))]), self.device)  # to any device
         with torch.no_grad():
-            scored = answers_of(self.model(**sample["net_input"]).logits.float(), self.info.kind).cpu().numpy()
-        places = sample["id"].tolist()  # where rows hold several examples, in another order
-        found = dict(zip(places, self.apart(scored, [examples[i] for i in places]), strict=True))
-        return [found[i] for i in range(len(examples))]
+            scores = answers_of(self.model(**sample["net_input"]).logits.float(), self.info.kind).cpu().numpy()
+        order = sample["id"].tolist()  # rows with several examples have them in another order
+        by_index = dict(zip(order, self.split_by_example(scores, [examples[i] for i in order]), strict=True))
+        return [by_index[i] for i in range(len(examples))]
 
-    def of_part(self, part: str, asked: tuple[int, ...] = (), size: int = BATCH) -> tuple[Any, Any]:
-        """Truth and scores (n, L) of a binarised part, of all labels or of those of interest."""
+    def of_part(self, part: str, labels: tuple[int, ...] = (), size: int = BATCH) -> tuple[Array, Array]:
+        """Returns the truth and the scores (n, L) of a binarised part, for all labels or for these ids."""
         self.task.load_dataset(part)
         examples = self.task.datasets[part].examples
-        request = self.task.dataset_of(examples, labels=asked).request
-        return targets(examples, request).numpy(), np.stack(self.scores(examples, asked, size))
+        request = self.task.dataset_of(examples, labels=labels).request
+        return targets(examples, request).numpy(), np.stack(self.scores(examples, labels, size))

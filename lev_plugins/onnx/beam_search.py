@@ -29,17 +29,30 @@ class Text(NamedTuple):
 
 
 class Writer:
+    """Writes texts for sources by fairseq's beam search."""
+
     def __init__(self, folder: Path, bits: int, positions: int, beam: int = 5, keep_bias: float = 0.0):
-        """With the defaults of fairseq."""
+        """
+        folder: the model folder with the graphs
+        bits: those of the products of the graphs, 32 or 8
+        positions: tokens that an output may have, with </s>
+        beam: hypotheses that are followed for each source
+        keep_bias: log-odds added to the next words of the source, as in ``generators.keeping``
+        """
         self.start, self.step, self.likely = (Session(folder, name, bits) for name in ("start", "step", "score"))
         self.positions, self.beam, self.keep_bias = positions, beam, keep_bias
 
-    def write(self, sources: Rows, copies: Rows) -> Rows:
-        """The best text for each source; all with </s>. ``copies``: the sources in the words of the texts."""
+    def write(self, sources: Rows, copies: Rows, longest: int | None = None) -> Rows:
+        """Returns the best text for each source, all with </s>.
+
+        ``copies``: the sources in ids of the target dictionary; ``longest``: words that a text may have.
+        """
         passes, copied = Pass(self, sources), [np.array(copy) for copy in copies]
         texts = [Text(i, i, [EOS], distances=np.arange(len(copy) + 1)) for i, copy in enumerate(copied)]
         found: list[list[Text]] = [[] for _ in sources]
-        scores, longest = passes.scores, min(max(map(len, sources)) + LONGER, self.positions - 1)
+        scores = passes.scores
+        if longest is None:
+            longest = min(max(map(len, sources)) + LONGER, self.positions - 1)
         for length in range(1, longest + 2):
             if self.keep_bias:
                 scores = np.stack([self.biased(*each, copied) for each in zip(scores, texts, strict=True)])

@@ -45,8 +45,8 @@ def edit_texts(editor: Editor, texts: Sequence[RequestText]) -> list[Edited]:
     if not texts:
         return []
     originals, drafts, confidences, languages, _, words = zip(*texts, strict=True)
-    edits = editor.edit(originals, drafts, languages, words)
-    return [edited.sure(confidence) for edited, confidence in zip(edits, confidences, strict=True)]
+    edits = editor.edit(originals, drafts, languages, words, min_confidence=0.0)  # each text has its own
+    return [edited.without_unsure(confidence) for edited, confidence in zip(edits, confidences, strict=True)]
 
 
 def label_texts(labeller: Labeller, texts: Sequence[RequestText]) -> list[Answer]:
@@ -69,9 +69,8 @@ class ServedModel:
     def start(cls, name: str, model: Editor | Labeller, max_waiting: int) -> ServedModel:
         """Start the thread that answers requests with the model."""
         if isinstance(model, Editor):
-            min_confidence, model.min_confidence = model.min_confidence, 0.0  # each request has its own
             edit = Worker(partial(edit_texts, model), RequestText.size, max_waiting, BATCH_SIZE)
-            return cls(name, EDIT, model.model.drafts, model.language, min_confidence, edit)
+            return cls(name, EDIT, model.model.drafts, model.language, model.min_confidence, edit)
         label = Worker(partial(label_texts, model), RequestText.size, max_waiting, BATCH_SIZE)
         return cls(name, LABEL, False, None, 0.0, label)
 

@@ -49,7 +49,7 @@ class Checker(LanguageServer):
     def __init__(self, editor: Editor) -> None:
         # full synchronisation: in incremental changes, pygls would count lines by str.splitlines, unlike clients
         super().__init__(NAME, __version__, lsp.TextDocumentSyncKind.Full)
-        editor.model = CachedModel(editor.model)
+        editor = editor.with_model(CachedModel(editor.model))
         self.words, self.worker = editor.words, Worker(editor.edit, len, max_waiting=1_000_000, batch_size=1)
         self.tasks: dict[str, asyncio.Task[None]] = {}  # by URI
         self.diagnostics: dict[str, list[lsp.Diagnostic]] = {}  # by URI, of texts that have not changed since
@@ -110,7 +110,7 @@ def diagnostics_of(edited: Edited, codec: PositionCodec) -> Iterator[lsp.Diagnos
     for match in matches(Annotated([Part(text, text)]), edited):
         edit = match.edit
         place = lsp.Range(position(edit.start), position(edit.end))
-        original, replacements = text[edit.start : edit.end], [way.replacement for way in (edit, *edit.others)]
+        original, replacements = text[edit.start : edit.end], [way.replacement for way in (edit, *edit.alternatives)]
         message, severity = f"{match.message}: {replacements[0]}", lsp.DiagnosticSeverity.Information
         data = [original, *replacements]
         yield lsp.Diagnostic(place, message, severity, match.rule.id, source=NAME, data=data)

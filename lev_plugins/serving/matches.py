@@ -69,8 +69,8 @@ def matches(text: Annotated, edited: Edited) -> list[Match]:
         start = max(place.start, results[-1].edit.end if results else 0)
         end = min(place.end, edits[i + 1].start if i + 1 < len(edits) else place.end)
         room = Span(start, end)
-        alternatives = tuple(widened(text.plain, way, room, untouchable) for way in edit.others)
-        wide = replace(widened(text.plain, edit, room, untouchable), others=alternatives)
+        alternatives = tuple(widened(text.plain, way, room, untouchable) for way in edit.alternatives)
+        wide = replace(widened(text.plain, edit, room, untouchable), alternatives=alternatives)
         rule = rule_of(text.plain[edit.start : edit.end], edit.replacement)
         results.append(Match(wide, rule, place.original + wide.start - place.start))
     return results
@@ -156,7 +156,7 @@ def as_dict(match: Match, text: Annotated, units: Utf16, sentences: Sequence[Spa
     return {
         "message": match.message,
         "shortMessage": rule.short,
-        "replacements": [{"value": way.replacement} for way in (edit, *edit.others)],
+        "replacements": [{"value": way.replacement} for way in (edit, *edit.alternatives)],
         "offset": offset,
         "length": units.before(end) - offset,
         "context": context(text.original, start, end),

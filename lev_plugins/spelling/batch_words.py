@@ -17,7 +17,7 @@ from torch import Tensor
 
 from lev_plugins.edits.actions import unknown_to_unk
 from lev_plugins.spelling.candidates import Spellings, WordIndex
-from lev_plugins.text.ids import ids_of, numbered
+from lev_plugins.text.ids import ids_of, with_unknown_ids
 
 PLACEHOLDER = "<plh>"
 
@@ -106,7 +106,7 @@ class UnknownWords:
         """Returns the ids of a text (N,), with those of its unknown words in place of <unk>."""
         if not text.unknown:
             return text.ids
-        return torch.tensor(numbered(text.ids.tolist(), text.unknown, self.numbers, self.offset))
+        return torch.tensor(with_unknown_ids(text.ids.tolist(), text.unknown, self.numbers, self.offset))
 
     @property
     def spellings(self) -> list[str]:

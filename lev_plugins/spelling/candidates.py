@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cpdist
 
-from lev_plugins.text.ids import BLANK, end_to_end
+from lev_plugins.text.ids import BLANK, flatten_rows
 
 if TYPE_CHECKING:
     from lev_plugins.spelling.word_pieces import WordPieces
@@ -135,7 +135,7 @@ def flat_ngrams(words: Sequence[str], buckets: int) -> tuple[Integers, Integers]
             rows.append(cached_ngram_buckets(word, buckets))
         else:  # long words would fill the memory
             rows.append(ngram_buckets(word, buckets))
-    return end_to_end(rows)
+    return flatten_rows(rows)
 
 
 def letter_hashes(words: Sequence[str]) -> Integers:

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lev_plugins.text.ids import BLANK, end_to_end
+from lev_plugins.text.ids import BLANK, flatten_rows
 from lev_plugins.text.pretrained import SentencePieces, load_tokenizer, positions_of_bert, symbols_of
 
 Integers = NDArray[np.int64]
@@ -63,11 +63,11 @@ class WordPieces:
     def of_words(cls, tokenizer: WordTokenizer, words: Sequence[str], symbols: Mapping[int, int]) -> WordPieces:
         """Split the ``words`` of a dictionary; ``symbols``: special symbols, by id, that have an id as a piece."""
         rows = [[symbols[i]] if i in symbols else tokenizer.pieces(word) for i, word in enumerate([*words, ""])]
-        return cls(tokenizer, *end_to_end(rows))
+        return cls(tokenizer, *flatten_rows(rows))
 
     def in_rows(self, sources: Integers, unknown: Iterable[str]) -> PiecesInRows:
         """Returns the pieces of sources (B, S), whose ids past the placeholder are the ``unknown`` words."""
-        pieces, starts = end_to_end([self.tokenizer.pieces(word) for word in unknown])
+        pieces, starts = flatten_rows([self.tokenizer.pieces(word) for word in unknown])
         starts = np.concatenate([self.starts, self.starts[-1] + starts[1:]])
         pieces = np.concatenate([self.pieces, pieces])
         return pack_pieces(sources, pieces, starts, self.tokenizer.longest, self.tokenizer.pad)

@@ -1,8 +1,8 @@
-"""A confidence that means something: of the edits that claim 0.9, nine in ten are right.
+"""Confidences that are shares: of the edits with a confidence of 0.9, nine in ten are right.
 
-What a model gives an edit says how sure it is, but not how often it is right, least of all in text of another kind than
-its training text. So ``lev-plugins export --calibrate`` edits held-out text, looks which edits were right, and fits a
-logistic regression on what the editor knows of them. Its weights are numbers with names in the model folder.
+A model's own confidence says how sure it is of an edit, but not how often such edits are right, least of all in text of
+another kind than its training text. So ``lev-plugins export --calibrate`` edits held-out text, checks which edits were
+right, and fits a logistic regression on what the editor knows of them. The model folder stores its weights by name.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,115 +18,126 @@ from lev_plugins.text.rewrites import Rewrite
 from lev_plugins.text.segments import Segment
 
 CONSTANT = "constant"
-# An unknown word with a capital inside a sentence is often a name, and to change a name is worse than to leave a typo.
-# So for such a word, the confidence is cubed before it is compared with the dial, unless the language writes all nouns
-# with capitals.
-NAME, CUBE = "name", 3.0
+# A capitalised word inside a sentence that the dictionary lacks is often a name, and to change a name is worse than to
+# leave a typo. So the confidence of its edit is cubed before it is compared with min_confidence, unless the language
+# capitalises all nouns.
+NAME, NAME_EXPONENT = "name", 3.0
 CAPITAL_NOUNS = ("de", "lb")
-RIDGE = 1.0  # what an edit more or less may change
-SURE = 30.0  # log-odds beyond which nothing is known any better
-SMALLEST = 1e-3  # of a doubt
+RIDGE = 1.0  # L2 strength of the logistic regression: its C is 1 / RIDGE
+MAX_LOG_ODDS = 30.0  # in either direction: a larger number says no more
+MIN_SURPRISE = 1e-3  # added before the logarithm
 
 
 class Evidence(NamedTuple):
-    """What an editor knows of an edit."""
+    """What an editor knows of an edit: the features of the logistic regression."""
 
     odds: float  # log-odds of changing anything there
-    choice: float  # log-probability of the words that were put in
-    doubt: float  # logarithm of how far that is from 0
-    unknown: float  # 1: the dictionary lacks what is replaced
-    frequency: float  # logarithm of how often the new words occur in the training text; of several, the rarest
-    distance: float  # slips from old to new, as a share of the longer one
-    insertion: float
-    deletion: float
-    capital: float  # a word with a capital inside a sentence is changed
-    signs: float  # there are digits or signs in what is changed
-    around: float  # share of unknown words beside it in the sentence
+    choice: float  # log-probability of the inserted words
+    doubt: float  # logarithm of -choice
+    unknown: float  # 1: the dictionary lacks a replaced word
+    frequency: float  # logarithm of the count of the rarest inserted word in the training text
+    distance: float  # edit distance from the replaced to the inserted text, as a share of the longer one
+    insertion: float  # 1: nothing is replaced
+    deletion: float  # 1: nothing is inserted
+    capital: float  # 1: a capitalised word inside a sentence is replaced
+    signs: float  # 1: the replaced text has digits or signs
+    around: float  # share of unknown words in the rest of the sentence
 
 
 WEIGHTS = (CONSTANT, *Evidence._fields)
 
 
 def evidence(
-    segment: Segment, change: Rewrite, written: Sequence[str], count: Callable[[str], int], odds: float, choice: float
+    segment: Segment, change: Rewrite, pieces: Sequence[str], count: Callable[[str], int], odds: float, choice: float
 ) -> Evidence:
-    """``written``: pieces of the whole segment; ``count``: how often a piece occurs in the training text."""
+    """Collects the features of one change of a segment.
+
+    pieces: the whole segment as the model rewrote it
+    count: returns how often a piece occurs in the training text
+    odds, choice: as in ``Evidence``, before they are limited
+    """
     edit = change.edit
-    old, new = segment.text[edit.start : edit.end].strip(), edit.replacement.strip()
+    source, target = segment.text[edit.start : edit.end].strip(), edit.replacement.strip()
     counts = [count(piece) for piece in segment.pieces]
     around = [
         not counts[place]
         for place, piece in enumerate(segment.pieces)
-        if place not in change.given and any(map(str.isalpha, piece))
+        if place not in change.removed and any(map(str.isalpha, piece))
     ]
     return Evidence(
-        odds=max(-SURE, min(SURE, odds)),
-        choice=max(-SURE, choice),
-        doubt=log(SMALLEST + min(SURE, max(0.0, -choice))),
-        unknown=not all(counts[place] for place in change.given),
-        frequency=log1p(min((count(written[place]) for place in change.written), default=0)),
-        distance=OSA.normalized_distance(old, new),
-        insertion=not old,
-        deletion=not new,
-        capital=edit.start > 0 and old[:1].isupper(),
-        signs=not old.replace(" ", "a").isalpha() and bool(old),
+        odds=max(-MAX_LOG_ODDS, min(MAX_LOG_ODDS, odds)),
+        choice=max(-MAX_LOG_ODDS, choice),
+        doubt=log(MIN_SURPRISE + min(MAX_LOG_ODDS, max(0.0, -choice))),
+        unknown=not all(counts[place] for place in change.removed),
+        frequency=log1p(min((count(pieces[place]) for place in change.inserted), default=0)),
+        distance=OSA.normalized_distance(source, target),
+        insertion=not source,
+        deletion=not target,
+        capital=edit.start > 0 and source[:1].isupper(),
+        signs=bool(source) and not source.replace(" ", "a").isalpha(),
         around=sum(around) / max(1, len(around)),
     )
 
 
-def log_odds(share: float) -> float:
-    """
+def log_odds(probability: float) -> float:
+    """Returns log(p / (1 - p)), limited.
+
     >>> log_odds(0.5), log_odds(1.0)
     (0.0, 30.0)
     """
-    return SURE if share == 1 else -SURE if share == 0 else log(share / (1 - share))
+    if probability in (0, 1):
+        return MAX_LOG_ODDS if probability == 1 else -MAX_LOG_ODDS
+    return log(probability / (1 - probability))
 
 
-def confidence(weights: Mapping[str, float], known: Sequence[float]) -> float:
-    """
+def confidence(weights: Mapping[str, float], features: Sequence[float]) -> float:
+    """Returns the share of edits with these features that are right.
+
     >>> nothing = Evidence(*[0.0] * len(Evidence._fields))
     >>> confidence({CONSTANT: 1.0, "distance": -2.0}, nothing._replace(distance=0.5))
     0.5
     """
-    odds = sum(weights.get(name, 0.0) * value for name, value in zip(WEIGHTS, (1.0, *known), strict=True))
-    return 1 / (1 + exp(-max(-SURE, min(SURE, odds))))
+    odds = sum(weights.get(name, 0.0) * value for name, value in zip(WEIGHTS, (1.0, *features), strict=True))
+    return 1 / (1 + exp(-max(-MAX_LOG_ODDS, min(MAX_LOG_ODDS, odds))))
 
 
-def calibrated(edited: Edited, weights: Mapping[str, float]) -> Edited:
-    """The same edits, but with confidences that mean something."""
+def calibrate(edited: Edited, weights: Mapping[str, float]) -> Edited:
+    """Replaces the confidences of all edits by those of the logistic regression."""
 
-    def judged(edit: Edit, left: float = 1.0) -> Edit:
-        known = Evidence(*edit.evidence)
-        share = min(left, confidence(weights, known))
-        dial = share ** max(0.0, weights[NAME]) if NAME in weights and known.unknown and known.capital else None
-        left, others = left - share, []
-        for other in edit.others:  # only one of them is right
-            others.append(judged(other, left))
-            left -= others[-1].confidence
-        return replace(edit, confidence=share, dial=dial, others=tuple(others))
+    def calibrate_edit(edit: Edit, limit: float = 1.0) -> Edit:
+        features = Evidence(*edit.evidence)
+        share = min(limit, confidence(weights, features))
+        is_name = NAME in weights and features.unknown and features.capital
+        threshold = share ** max(0.0, weights[NAME]) if is_name else None
+        alternatives: list[Edit] = []
+        limit -= share
+        for alternative in edit.alternatives:  # at most one of them is right, so their confidences add up to at most 1
+            alternatives.append(calibrate_edit(alternative, limit))
+            limit -= alternatives[-1].confidence
+        return replace(edit, confidence=share, name_threshold=threshold, alternatives=tuple(alternatives))
 
-    return replace(edited, edits=tuple(map(judged, edited.edits)))
+    return replace(edited, edits=tuple(map(calibrate_edit, edited.edits)))
 
 
-def right(text: str, edit: Edit, clean: str) -> bool:
-    """Does this edit alone bring the text nearer to the clean one, with all that it changes?
+def is_right(text: str, edit: Edit, clean: str) -> bool:
+    """Whether this edit alone brings the text nearer to the clean one, with all that it changes.
 
-    >>> [right("teh cat sta", edit, "the cat sat") for edit in (Edit(0, 3, "the"), Edit(0, 11, "the cat"))]
+    >>> [is_right("teh cat sta", edit, "the cat sat") for edit in (Edit(0, 3, "the"), Edit(0, 11, "the cat"))]
     [True, False]
     """
-    given, edited, wanted = (parts_of(each) for each in (text, apply(text, [edit]), clean))
-    done, left = Levenshtein.distance(given, edited), Levenshtein.distance(edited, wanted)
-    return done + left == Levenshtein.distance(given, wanted)
+    before, after, target = (parts_of(each) for each in (text, apply(text, [edit]), clean))
+    distance = Levenshtein.distance(before, after) + Levenshtein.distance(after, target)
+    return distance == Levenshtein.distance(before, target)
 
 
-def fit(known: Sequence[Sequence[float]], labels: Sequence[bool]) -> dict[str, float]:
-    """The weights that make the ``labels`` likeliest, a little drawn towards 0."""
+def fit(features: Sequence[Sequence[float]], labels: Sequence[bool]) -> dict[str, float]:
+    """Fits the weights of a logistic regression; ``labels`` says which of the edits are right."""
     from sklearn.linear_model import LogisticRegression  # not at once: editors need none of it
 
-    rows = np.asarray(known, dtype=np.float64)
+    rows = np.asarray(features, dtype=np.float64)
     mean, deviation = rows.mean(0), rows.std(0)
-    deviation[deviation < 1e-9] = np.inf  # what never varies says nothing
-    fitted = LogisticRegression(C=1 / RIDGE, solver="newton-cholesky", tol=1e-9).fit((rows - mean) / deviation, labels)
-    slopes = fitted.coef_[0] / deviation
-    values = [fitted.intercept_[0] - slopes @ mean, *slopes]
+    deviation[deviation < 1e-9] = np.inf  # a constant feature gets the weight 0
+    model = LogisticRegression(C=1 / RIDGE, solver="newton-cholesky", tol=1e-9).fit((rows - mean) / deviation, labels)
+    slopes = model.coef_[0] / deviation
+    values = [model.intercept_[0] - slopes @ mean, *slopes]
     return dict(zip(WEIGHTS, (round(float(value), 4) for value in values), strict=True))

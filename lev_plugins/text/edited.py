@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import regex
+from rapidfuzz.distance import Postfix, Prefix
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.control import visible
 
-# without blanks between words
+JSON_DIGITS = 4  # of a confidence
+# the scripts that put no blanks between words
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 PART = regex.compile(rf"(?V1)\s+|[[\w\p{{M}}]--[{UNSPACED}]]+|\X")
 WORD = regex.compile(rf"(?V1)[[\w\p{{M}}]--[{UNSPACED}]]")
@@ -35,27 +37,39 @@ class Edit:
     confidence: float = 1.0  # from 0 to 1: what the model gives this edit against leaving the text alone
     iteration: int = 1  # of the refinement that made it; a model that writes from left to right has only one
     evidence: tuple[float, ...] = field(default=(), compare=False, repr=False)  # for ``text.calibration``
-    dial: float | None = field(default=None, compare=False, repr=False)  # the greatest that keeps it, if it is a name
-    others: tuple[Edit, ...] = field(default=(), compare=False, repr=False)  # that change the same to something else
+    # of the change of a name: the highest min_confidence at which the edit is kept, instead of its confidence
+    name_threshold: float | None = field(default=None, compare=False, repr=False)
+    # other changes of the same place, most likely first
+    alternatives: tuple[Edit, ...] = field(default=(), compare=False, repr=False)
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON."""
-        told = {name: getattr(self, name) for name in ("start", "end", "replacement", "confidence", "iteration")}
-        others = [
-            {"replacement": other.replacement, "confidence": round(other.confidence, DIGITS)} for other in self.others
+        """Returns the edit as ``lev-plugins edit --json`` prints it."""
+        entries: dict[str, object] = {
+            "start": self.start,
+            "end": self.end,
+            "replacement": self.replacement,
+            "confidence": round(self.confidence, JSON_DIGITS),
+            "iteration": self.iteration,
+        }
+        if self.name_threshold is not None:
+            entries["dial"] = round(self.name_threshold, JSON_DIGITS)
+        entries["others"] = [
+            {"replacement": edit.replacement, "confidence": round(edit.confidence, JSON_DIGITS)}
+            for edit in self.alternatives
         ]
-        dial = {} if self.dial is None else {"dial": round(self.dial, DIGITS)}
-        return {**told, "confidence": round(self.confidence, DIGITS), **dial, "others": others}
+        return entries
 
-    def sure(self, least: float) -> bool:
-        return (self.confidence if self.dial is None else self.dial) >= least
+    def is_sure(self, minimum: float) -> bool:
+        """Whether the edit is kept with this ``min_confidence``."""
+        return (self.confidence if self.name_threshold is None else self.name_threshold) >= minimum
 
 
 @dataclass(frozen=True)
 class Edited:
-    """
+    """A text, and the edits that change it.
+
     >>> edited = Edited("I has a  hat", (Edit(2, 5, "have", confidence=0.9), Edit(12, 12, ".", confidence=0.4)))
-    >>> edited.text, edited.sure(0.5).text
+    >>> edited.text, edited.without_unsure(0.5).text
     ('I have a  hat.', 'I have a  hat')
     """
 
@@ -68,37 +82,35 @@ class Edited:
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", apply(self.original, self.edits))
 
-    def sure(self, least: float) -> Edited:
-        """Only the edits whose confidence is at least this, and of the names those whose dial is.
+    def without_unsure(self, minimum: float) -> Edited:
+        """Leaves out the edits that are less sure than ``minimum``.
 
-        >>> [Edited("a", (Edit(0, 1, "b", 0.7, dial=dial),)).sure(0.5).text for dial in (None, 0.3)]
+        >>> [Edited("a", (Edit(0, 1, "b", 0.7, name_threshold=t),)).without_unsure(0.5).text for t in (None, 0.3)]
         ['b', 'a']
         """
-        return replace(self, edits=tuple(edit for edit in self.edits if edit.sure(least)))
+        return replace(self, edits=tuple(edit for edit in self.edits if edit.is_sure(minimum)))
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """Returns the text and its edits as ``lev-plugins edit --json`` prints them."""
         return {"text": self.text, "edits": [edit.as_dict() for edit in self.edits]}
 
 
-DIGITS = 4  # of a confidence in JSON
-
-
 def apply(original: str, edits: Sequence[Edit]) -> str:
-    """
+    """Returns the text that the edits make of ``original``.
+
     >>> apply("a b c", [Edit(0, 1, "A"), Edit(1, 3, "")])
     'A c'
     """
-    parts, at = [], 0
+    parts, end = [], 0
     for edit in edits:
         require(
-            at <= edit.start <= edit.end <= len(original),
+            end <= edit.start <= edit.end <= len(original),
             f"edits must be sorted, apart from each other and inside the text of {len(original)} characters, but one "
-            f"is from {edit.start} to {edit.end}, after another that ends at {at}",
+            f"is from {edit.start} to {edit.end}, after another that ends at {end}",
         )
-        parts += [original[at : edit.start], edit.replacement]
-        at = edit.end
-    return "".join([*parts, original[at:]])
+        parts += [original[end : edit.start], edit.replacement]
+        end = edit.end
+    return "".join([*parts, original[end:]])
 
 
 def parts_of(text: str) -> list[str]:
@@ -111,7 +123,7 @@ def parts_of(text: str) -> list[str]:
 
 
 def in_word(text: str, place: int) -> bool:
-    """Is there a word that goes on from the left of ``place`` to the right of it?
+    """Whether one word has both the character before ``place`` and the one behind it.
 
     >>> in_word("a test", 3), in_word("a test", 2), in_word("a test", 6)
     (True, False, False)
@@ -119,37 +131,27 @@ def in_word(text: str, place: int) -> bool:
     return 0 < place < len(text) and bool(WORD.match(text[place - 1]) and WORD.match(text[place]))
 
 
-def trimmed(original: str, edit: Edit) -> Edit:
-    """Without the words, blanks and signs at both ends that stay as they are.
+def trim(original: str, edit: Edit) -> Edit:
+    """Cuts off the words, blanks and signs at both ends that the edit leaves as they are.
 
     >>> text = "in teh house ."
-    >>> trimmed(text, Edit(0, 14, "in the house."))
+    >>> trim(text, Edit(0, 14, "in the house."))
     Edit(start=3, end=13, replacement='the house', confidence=1.0, iteration=1)
-    >>> trimmed(text, Edit(2, 6, " the"))
+    >>> trim(text, Edit(2, 6, " the"))
     Edit(start=3, end=6, replacement='the', confidence=1.0, iteration=1)
     """
-    old, new = parts_of(original[edit.start : edit.end]), parts_of(edit.replacement)
-    first = common(old, new)
-    last = common(old[first:][::-1], new[first:][::-1])
-    ahead, behind = (sum(map(len, parts)) for parts in (old[:first], old[len(old) - last :]))
-    return replace(
-        edit, start=edit.start + ahead, end=edit.end - behind, replacement="".join(new[first : len(new) - last])
-    )
+    before, after = parts_of(original[edit.start : edit.end]), parts_of(edit.replacement)
+    prefix = Prefix.similarity(before, after)
+    suffix = Postfix.similarity(before[prefix:], after[prefix:])
+    start = edit.start + sum(map(len, before[:prefix]))
+    end = edit.end - sum(map(len, before[len(before) - suffix :]))
+    return replace(edit, start=start, end=end, replacement="".join(after[prefix : len(after) - suffix]))
 
 
-def common(one: Sequence[object], other: Sequence[object]) -> int:
-    """Length of the common beginning.
+def as_list(name: str, values: Iterable[Any]) -> list[Any]:
+    """Returns the items as a list, and refuses a string, whose items would be its letters.
 
-    >>> common(["a", "b", "c"], ["a", "b", "d"])
-    2
-    """
-    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-
-
-def listed(name: str, values: Iterable[Any]) -> list[Any]:
-    """Returns the items as a list. A string has items, too, but nobody means its letters.
-
-    >>> listed("texts", "He go home.")
+    >>> as_list("texts", "He go home.")
     Traceback (most recent call last):
     lev_plugins.errors.UserError: texts must be a list, but is 'He go home.': put a single text in brackets, [text]
     """
@@ -160,7 +162,7 @@ def listed(name: str, values: Iterable[Any]) -> list[Any]:
 
 
 def require_text(text: object) -> None:
-    """JSON can spell half of a surrogate pair without the other, but UTF-8 cannot.
+    """Refuses what is not a string, and a string with half of a surrogate pair, which UTF-8 cannot encode.
 
     >>> require_text("a\\ud83d")
     Traceback (most recent call last):

@@ -14,7 +14,7 @@ Rows = Sequence[list[int]]  # texts as numbers of words
 
 
 def ids_of(pieces: Iterable[str], words: Any) -> list[int]:
-    """Of a ``Vocabulary`` or a dictionary of fairseq. What is spelt like a symbol is <unk>, too: it is no boundary.
+    """Looks pieces up in a ``Vocabulary`` or a dictionary of fairseq; text that is spelt like a symbol is <unk>.
 
     >>> from types import SimpleNamespace
     >>> ids_of(["a", "b", "</s>"], SimpleNamespace(nspecial=4, index={"a": 4, "b": 3, "</s>": 2}.get))
@@ -23,10 +23,15 @@ def ids_of(pieces: Iterable[str], words: Any) -> list[int]:
     return [i if (i := words.index(piece)) >= words.nspecial else UNK for piece in pieces]
 
 
-def numbered(ids: Iterable[int], unknown: Iterable[str], numbers: dict[str, int], first: int) -> list[int]:
-    """With a row, from ``first`` on, for each of the unknown words that are <unk>; ``numbers`` grows.
+def with_unknown_ids(ids: Iterable[int], unknown: Iterable[str], numbers: dict[str, int], first: int) -> list[int]:
+    """Replaces each <unk> by an id of its own word.
 
-    >>> numbered([5, UNK, UNK, 6], ["teh", "fo"], {"fo": 0}, first=10)
+    ids: of a text
+    unknown: the spelling of each <unk> in it
+    numbers: the unknown words of the batch, to which new ones are added
+    first: the id of the first unknown word
+
+    >>> with_unknown_ids([5, UNK, UNK, 6], ["teh", "fo"], {"fo": 0}, first=10)
     [5, 11, 10, 6]
     """
     spelt = iter(unknown)
@@ -34,7 +39,8 @@ def numbered(ids: Iterable[int], unknown: Iterable[str], numbers: dict[str, int]
 
 
 def padded(rows: Rows, fill: int = PAD) -> NDArray[Any]:
-    """
+    """Returns rows as an array, padded on the right.
+
     >>> padded([[5, 6], [7]]).tolist()
     [[5, 6], [7, 1]]
     """
@@ -44,10 +50,10 @@ def padded(rows: Rows, fill: int = PAD) -> NDArray[Any]:
     return table
 
 
-def end_to_end(rows: Sequence[Sequence[int]]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """What all rows have, and where each begins.
+def flatten_rows(rows: Sequence[Sequence[int]]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Joins rows into one array, and returns it with the place where each row begins, and the end.
 
-    >>> [each.tolist() for each in end_to_end([[7, 8], [], [9]])]
+    >>> [each.tolist() for each in flatten_rows([[7, 8], [], [9]])]
     [[7, 8, 9], [0, 2, 2, 3]]
     """
     starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)

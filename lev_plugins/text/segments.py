@@ -12,12 +12,12 @@ from lev_plugins.text.offsets import Offsets, Unit
 
 @dataclass
 class Segment:
-    """What a model edits at a time, such as a sentence, and what it reads beside it."""
+    """A part of a text that a model edits by itself, such as a sentence."""
 
     text: str  # without white space around it
-    offsets: Offsets
-    source: list[str] | None = None  # pieces of the source of a draft; None: the text is its own
-    requests: list[int] | None = None  # what marks ask for, with an entry for <s> in front
+    offsets: Offsets  # cuts it into pieces
+    source: list[str] | None = None  # pieces of the source, if the text is a draft; None: the text is its own source
+    requests: list[int] | None = None  # what marks ask for: ``edits.mark_bits`` for <s> and each piece
     units: list[Unit] = field(init=False)
     pieces: list[str] = field(init=False)
 
@@ -26,30 +26,32 @@ class Segment:
         self.pieces = [piece for unit in self.units for piece in unit.pieces]
 
 
-Offer = tuple[int, float]  # a word and its log-probability
+Alternative = tuple[int, float]  # the id of a word and its log-probability
 
 
 @dataclass
 class WordEdits:
-    """Of one result; its tokens are counted without <s>, those of its draft with it."""
+    """How a draft became a result: one entry per token of the result without <s>, or of the draft with <s>."""
 
-    origin: list[int]  # of each token, its place in the draft; -1: it was inserted
-    born: list[int]  # the iteration that inserted it, from 1; 0: it is of the draft
-    inserted: list[float]  # log-odds of that
-    chosen: list[float]  # log-probability of the word that filled the hole; 0: it is of the draft
-    died: list[int]  # of each token of the draft, the last iteration that deleted it, from 1
-    deleted: list[float]  # log-odds of that
-    # of each token, the best words for the hole that it filled; [] of the draft, and where nobody asks for them
-    offers: list[list[Offer]] = field(default_factory=list)
+    # of the result
+    origin: list[int]  # the token's place in the draft; -1: it was inserted
+    inserted_at: list[int]  # the iteration that inserted it, from 1; 0: it is from the draft
+    insertion_log_odds: list[float]  # log-odds of inserting anything there
+    log_probs: list[float]  # log-probability of the word in its placeholder; 0: it is from the draft
+    # of the draft
+    deleted_at: list[int]  # the last iteration that deleted the token, from 1; 0: it was kept
+    deletion_log_odds: list[float]  # log-odds of deleting it
+    # of the result: the best words for the token's placeholder; [] if it is from the draft, or none were requested
+    alternatives: list[list[Alternative]] = field(default_factory=list)
 
 
 class SegmentModel(Protocol):
-    """All that an editor asks of a model."""
+    """The interface between an editor and its model."""
 
     task: str  # --task of its training, which says what settings have an effect
-    drafts: bool  # may a segment have a source of its own, and requests?
-    longest: int  # pieces of a segment, or of its source
+    drafts: bool  # whether a segment may have a source of its own, and requests
+    longest: int  # pieces that a segment may have, or its source
     symbols: Collection[str]  # the pieces of its dictionaries
 
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
-        """Of each segment, the edits of its text, each with its confidence and iteration."""
+        """Returns the edits of each segment, with their confidences and iterations."""

@@ -10,7 +10,8 @@ import sentencepiece
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import flag_name
-from lev_plugins.text.offsets import BLANK, spell_words, words_with_places
+from lev_plugins.text.ids import BLANK
+from lev_plugins.text.offsets import spell_words, words_with_places
 from lev_plugins.text.pretrained import PretrainedBPE
 
 IMPLIED = {"sentencepiece_model": "sentencepiece", "pretrained_tokenizer": "pretrained"}  # flags that need no --bpe

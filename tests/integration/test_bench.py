@@ -68,7 +68,7 @@ def test_an_editor_and_its_server(measured: Any, tmp_path: Path) -> None:
     from lev_plugins.cli import main as cli
 
     system = speller(tmp_path)
-    cli.main(["export", str(system.checkpoint), str(tmp_path / "out"), "--onnx", *system.flags])
+    cli.main(["export", str(system.checkpoint), str(tmp_path / "out"), *system.flags])
     (tmp_path / "texts").write_text("\n".join([*system.texts, ""]), "utf-8")
     results, rows = measured(edit, str(tmp_path / "out"), str(tmp_path / "texts"))
     assert list(results["editing"]) == list(edit.ENGINES) and len(rows) == 2 + 3

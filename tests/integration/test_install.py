@@ -74,7 +74,7 @@ def test_what_pip_is_told(site: Path) -> None:
 def test_a_fresh_environment_edits(packages: list[Path], tmp_path: Path) -> None:
     """Without a compiler, torch and fairseq: pip installs wheels alone."""
     system, folder = speller(tmp_path), tmp_path / "out"
-    succeed("lev-plugins", "export", system.checkpoint, folder, "--onnx", *system.flags)
+    succeed("lev-plugins", "export", system.checkpoint, folder, *system.flags)
     wheel = next(path for path in packages if path.suffix == ".whl")
     binaries = tmp_path / "fresh" / "bin"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

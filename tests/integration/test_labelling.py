@@ -10,6 +10,7 @@ import pytest
 from lev_plugins import checkpoints
 from lev_plugins.cli.main import main
 from lev_plugins.inference.labeller import Labeller, read_thresholds
+from lev_plugins.inference.options import LabelOptions
 from tests.commands import QUIET, TRAINED, USER_DIR, Result, run, succeed, two_ranks
 from tests.labelling import write_text
 
@@ -85,7 +86,7 @@ def test_labels_have_been_learned(trained: Trained) -> None:
     texts = [line.split("\t")[0] for line in lines]
     answers = Labeller.load(checkpoint).label(texts)
     assert right(kind, answers, lines) >= 0.6
-    alone = Labeller.load(checkpoint, batch_size=1).label(texts[:5])
+    alone = Labeller.load(checkpoint, options=LabelOptions(batch_size=1)).label(texts[:5])
     assert [without_scores(answer) for answer in alone] == [without_scores(answer) for answer in answers[:5]]
     if kind == "multilabel":
         done = run("lev-plugins", "label", checkpoint, "--cpu", stdin="".join(f"{text}\n" for text in texts))
@@ -125,8 +126,9 @@ def test_thresholds_are_tuned_by_one_command(trained: Trained, capsys: pytest.Ca
     micro = re.search(r"micro_f1 ([\d.]+) with 0.5, ([\d.]+) tuned", capsys.readouterr().out)
     assert micro and float(micro[2]) >= float(micro[1])
     assert len(set(read_thresholds(folder / "common.json").values())) == 1
-    answer = Labeller.load(checkpoint, thresholds={"s": 0.0, "r": 1.0, "w": 1.0}).label(["fog"], scores=True)[0]
-    assert Labeller.load(checkpoint).label(["fog"], scores=True, thresholds={"s": 0.0, "r": 1.0, "w": 1.0}) == [answer]
+    thresholds = {"s": 0.0, "r": 1.0, "w": 1.0}
+    answer = Labeller.load(checkpoint, options=LabelOptions(thresholds=thresholds)).label(["fog"], scores=True)[0]
+    assert Labeller.load(checkpoint).label(["fog"], scores=True, thresholds=thresholds) == [answer]
     assert answer["labels"] == ["s"] and set(answer["all_scores"]) == {"s", "r", "w"}
 
 
@@ -149,11 +151,11 @@ def test_bad_input_to_label(trained: Trained) -> None:
     with pytest.raises(ValueError, match=reason):
         labeller.label(["sun", " " if tags else "a\tb"])
     with pytest.raises(ValueError, match="--batch-size must be at least 1"):
-        Labeller(labeller.scorer, batch_size=0)
+        Labeller(labeller.scorer, LabelOptions(batch_size=0))
     known = kind == "multilabel"
     wrong = "there is a threshold for 'x'" if known else f"thresholds are for multilabel models, not for {kind}"
     with pytest.raises(ValueError, match=wrong):
-        Labeller(labeller.scorer, thresholds={"x": 0.5})
+        Labeller(labeller.scorer, LabelOptions(thresholds={"x": 0.5}))
     wrong = ": 'x' is not a known label" if known else " is for multilabel"
     with pytest.raises(ValueError, match=f"--labels-of-interest{wrong}"):
         labeller.label(["sun"], labels_of_interest=["x"])

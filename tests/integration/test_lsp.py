@@ -94,7 +94,7 @@ def applied(text: str, edits: list[dict[str, Any]]) -> str:
 
 def test_quick_fixes_give_what_edit_gives(tmp_path: Path) -> None:
     system, folder = speller(tmp_path), tmp_path / "out"
-    assert main(["export", str(system.checkpoint), str(folder), "--onnx", *system.flags]) == 0
+    assert main(["export", str(system.checkpoint), str(folder), *system.flags]) == 0
     text = "😀 teh 😀 vlaue.\nthe vlaue of teh function.\n\nZürich\n"
 
     async def fixed() -> str:

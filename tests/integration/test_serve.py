@@ -18,6 +18,7 @@ import pytest
 
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Labeller
+from lev_plugins.inference.options import EditOptions
 from lev_plugins.serving.context import Context
 from tests.commands import ENVIRONMENT, ROOT
 from tests.parity.test_golden import assert_alike
@@ -61,7 +62,7 @@ def test_the_command_serves_and_drains(tmp_path: Path, stop: signal.Signals) -> 
         about = {"name": "checkpoint", "kind": "edit", "drafts": False, "min_confidence": 0.5}
         assert client.get("/v1/models").json["models"] == [about]
         found = client.edit(NOISES[0]).json["results"][0]
-        assert found == corrector("pbd").edit([NOISES[0]])[0].sure(0.5).as_dict()
+        assert found == corrector("pbd").edit([NOISES[0]])[0].without_unsure(0.5).as_dict()
         with half_sent(client, {"texts": [NOISES[1]]}) as rest:
             server.process.send_signal(stop)
             wait_until_refused(client)
@@ -126,7 +127,7 @@ def test_language_tool_python_finds_and_applies(kind: str) -> None:
 def together() -> Iterator[tuple[Client, list[int]]]:
     """A server with a model of each kind, and how many texts were decoded at a time."""
     levt = Editor.load(GOLDEN / "levt" / "checkpoint.pt", LEVT)
-    pbd = Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY, CHARS, search={"beam": 3})
+    pbd = Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY, EditOptions(bpe=CHARS, beam=3))
     labeller = Labeller.load(GOLDEN / "labels" / "checkpoint.pt", GOLDEN / "labels" / "data")
     sizes: list[int] = []
     for editor in (levt, pbd):

@@ -146,7 +146,7 @@ def test_sentences_that_need_no_correction(tmp_path: Path, monkeypatch: pytest.M
             seen.extend(texts)
             return [Edited(texts[0]), Edited(texts[1], (Edit(0, 2, "He"),))]
 
-    monkeypatch.setattr(unaltered.lev_plugins, "load", lambda path, min_confidence: Editor())
+    monkeypatch.setattr(unaltered.lev_plugins, "load", lambda path, options: Editor())
     printed: list[str] = []
     monkeypatch.setattr("builtins.print", lambda line, **flags: printed.append(line))
     options = {"min_confidence": 0.5, "commands": ["sed s/Bob/Ben/"]}

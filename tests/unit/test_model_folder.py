@@ -20,6 +20,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference import card
 from lev_plugins.inference.exporting import without_paths
+from lev_plugins.inference.options import EditOptions
 from tests import labelling as toy_labels
 from tests import teachers
 from tests.helpers import Refusal
@@ -37,7 +38,7 @@ def moved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     place.mkdir()
     system = SYSTEMS[request.param](place)
     expected = system.answers(system.load())
-    assert main(["export", str(system.checkpoint), str(place / "out" / "mine"), *system.flags]) == 0
+    assert main(["export", str(system.checkpoint), str(place / "out" / "mine"), "--no-graphs", *system.flags]) == 0
     folder = place.parent / "elsewhere" / "mine"
     shutil.move(place / "out", folder.parent)
     shutil.rmtree(place)
@@ -93,7 +94,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def export(checkpoint: Path, out: Path, *flags: object) -> int:
-    return main([str(word) for word in ("export", checkpoint, out, *flags)])
+    return main([str(word) for word in ("export", checkpoint, out, "--no-graphs", *flags)])
 
 
 def test_info_is_a_table_or_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,7 +137,10 @@ def test_a_checkpoint_that_knows_nothing_of_its_training(folder: Path) -> None:
 
 
 def test_defaults_of_the_folder_hold_unless_flags_say_otherwise(folder: Path) -> None:
-    editor, other = lev_plugins.load(folder), lev_plugins.load(folder, min_confidence=0.0, overrides={"keep_bias": 20})
+    editor, other = (
+        lev_plugins.load(folder),
+        lev_plugins.load(folder, options=EditOptions(min_confidence=0.0, keep_bias=20)),
+    )
     assert (editor.min_confidence, editor.language, editor.model.decoder.task.cfg.keep_bias) == (0.3, "pt-BR", 0.25)
     assert editor.model.decoder.generator.beam_size == 3
     assert (other.min_confidence, other.model.decoder.task.cfg.keep_bias) == (0.0, 20)
@@ -147,7 +151,7 @@ def test_a_folder_from_before_torn_words_were_seen_still_answers(tmp_path: Path)
     """Its new weights are 0, as in the model that was exported, which is untrained; other weights must be there."""
     system = SYSTEMS["levt that spells"](tmp_path)
     out = tmp_path / "out" / "mine"
-    assert main(["export", str(system.checkpoint), str(out), *system.flags]) == 0
+    assert main(["export", str(system.checkpoint), str(out), "--no-graphs", *system.flags]) == 0
     expected = system.answers(lev_plugins.load(out))
 
     def without(name: str) -> None:
@@ -275,7 +279,7 @@ def test_a_link_to_a_model_folder_is_not_followed(folder: Path, tmp_path: Path, 
 def test_a_folder_with_graphs_is_replaced(tmp_path: Path) -> None:
     pytest.importorskip("onnx")
     out = tmp_path / "out"
-    assert export(Path(PBD[0]), out, *PBD[1:], "--onnx") == 0
+    assert main(["export", PBD[0], str(out), *PBD[1:]]) == 0 and (out / "graphs").is_dir()
     assert export(Path(PBD[0]), out, *PBD[1:], "--overwrite") == 0
     assert not (out / "graphs").exists() and model_folder.read(out).task == "text_correction"
 
@@ -533,6 +537,6 @@ def test_a_labeller_of_a_preset_is_exported(tmp_path: Path) -> None:
     data = toy_labels.folder_of(tmp_path / "labels", "classification", "--bpe", "characters")
     flags = ["--task", "text_labelling", "--criterion", "labelling", "--arch", "enct5_tiny"]
     checkpoint = teachers.write_teacher(tmp_path / "labels" / "checkpoint.pt", data, *flags)
-    assert main(["export", str(checkpoint), str(tmp_path / "mine"), "--data", str(data)]) == 0
+    assert main(["export", str(checkpoint), str(tmp_path / "mine"), "--no-graphs", "--data", str(data)]) == 0
     text = ["ab c"]
     assert lev_plugins.load(tmp_path / "mine").label(text) == lev_plugins.load(checkpoint, data).label(text)

@@ -15,9 +15,10 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from rapidfuzz.distance import Prefix
+
 from lev_plugins.edits import mark_bits
 from lev_plugins.errors import UserError, require
-from lev_plugins.text.edited import common
 
 MARK_BITS = {"!": mark_bits.KEEP, "~": mark_bits.PREFER, "-": mark_bits.DELETE, "+": mark_bits.INSERT}
 MARKED = re.compile(r"(?<!\\)(?:\\\\)*⟦[!~+-]")
@@ -141,13 +142,13 @@ def _stripped(text: str, marks: list[Mark]) -> tuple[str, list[Mark]]:
 def _tokens_of(mark: Mark, text: str, tokens: list[str], encode: Callable[[str], str]) -> tuple[int, int]:
     """Returns the tokens [start, end) that a mark touches: exact where it begins and ends between two tokens."""
     prefix, prefix_with_mark = encode(text[: mark.start]).split(), encode(text[: mark.end]).split()
-    start = common(prefix, tokens)
+    start = Prefix.similarity(prefix, tokens)
     if mark.kind == "+":
         return start, start
     if tokens[: len(prefix_with_mark)] == prefix_with_mark:
         end = len(prefix_with_mark)
     else:
-        end = len(tokens) - common(encode(text[mark.end :]).split()[::-1], tokens[::-1])
+        end = len(tokens) - Prefix.similarity(encode(text[mark.end :]).split()[::-1], tokens[::-1])
     return start, max(end, min(start + 1, len(tokens)))
 
 

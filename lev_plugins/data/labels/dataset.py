@@ -20,7 +20,7 @@ from lev_plugins.data.labels.examples import Example, LabelRequest, collate, fir
 from lev_plugins.errors import UserError, require
 from lev_plugins.spelling.batch_words import BatchWords
 from lev_plugins.spelling.candidates import WordIndex
-from lev_plugins.text.ids import numbered
+from lev_plugins.text.ids import with_unknown_ids
 from lev_plugins.text.lines import read_lines
 
 Array = NDArray[Any]
@@ -111,7 +111,7 @@ class LabelledDataset(FairseqDataset):
         examples = [sample["example"] for sample in samples]
         unknown, first_id = dict[str, int](), len(self.dictionary) + 1
         if self.index is not None:
-            examples = [replace(e, tokens=numbered(e.tokens, e.unknown, unknown, first_id)) for e in examples]
+            examples = [replace(e, tokens=with_unknown_ids(e.tokens, e.unknown, unknown, first_id)) for e in examples]
         lengths = [len(example.tokens) for example in examples]
         rows = first_fit(lengths, self.pack) if self.pack else [[i] for i in range(len(examples))]
         order = [i for row in rows for i in row]

@@ -26,7 +26,7 @@ LINES = [f"{line}\n" for line in NOISES]
 TEXT = "".join(LINES).encode()
 
 
-@pytest.fixture(scope="module", params=[[], ["--onnx"]], ids=["torch", "graphs"])
+@pytest.fixture(scope="module", params=[["--no-graphs"], []], ids=["torch", "graphs"])
 def runtime(request: pytest.FixtureRequest) -> list[str]:
     return request.param
 
@@ -73,7 +73,7 @@ def test_json_and_a_threshold(run: Run) -> None:
     for text, row, line in zip(NOISES, rows, sure.decode().splitlines(), strict=True):
         edits = tuple(Edit(**{**each, "others": ()}) for each in row["edits"])
         assert Edited(text, edits).text == row["text"]
-        kept = Edited(text, edits).sure(0.8)
+        kept = Edited(text, edits).without_unsure(0.8)
         assert line == kept.text
         some, all_of_them = some + len(kept.edits), all_of_them + len(edits)
     assert 0 < some < all_of_them

@@ -31,13 +31,13 @@ def test_every_word_is_kept_or_accounted_for(options: dict[str, Any]) -> None:
         tokens = hypothesis["tokens"].tolist()
         kept = [place for place in edits.origin if place >= 0]
         assert kept == sorted(set(kept))
-        for token, place, iteration in zip(tokens, edits.origin, edits.born, strict=True):
+        for token, place, iteration in zip(tokens, edits.origin, edits.inserted_at, strict=True):
             assert (token == draft[place] and iteration == 0) if place >= 0 else iteration > 0 or len(draft) == 2
         words = range(1, len(draft) - 1)
-        assert all(edits.died[place] > 0 for place in words if place not in kept)
-        assert max([*edits.died, *edits.born]) <= hypothesis["steps"] + 1
-        assert len(edits.died) == len(edits.deleted) == len(draft)
-        born |= set(edits.born)
+        assert all(edits.deleted_at[place] > 0 for place in words if place not in kept)
+        assert max([*edits.deleted_at, *edits.inserted_at]) <= hypothesis["steps"] + 1
+        assert len(edits.deleted_at) == len(edits.deletion_log_odds) == len(draft)
+        born |= set(edits.inserted_at)
     assert len(born) > 1  # some insertions
 
 
@@ -47,7 +47,7 @@ def test_what_a_hole_was_offered_begins_with_what_fills_it() -> None:
     for hypothesis in found:
         edits = hypothesis["edits"]
         for word, origin, chosen, offers in zip(
-            hypothesis["tokens"].tolist(), edits.origin, edits.chosen, edits.offers, strict=True
+            hypothesis["tokens"].tolist(), edits.origin, edits.log_probs, edits.alternatives, strict=True
         ):
             assert bool(offers) == (origin < 0)
             if offers:
@@ -62,9 +62,9 @@ def test_what_a_mark_asks_for_is_certain() -> None:
     asked = [[0, mark_bits.DELETE + mark_bits.SPAN, mark_bits.INSERT, 0]]
     (hypothesis,) = recorded([draft], asked, max_iter=0)
     edits = hypothesis["edits"]
-    assert edits.deleted[1] == math.inf and edits.died[1] == 1
+    assert edits.deletion_log_odds[1] == math.inf and edits.deleted_at[1] == 1
     behind = edits.origin.index(2) + 1 if 2 in edits.origin else 0
-    assert edits.inserted[behind] == math.inf
+    assert edits.insertion_log_odds[behind] == math.inf
 
 
 def test_without_history_there_is_no_record() -> None:

@@ -105,9 +105,9 @@ def test_the_record_says_when_and_how_surely_a_word_came_and_went() -> None:
     assert sentence.history == [[BOS, 5, 7, EOS], [BOS, 5, EOS], [BOS, 5, HOLE, EOS], [BOS, 5, 6, EOS]]
     tokens, edits = sentence.edits()
     assert tokens == [5, 6, EOS]
-    assert edits.origin == [1, -1, 3] and edits.born == [0, 1, 0] and edits.chosen == [0.0, -0.5, 0.0]
-    assert edits.inserted == pytest.approx([0.0, SURE, 0.0]) and edits.offers == [[], [(6, -0.5)], []]
-    assert edits.died == [0, 0, 1, 0] and edits.deleted == [0.0, 0.0, SURE, 0.0]
+    assert edits.origin == [1, -1, 3] and edits.inserted_at == [0, 1, 0] and edits.log_probs == [0.0, -0.5, 0.0]
+    assert edits.insertion_log_odds == pytest.approx([0.0, SURE, 0.0]) and edits.alternatives == [[], [(6, -0.5)], []]
+    assert edits.deleted_at == [0, 0, 1, 0] and edits.deletion_log_odds == [0.0, 0.0, SURE, 0.0]
 
 
 def test_a_word_that_was_put_back_by_a_mark_is_certain() -> None:

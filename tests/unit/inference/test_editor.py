@@ -21,6 +21,7 @@ from lev_plugins import checkpoints
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.options import EditOptions
 from lev_plugins.models.gated import GatedTrans
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.pbd import PBD
@@ -61,11 +62,11 @@ def generated(name: str) -> list[str]:
 
 
 def corrector(name: str, **options: object) -> Editor:
-    return Editor.load(GOLDEN / name / "checkpoint.pt", NOISY, CHARS, search={"beam": 3}, **options)
+    return Editor.load(GOLDEN / name / "checkpoint.pt", NOISY, EditOptions(**{"bpe": CHARS, "beam": 3, **options}))
 
 
 def by_graphs(place: Path, checkpoint: Path, *flags: object) -> Editor:
-    assert main(["export", str(checkpoint), str(place / "out"), "--onnx", *map(str, flags)]) == 0
+    assert main(["export", str(checkpoint), str(place / "out"), *map(str, flags)]) == 0
     return Editor.load(place / "out")
 
 
@@ -92,7 +93,7 @@ def lively_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lively(lively_path: Path) -> Editor:
-    return Editor.load(lively_path, LEVT, search={"iter_decode_max_iter": 0, "iter_decode_eos_penalty": GAMMA})
+    return Editor.load(lively_path, LEVT, EditOptions(iter_decode_max_iter=0, iter_decode_eos_penalty=GAMMA))
 
 
 @pytest.fixture(scope="module", params=["torch", "graphs"])
@@ -135,7 +136,7 @@ def test_confidence_of_a_corrector_is_that_of_the_sentence_against_it_without_th
 def test_the_model_cannot_be_sure_of_an_edit_without_which_a_text_is_too_long_for_it() -> None:
     texts = [f"{'fc  ed b. '[i % 5 :]}{'abcdef D. ' * 3}"[: 12 - i % 2] for i in range(20)]
     limits = dict.fromkeys(("max_source_positions", "max_target_positions"), 14)
-    sure = [edit.confidence for edited in corrector("pbd", overrides=limits).edit(texts) for edit in edited.edits]
+    sure = [edit.confidence for edited in corrector("pbd", task_flags=limits).edit(texts) for edit in edited.edits]
     assert 0 < sure.count(0.0) < len(sure)
 
 
@@ -178,14 +179,14 @@ def test_an_edit_that_puts_one_word_in_tells_what_else_its_hole_was_offered(live
     words = lively.model.decoder.task.target_dictionary
     offers = [(words.index(word), choice) for word, choice in [("v3", -0.2), ("v2", -2.0), ("v4", -2.5), ("v5", -9.0)]]
     edits = WordEdits([1, -1, 3], [0, 1, 0], [0.0] * 3, [0.0, -0.2, 0.0], [0, 0, 1, 0], [0.0, 0.0, 3.0, 0.0], [])
-    edits = replace(edits, offers=[[], offers, []])
+    edits = replace(edits, alternatives=[[], offers, []])
     tokens = [words.index("v1"), offers[0][0], words.eos()]
     segment = Segment("v1  v2", lively.offsets)
     (edit,) = lively.model.edits(segment, tokens, edits)
     assert (edit.start, edit.end, edit.replacement) == (4, 6, "v3")
     # v2 would leave the text as it is, and v5 is too unlikely
-    assert [(other.start, other.end, other.replacement) for other in edit.others] == [(4, 6, "v4")]
-    assert edit.others[0].confidence == pytest.approx(1 / (1 + math.exp(-(3.0 - 2.5))))
+    assert [(other.start, other.end, other.replacement) for other in edit.alternatives] == [(4, 6, "v4")]
+    assert edit.alternatives[0].confidence == pytest.approx(1 / (1 + math.exp(-(3.0 - 2.5))))
 
 
 # ---- all else stays --------------------------------------------------------------------------------------------------
@@ -323,11 +324,11 @@ def test_the_sentencepiece_model_of_the_folder_is_used(tmp_path: Path) -> None:
     (found,) = editor.edit([text])
     assert isinstance(editor.tokeniser.bpe, SentencePiece) and found.original == text
     assert found.text.startswith("\u3000") and found.text.endswith("  ")
-    assert Editor.load(GOLDEN / "gated" / "checkpoint.pt", data, CHARS).tokeniser("a b") == "a ▁ b"
+    assert Editor.load(GOLDEN / "gated" / "checkpoint.pt", data, EditOptions(bpe=CHARS)).tokeniser("a b") == "a ▁ b"
 
 
 def test_a_tokeniser_that_makes_unknown_words_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    editor = Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY, Namespace(bpe="chars"))
+    editor = Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY, EditOptions(bpe=CHARS))
     assert editor.edit(["abc def", "d"])[1].original == "d"
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
     wrong = Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY)

@@ -16,7 +16,15 @@ import lev_plugins
 from lev_plugins import model_folder
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
-from lev_plugins.inference.held_out import VALUES, best, calibrate, held_out, promised, reliability
+from lev_plugins.inference.held_out import (
+    CONFIDENCES,
+    best_scoring,
+    calibrate_texts,
+    edit_held_out,
+    lowest_harmless,
+    reliability,
+)
+from lev_plugins.inference.options import EditOptions
 from lev_plugins.text import calibration
 from lev_plugins.text.calibration import CONSTANT, NAME, WEIGHTS, Evidence
 from lev_plugins.text.edited import Edit, Edited
@@ -46,9 +54,9 @@ def test_an_edit_is_right_if_nothing_of_it_must_be_undone(before: list[str], old
     start = sum(len(word) + 1 for word in before)
     text, clean = (" ".join([*before, *middle, "d"]) for middle in (old, new))
     edit = Edit(start, start + len(" ".join(old)), " ".join(new))
-    assert calibration.right(text, edit, clean)
-    assert not calibration.right(clean, Edit(start, start, "wrong "), clean)
-    assert not calibration.right(text, Edit(edit.start, edit.end, f"{edit.replacement} x"), clean)
+    assert calibration.is_right(text, edit, clean)
+    assert not calibration.is_right(clean, Edit(start, start, "wrong "), clean)
+    assert not calibration.is_right(text, Edit(edit.start, edit.end, f"{edit.replacement} x"), clean)
 
 
 def known_edits(count: int) -> tuple[list[Evidence], list[bool]]:
@@ -99,14 +107,16 @@ def test_confidences_are_the_share_that_is_right(tmp_path: Path, caplog: pytest.
     edits = {f"w{i}": [Edit(0, len(f"w{i}"), f"r{i}", 0.9, evidence=each)] for i, each in enumerate(known)}
     wanted = [f"r{i}" if label else "other" for i, label in enumerate(labels)]
     noisy, clean = files(tmp_path, noisy="\n".join(edits) + "\n", clean="\n".join(wanted) + "\n")
-    texts = held_out(Editor(**edits), [(noisy, clean)], [])
+    texts = edit_held_out(Editor(**edits), [(noisy, clean)], [])
     assert len(reliability(texts)) == 1
-    assert calibrate(texts, "en").keys() == {*WEIGHTS, NAME} and calibrate(texts, "de-AT").keys() == set(WEIGHTS)
+    assert calibrate_texts(texts, "en").keys() == {*WEIGHTS, NAME} and calibrate_texts(texts, "de-AT").keys() == set(
+        WEIGHTS
+    )
     tenths = reliability(texts)
     assert sum(tenth["edits"] for tenth in tenths) == 3000
     assert all(abs(tenth["claimed"] - tenth["right"]) < 0.07 for tenth in tenths if tenth["edits"] > 200)
-    few = held_out(Editor(w1=[Edit(0, 2, "x")]), [(noisy, clean)], [])
-    assert calibrate(few) == {} and few[0].edited[1].edits[0].confidence == 1
+    few = edit_held_out(Editor(w1=[Edit(0, 2, "x")]), [(noisy, clean)], [])
+    assert calibrate_texts(few) == {} and few[0].edited[1].edits[0].confidence == 1
     assert "takes 100 edits, some right and some wrong, but of the 1 edits of the held-out texts, 0 are" in caplog.text
 
 
@@ -114,13 +124,17 @@ def test_a_promise_is_kept_by_the_least_confidence_or_refused(tmp_path: Path) ->
     lines = [f"w{i} b c d e" for i in range(40)]
     edits = {f"w{i}": [Edit(0, len(f"w{i}"), "x", confidence=i / 40)] for i in range(40)}
     (clean,) = files(tmp_path, clean="".join(f"{line}\n" for line in lines))
-    texts = held_out(Editor(**edits), [], [clean])
-    dial = promised(texts, 50)  # 10 of 200 words
-    assert dial == 0.73 and texts[0].harm(dial).score == 50 and texts[0].harm(VALUES[VALUES.index(dial) - 1]).score > 50
-    assert promised(texts, 200) == 0
-    sure = held_out(Editor(w1=[Edit(0, 2, "x")]), [], [clean])
+    texts = edit_held_out(Editor(**edits), [], [clean])
+    dial = lowest_harmless(texts, 50)  # 10 of 200 words
+    assert (
+        dial == 0.73
+        and texts[0].harm(dial).score == 50
+        and texts[0].harm(CONFIDENCES[CONFIDENCES.index(dial) - 1]).score > 50
+    )
+    assert lowest_harmless(texts, 200) == 0
+    sure = edit_held_out(Editor(w1=[Edit(0, 2, "x")]), [], [clean])
     with pytest.raises(UserError, match=r"--promise-broken 4 cannot be kept: edits that are 0.999 sure break 5.0 of"):
-        promised(sure, 4)
+        lowest_harmless(sure, 4)
 
 
 @pytest.mark.parametrize("metric", ["wrr", "gleu", "exact"])
@@ -128,14 +142,14 @@ def test_the_best_dial_is_the_most_cautious_one(metric: str, tmp_path: Path) -> 
     rest = " cat sat on it\n"
     noisy, clean = files(tmp_path, noisy=f"teh{rest}a{rest}", clean=f"the{rest}a{rest}")
     editor = Editor(teh=[Edit(0, 3, "the", confidence=0.9)], a=[Edit(0, 1, "the", confidence=0.7)])
-    assert best(held_out(editor, [(noisy, clean)], []), metric) == 0.9
+    assert best_scoring(edit_held_out(editor, [(noisy, clean)], []), metric) == 0.9
 
 
 def test_gleu_minds_a_mistake_that_is_left_more_than_one_that_is_made(tmp_path: Path) -> None:
     rest = " cat sat on the mat by old houses\n"
     noisy, clean = files(tmp_path, noisy=f"teh{rest}", clean=f"the{rest}")
-    texts = held_out(Editor(teh=[Edit(0, 3, "the", 0.5), Edit(26, 29, "odd", 0.5)]), [(noisy, clean)], [])
-    assert (best(texts, "wrr"), best(texts, "gleu")) == (VALUES[-1], 0.5)
+    texts = edit_held_out(Editor(teh=[Edit(0, 3, "the", 0.5), Edit(26, 29, "odd", 0.5)]), [(noisy, clean)], [])
+    assert (best_scoring(texts, "wrr"), best_scoring(texts, "gleu")) == (CONFIDENCES[-1], 0.5)
 
 
 # ---- the commands ----------------------------------------------------------------------------------------------------
@@ -154,7 +168,7 @@ def texts(tmp_path: Path) -> dict[str, Path]:
 def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "editor"
     flags = ["--data", GOLDEN / "noisy" / "data", "--bpe", "chars", "--beam", 1, "--calibrate", *texts.values()]
-    command = ["export", GOLDEN / "pbd" / "checkpoint.pt", out, *flags]
+    command = ["export", GOLDEN / "pbd" / "checkpoint.pt", out, "--no-graphs", *flags]
     assert main([*map(str, command), "--clean", str(texts["clean"]), "--promise-broken", "30"]) == 0
     said, config = capsys.readouterr().out, model_folder.read(out)
     dial = f"with --min-confidence {config.decoding.min_confidence:g}"
@@ -165,9 +179,9 @@ def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest
     card = (out / "README.md").read_text("utf-8")
     assert "| confidence of an edit | calibrated on held-out text |" in card
     assert f"| clean: right words broken, of 1,000, {dial} | {broken:g} |" in card
-    editor = lev_plugins.load(out, min_confidence=0.0)
+    editor = lev_plugins.load(out, options=EditOptions(min_confidence=0.0))
     line = texts["noisy"].read_text("utf-8").splitlines()
-    raw = lev_plugins.load(out, min_confidence=0.0, calibration=None).edit(line)
+    raw = lev_plugins.load(out, options=EditOptions(min_confidence=0.0, calibrated=False)).edit(line)
     assert [each.text for each in editor.edit(line)] == [each.text for each in raw]
     assert editor.edit(line) != raw
     sweep = ["sweep", out, "--clean", texts["clean"], "--pairs", *texts.values(), "--cpu", "--min-edit-confidence"]
@@ -176,7 +190,7 @@ def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest
     pair, clean = found["texts"]
     assert clean["points"][-1]["broken of 1,000"] == pytest.approx(broken, abs=0.01)
     assert pair["points"][0]["% of typos repaired"] >= pair["points"][1]["% of typos repaired"]
-    assert found["reliability"] == reliability(held_out(editor, [(*texts.values(),)], [texts["clean"]]))
+    assert found["reliability"] == reliability(edit_held_out(editor, [(*texts.values(),)], [texts["clean"]]))
     assert main([*map(str, sweep), "0.5"]) == 0
     table = capsys.readouterr().out.splitlines()
     assert table[0] == str(texts["noisy"]) and table[1].startswith("min-confidence  broken of 1,000  % of lines ")
@@ -185,11 +199,23 @@ def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest
 
 def test_words_in_the_folder_stay_beside_those_of_the_user(texts: dict[str, Path], tmp_path: Path) -> None:
     out, lines = tmp_path / "editor", [line for line in texts["noisy"].read_text("utf-8").splitlines() if " " in line]
-    command = ["export", GOLDEN / "pbd" / "checkpoint.pt", out, "--data", GOLDEN / "noisy" / "data", "--bpe", "chars"]
+    command = [
+        "export",
+        GOLDEN / "pbd" / "checkpoint.pt",
+        out,
+        "--no-graphs",
+        "--data",
+        GOLDEN / "noisy" / "data",
+        "--bpe",
+        "chars",
+    ]
     assert main([*map(str, command)]) == 0
 
     def changed(**options: Any) -> set[str]:
-        edited = [one.text.split() for one in lev_plugins.load(out, min_confidence=0.0, **options).edit(lines)]
+        edited = [
+            one.text.split()
+            for one in lev_plugins.load(out, options=EditOptions(min_confidence=0.0, **options)).edit(lines)
+        ]
         both = [(line.split(), words) for line, words in zip(lines, edited, strict=True)]
         same_length = [zip(*pair, strict=True) for pair in both if len(pair[0]) == len(pair[1])]
         return {word for pairs in same_length for word, other in pairs if word != other}
@@ -239,20 +265,20 @@ def test_weights_of_a_stranger_do_no_more_than_others() -> None:
     assert calibration.confidence({CONSTANT: 1e15, "odd": 1.0}, NOTHING) < 1
     for power in (-1e9, 1e308):
         edit = Edit(0, 1, "b", evidence=NOTHING._replace(unknown=1, capital=1))
-        assert calibration.calibrated(Edited("a", (edit,)), {NAME: power}).sure(0.5).text in ("a", "b")
+        assert calibration.calibrate(Edited("a", (edit,)), {NAME: power}).without_unsure(0.5).text in ("a", "b")
 
 
 def test_a_name_is_changed_only_if_that_is_surer() -> None:
     edits = [Edit(0, 1, "b", evidence=NOTHING._replace(unknown=1, capital=capital)) for capital in (0, 1)]
-    half = [calibration.calibrated(Edited("a", (edit,)), {CONSTANT: 0.0, NAME: 3.0}) for edit in edits]
+    half = [calibration.calibrate(Edited("a", (edit,)), {CONSTANT: 0.0, NAME: 3.0}) for edit in edits]
     assert [edited.edits[0].confidence for edited in half] == [0.5, 0.5]
-    kept = {least: [edited.sure(least).text for edited in half] for least in (0.0, 0.12, 0.13, 0.6)}
+    kept = {least: [edited.without_unsure(least).text for edited in half] for least in (0.0, 0.12, 0.13, 0.6)}
     assert kept == {0.0: ["b", "b"], 0.12: ["b", "b"], 0.13: ["b", "a"], 0.6: ["a", "a"]}
 
 
 def test_of_the_replacements_for_a_word_only_one_is_right() -> None:
     others = tuple(Edit(0, 1, new, evidence=NOTHING) for new in "cd")
-    edit = Edit(0, 1, "b", evidence=NOTHING._replace(distance=1), others=others)
-    (made,) = calibration.calibrated(Edited("a", (edit,)), {CONSTANT: -2.0, "distance": 4.0}).edits
+    edit = Edit(0, 1, "b", evidence=NOTHING._replace(distance=1), alternatives=others)
+    (made,) = calibration.calibrate(Edited("a", (edit,)), {CONSTANT: -2.0, "distance": 4.0}).edits
     assert made.confidence == pytest.approx(0.881, abs=0.001)
-    assert [other.confidence for other in made.others] == pytest.approx([0.119, 0.0], abs=0.001)
+    assert [other.confidence for other in made.alternatives] == pytest.approx([0.119, 0.0], abs=0.001)

@@ -14,6 +14,7 @@ from lev_plugins.cli import label as command
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.labeller import Labeller, Scored
+from lev_plugins.inference.options import LabelOptions
 from lev_plugins.inference.task_scorer import TaskScorer
 from lev_plugins.scoring.labelling import best_thresholds
 from tests.labelling import folder_of, model_of, task_of
@@ -39,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def labeller_of(folder: Path, batch_size: int = 32, **options: Any) -> Labeller:
     task = task_of(folder)
-    return Labeller(TaskScorer(task, model_of(task, **options)), batch_size)
+    return Labeller(TaskScorer(task, model_of(task, **options)), LabelOptions(batch_size=batch_size))
 
 
 @pytest.mark.parametrize("options", [{"no_label_interaction": True}, {"latents": "one"}])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from lev_plugins.inference.segments import RefinedSegments, WrittenSegments
+from lev_plugins.inference.segments import LevTSegments, Seq2SeqSegments
 from lev_plugins.onnx.export import Fill
 from lev_plugins.onnx.folder import Vocabulary
 from lev_plugins.text.edited import apply
@@ -27,13 +27,13 @@ def words(tmp_path: Path) -> Vocabulary:
     return Vocabulary(path)
 
 
-def edited(model: RefinedSegments | WrittenSegments, text: str) -> str:
+def edited(model: LevTSegments | Seq2SeqSegments, text: str) -> str:
     (edits,) = model.decode([Segment(text, offsets_of())])
-    assert not any(mark in other.replacement for edit in edits for other in edit.others for mark in "<>")
+    assert not any(mark in other.replacement for edit in edits for other in edit.alternatives for mark in "<>")
     return apply(text, edits)
 
 
-class Replaces(RefinedSegments):
+class Replaces(LevTSegments):
     """A levt that puts ``number`` in place of the first word, and the fourth word of the dictionary in that of others.
 
     Other words were likely, too.
@@ -63,11 +63,11 @@ def test_no_edit_of_a_levt_writes_a_special_symbol(number: int, words: Vocabular
 
 @pytest.mark.parametrize("number", SPECIAL)
 def test_no_edit_of_a_corrector_writes_a_special_symbol(number: int, words: Vocabulary) -> None:
-    class Writes(WrittenSegments):
-        def written(self, sources: Rows) -> Rows:
+    class Writes(Seq2SeqSegments):
+        def write(self, sources: Rows) -> Rows:
             return [[*source[:-1], number, EOS] for source in sources]
 
-        def scored(self, sources: Any, outputs: Any) -> list[float]:
+        def score(self, sources: Any, outputs: Any) -> list[float]:
             return [0.0 for _ in outputs]
 
     assert edited(Writes((words, words), (100, 100), 100), "cat sat") == "cat sat"

@@ -2,7 +2,6 @@
 
 import random
 import shutil
-from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,8 @@ from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.generators.policies import Ensemble
 from lev_plugins.generators.refinement import Refiner
-from lev_plugins.inference.onnx_models import LightRefinement, LightScorer, LightWriting
+from lev_plugins.inference.onnx_models import OnnxLevT, OnnxScorer, OnnxSeq2Seq
+from lev_plugins.inference.options import EditOptions, LabelOptions
 from lev_plugins.onnx import export as graphs
 from lev_plugins.onnx.refinement import GraphPolicies, Graphs
 from lev_plugins.text.edited import Edit
@@ -36,13 +36,13 @@ from tests.unit.onnx.test_without_torch import HEAVY, run
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[System, Path]:
     place = tmp_path_factory.mktemp(request.param)
     system = SYSTEMS[request.param](place)
-    assert main(["export", str(system.checkpoint), str(place / "out"), "--onnx", *system.flags]) == 0
+    assert main(["export", str(system.checkpoint), str(place / "out"), *system.flags]) == 0
     return system, place / "out"
 
 
 def rounded(edited: list[Any]) -> list[Any]:
     def told(edit: Edit) -> Any:
-        others = [told(other) for other in edit.others]
+        others = [told(other) for other in edit.alternatives]
         return edit.start, edit.end, edit.replacement, edit.iteration, round(edit.confidence, 3), others
 
     return [[told(edit) for edit in one.edits] for one in edited]
@@ -51,13 +51,12 @@ def rounded(edited: list[Any]) -> list[Any]:
 def test_edits_are_those_of_the_checkpoint(exported: tuple[System, Path]) -> None:
     system, folder = exported
     model = lev_plugins.load(folder)
-    assert isinstance(model.model, LightRefinement)
+    assert isinstance(model.model, OnnxLevT)
     expected = system.answers(system.load())
     assert rounded(system.answers(model)) == rounded(expected) and any(each.edits for each in expected)
-    for flags in ({"overrides": {"keep_bias": 2.0}}, {"search": {**system.decoding, "iter_decode_eos_penalty": 3.0}}):
-        bpe = Namespace(**system.bpe) if system.bpe else None
-        theirs = lev_plugins.load(system.checkpoint, system.data, bpe=bpe, **{"search": system.decoding, **flags})
-        assert rounded(system.answers(lev_plugins.load(folder, **flags))) == rounded(system.answers(theirs))
+    for flags in ({"keep_bias": 2.0}, {"iter_decode_eos_penalty": 3.0}):
+        ours = lev_plugins.load(folder, options=EditOptions(**flags))
+        assert rounded(system.answers(ours)) == rounded(system.answers(system.load(**flags)))
 
 
 def test_a_source_may_have_the_longer_dictionary(tmp_path: Path) -> None:
@@ -69,7 +68,7 @@ def test_a_source_may_have_the_longer_dictionary(tmp_path: Path) -> None:
     checkpoint = teachers.write_teacher(
         tmp_path / "checkpoint.pt", data, *teachers.LEVT, "-s", "src", "-t", "tgt", seed=3
     )
-    assert main(["export", str(checkpoint), str(tmp_path / "out"), "--onnx", "--data", str(data)]) == 0
+    assert main(["export", str(checkpoint), str(tmp_path / "out"), "--data", str(data)]) == 0
     texts, drafts = [f"src{number} src{number + 1} src3" for number in range(58)], ["tgt1 tgt2 src1"] * 58
     expected, found = (
         lev_plugins.load(*model).edit(texts, drafts) for model in ([checkpoint, data], [tmp_path / "out"])
@@ -89,11 +88,11 @@ WRITERS = [name for name in SYSTEMS if name in ("pbd", "transformer") or name.st
 @pytest.mark.parametrize("name", WRITERS)
 def test_what_is_written_is_that_of_the_checkpoint(name: str, tmp_path: Path) -> None:
     system, folder = SYSTEMS[name](tmp_path), tmp_path / "out"
-    assert main(["export", str(system.checkpoint), str(folder), "--onnx", *system.flags]) == 0
+    assert main(["export", str(system.checkpoint), str(folder), *system.flags]) == 0
     texts = [*system.texts, f"{system.texts[0]} {system.texts[1]}", "Qq"]
-    for flags in ({}, {"overrides": {"keep_bias": 1.5}}):
-        ours = lev_plugins.load(folder, **flags)
-        assert isinstance(ours.model, LightWriting)
+    for flags in ({}, {"keep_bias": 1.5}):
+        ours = lev_plugins.load(folder, options=EditOptions(**flags))
+        assert isinstance(ours.model, OnnxSeq2Seq)
         theirs = system.load(**flags).edit(texts)
         assert rounded(ours.edit(texts)) == rounded(theirs) and (flags or any(one.edits for one in theirs))
     lines = "".join(f"{text}\n" for text in system.texts)
@@ -102,8 +101,10 @@ def test_what_is_written_is_that_of_the_checkpoint(name: str, tmp_path: Path) ->
 
 def test_a_setting_that_graphs_lack_is_for_torch(tmp_path: Path) -> None:
     system, folder = SYSTEMS["pbd"](tmp_path), tmp_path / "out"
-    assert main(["export", str(system.checkpoint), str(folder), "--onnx", *system.flags]) == 0
-    assert not isinstance(lev_plugins.load(folder, search={"lenpen": 0.5}).model, LightWriting)
+    assert main(["export", str(system.checkpoint), str(folder), *system.flags]) == 0
+    assert not isinstance(
+        lev_plugins.load(folder, options=EditOptions(search_flags={"lenpen": 0.5})).model, OnnxSeq2Seq
+    )
 
 
 LABELLERS = [name for name in SYSTEMS if name in LABEL_KINDS or "label" in name or "enct5" in name]
@@ -112,9 +113,13 @@ LABELLERS = [name for name in SYSTEMS if name in LABEL_KINDS or "label" in name 
 @pytest.mark.parametrize("name", LABELLERS)
 def test_labels_are_those_of_the_checkpoint(name: str, tmp_path: Path) -> None:
     system, folder = SYSTEMS[name](tmp_path), tmp_path / "out"
-    assert main(["export", str(system.checkpoint), str(folder), "--onnx", "--data", str(system.data)]) == 0
-    theirs, ours, rounded = system.load(), lev_plugins.load(folder), lev_plugins.load(folder, cpu_int8=True)
-    assert isinstance(ours.scorer, LightScorer)
+    assert main(["export", str(system.checkpoint), str(folder), "--data", str(system.data)]) == 0
+    theirs, ours, rounded = (
+        system.load(),
+        lev_plugins.load(folder),
+        lev_plugins.load(folder, options=LabelOptions(cpu_int8=True)),
+    )
+    assert isinstance(ours.scorer, OnnxScorer)
     texts, asked = (
         [*system.texts, "snow wind Zürich", "ice " * 9],
         theirs.names[::-2] if theirs.kind == "multilabel" else [],

@@ -31,7 +31,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name in (LEVT, WRITER, LABELLER):
         place = tmp_path_factory.mktemp(name)
         system = SYSTEMS[name](place)
-        assert main(["export", str(system.checkpoint), str(place / "out"), "--onnx", "--data", str(system.data)]) == 0
+        assert main(["export", str(system.checkpoint), str(place / "out"), "--data", str(system.data)]) == 0
         folders[name] = place / "out"
     return folders
 

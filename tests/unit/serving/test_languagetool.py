@@ -306,9 +306,12 @@ def test_what_is_beside_a_word_goes_to_the_other_side() -> None:
 
 
 def test_other_replacements_are_widened_alike() -> None:
-    edit = Edit(2, 2, "big ", 0.9, others=(Edit(2, 2, "red ", 0.2),))
+    edit = Edit(2, 2, "big ", 0.9, alternatives=(Edit(2, 2, "red ", 0.2),))
     (match,) = matches(Annotated([Part("a hat", "a hat")]), Edited("a hat", (edit,)))
-    assert [(way.start, way.replacement) for way in (match.edit, *match.edit.others)] == [(0, "a big "), (0, "a red ")]
+    assert [(way.start, way.replacement) for way in (match.edit, *match.edit.alternatives)] == [
+        (0, "a big "),
+        (0, "a red "),
+    ]
 
 
 # ---- places in annotated text, compared with a search from the front -------------------------------------------------

@@ -1,4 +1,4 @@
-"""Edits of a text: applied, trimmed, refused."""
+"""Edits of a text: applied, trim, refused."""
 
 from itertools import pairwise
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
-from lev_plugins.text.edited import Edit, Edited, apply, in_word, parts_of, trimmed
+from lev_plugins.text.edited import Edit, Edited, apply, in_word, parts_of, trim
 from tests.helpers import thorough
 
 ODD = " \t\r\n\u00a0\u2028ab1'\u2019.,é\u0301\u200d😀👩ßﬁ½日本のกا\ufeff"
@@ -37,7 +37,7 @@ def test_everything_outside_the_edits_is_the_original(edited: Edited) -> None:
 @thorough
 def test_trimming_changes_no_text_and_leaves_no_common_part(edited: Edited) -> None:
     for edit in edited.edits:
-        short = trimmed(edited.original, edit)
+        short = trim(edited.original, edit)
         assert apply(edited.original, [short]) == apply(edited.original, [edit])
         assert edit.start <= short.start <= short.end <= edit.end
         old, new = parts_of(edited.original[short.start : short.end]), parts_of(short.replacement)
@@ -53,7 +53,7 @@ def test_parts_are_the_whole_text(text: str) -> None:
 @given(edited_texts(), st.floats(0, 1))
 @thorough
 def test_a_threshold_takes_back_the_edits_below_it(edited: Edited, least: float) -> None:
-    sure = edited.sure(least)
+    sure = edited.without_unsure(least)
     assert sure.original == edited.original
     assert list(sure.edits) == [edit for edit in edited.edits if not edit.confidence < least]
 
@@ -72,7 +72,7 @@ def test_a_threshold_takes_back_the_edits_below_it(edited: Edited, least: float)
     ],
 )
 def test_an_edit_covers_whole_words_and_no_more(text: str, edit: Edit, short: Edit) -> None:
-    assert trimmed(text, edit) == short
+    assert trim(text, edit) == short
 
 
 def test_edits_that_overlap_or_lie_outside_are_refused() -> None:
@@ -88,9 +88,9 @@ def test_inside_a_word() -> None:
 
 
 def test_json() -> None:
-    edited = Edited("a", (Edit(0, 1, "b", 0.123456, 2, others=(Edit(0, 1, "c", 0.01),)),))
+    edited = Edited("a", (Edit(0, 1, "b", 0.123456, 2, alternatives=(Edit(0, 1, "c", 0.01),)),))
     edit = {"start": 0, "end": 1, "replacement": "b", "confidence": 0.1235, "iteration": 2}
     edit["others"] = [{"replacement": "c", "confidence": 0.01}]
     assert edited.as_dict() == {"text": "b", "edits": [edit]}
-    name = Edit(0, 1, "b", 0.6, dial=0.216)
+    name = Edit(0, 1, "b", 0.6, name_threshold=0.216)
     assert name.as_dict().items() > {"confidence": 0.6, "dial": 0.216}.items()

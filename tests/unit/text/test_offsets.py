@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.options import EditOptions
 from lev_plugins.text.edited import Edit, Span
-from lev_plugins.text.form import Form
 from lev_plugins.text.offsets import Offsets, Unit, offsets_of
 from lev_plugins.text.rewrites import rewrites
 from lev_plugins.text.segments import Segment
 from lev_plugins.text.sentences import lines
+from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser
 from tests.helpers import thorough
 
@@ -85,7 +86,7 @@ def dropped(gap: str, categories: list[str]) -> bool:
 def test_all_units_spelt_are_the_text(tokenisers: dict[str, Tokeniser], name: str, line: str) -> None:
     offsets = placed(tokenisers[name])
     pieces = [piece for unit in offsets.units(line) for piece in unit.pieces]
-    assert offsets.spell(offsets.named(pieces)).strip() == line.strip()
+    assert offsets.spell(offsets.with_blanks(pieces)).strip() == line.strip()
 
 
 @pytest.mark.parametrize("name", TOKENISERS)
@@ -151,8 +152,10 @@ def pieces_of(units: Iterable[Unit]) -> list[str]:
 
 def edited(tokeniser: Tokeniser, text: str, start: int, end: int, written: str) -> str:
     """With a model that has no capitals, if its tokeniser drops them."""
-    form = Form(lower=tokeniser.pieces("ABEH") == tokeniser.pieces("abeh"))
-    editor = Editor(OneEdit(text, Span(start, end), written), tokeniser, split=False, edit_also=NO_KINDS, form=form)
+    form = TextStyle(lower=tokeniser.pieces("ABEH") == tokeniser.pieces("abeh"))
+    editor = Editor(
+        OneEdit(text, Span(start, end), written), tokeniser, EditOptions(split=False, edit_also=NO_KINDS), form
+    )
     return editor.edit([text])[0].text
 
 

@@ -16,6 +16,7 @@ from lev_plugins.cli.edit import decoding_of
 from lev_plugins.edits.mark_bits import KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.options import EditOptions
 from lev_plugins.model_folder import Decoding
 from lev_plugins.text.edited import Edit, Edited, Span, apply
 from lev_plugins.text.own_words import WordList
@@ -96,7 +97,7 @@ class Greedy:
 
 
 def greedy(wish: Callable[[str, str], list[Edit]], new: str, bpe: str | None = "words", **options: str) -> Editor:
-    return Editor(Greedy(wish, new), Tokeniser(None if bpe is None else Namespace(bpe=bpe)), **options)
+    return Editor(Greedy(wish, new), Tokeniser(None if bpe is None else Namespace(bpe=bpe)), EditOptions(**options))
 
 
 def require_kept(edited: Edited, parts: list[Span]) -> None:
@@ -235,7 +236,7 @@ def test_kinds_that_are_edited_all_the_same() -> None:
     text = "the 5% at a@b.org :-)"
     assert greedy(each_word, "x", edit_also="numbers,symbols").edit([text])[0].text == "x x x a@b.org x"
     assert greedy(each_word, "x", edit_also="all").edit([text])[0].text == "x x x x x"
-    assert Decoding(edit_also="numbers").options == {"edit_also": "numbers"}  # as a model folder gives it to the editor
+    assert EditOptions().over(Decoding(edit_also="numbers")).edit_also == "numbers"  # of the model folder
     for refuses in (
         lambda: greedy(each_word, "x", edit_also="words"),
         lambda: decoding_of(Namespace(**vars(Decoding(edit_also="words")))),
@@ -274,7 +275,7 @@ def test_a_levt_leaves_alone_what_is_protected(tmp_path: Path) -> None:
     teachers.write_teacher(tmp_path / "checkpoint.pt", LEVT, *teachers.LEVT, *flags, seed=3)
     search = {"iter_decode_max_iter": 0, "iter_decode_eos_penalty": -1.5}
     editor, other = (
-        Editor.load(tmp_path / "checkpoint.pt", LEVT, search=search, edit_also=kinds) for kinds in ("", "all")
+        Editor.load(tmp_path / "checkpoint.pt", LEVT, EditOptions(**search, edit_also=kinds)) for kinds in ("", "all")
     )
     things = ["https://a.org/b", "12.5%", "🎉", "a@b.org", "snake_case", "`x`"]
     draw = random.Random(1)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.edits.expert import align
-from lev_plugins.inference.segments import kept_of, told_apart
+from lev_plugins.inference.segments import align_output, resolve_unknown
 from lev_plugins.text.edited import Edited, in_word
-from lev_plugins.text.offsets import Offsets, Unit, offsets_of, spell_blanks, united, with_blanks
+from lev_plugins.text.offsets import Offsets, Unit, group_pieces, mark_blanks, offsets_of, spell_blanks
 from lev_plugins.text.offsets import Piece as P
 from lev_plugins.text.rewrites import rewrites
 from lev_plugins.text.segments import Segment
@@ -36,7 +36,7 @@ def pieces_of(text: str) -> list[Unit]:
             found[-1] = last._replace(name=last.name + sign, end=i + 1)
         else:
             found.append(P(sign if found else f"▁{sign}", i, i + 1, not found))
-    return united(text, found)
+    return group_pieces(text, found)
 
 
 def torn_words(text: str) -> list[Unit]:
@@ -46,11 +46,11 @@ def torn_words(text: str) -> list[Unit]:
         for i in range(*word.span(), 2):
             end = min(i + 2, word.end())
             found.append(P(text[i:end] + "@@" * (end < word.end()), i, end, i == word.start()))
-    return united(text, found)
+    return group_pieces(text, found)
 
 
 PIECES = Offsets(pieces_of, spell_blanks)
-TORN = Offsets(torn_words, "".join, named=partial(with_blanks, "@@"))
+TORN = Offsets(torn_words, "".join, with_blanks=partial(mark_blanks, "@@"))
 TOKENISERS = {"words": WORDS, "chars": CHARS, "pieces": PIECES, "torn": TORN}
 
 
@@ -198,7 +198,7 @@ def test_edits_are_of_whole_words_and_all_of_what_differs(case: Case) -> None:
         assert not in_word(text, edit.start) and not in_word(text, edit.end)
     pieces = [piece for unit in offsets.units(text) for piece in unit.pieces]
     assert not edited(offsets, text, pieces, list(range(len(pieces)))).edits
-    assert "".join(result.text.split()) == "".join(offsets.spell(offsets.named(written)).split())
+    assert "".join(result.text.split()) == "".join(offsets.spell(offsets.with_blanks(written)).split())
 
 
 # ---- pieces that do not say where blanks are -------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def test_a_word_is_replaced_without_blanks_that_the_text_does_not_have(text: str
 def test_what_is_kept_is_what_the_expert_keeps(given: list[int], written: list[int]) -> None:
     found = align(*(torch.tensor([[*row, PAD]]) for row in (given, written)), PAD)
     places = iter(found.kept[0].nonzero()[:, 0].tolist())
-    assert kept_of(given, written) == [next(places) if same else None for same in found.matched[0, :-1].tolist()]
+    assert align_output(given, written) == [next(places) if same else None for same in found.matched[0, :-1].tolist()]
 
 
 # ---- unknown words that were kept: which of several each is ----------------------------------------------------------
@@ -259,6 +259,6 @@ def test_words_that_are_replaced_one_by_one_leave_the_others_in_their_places(siz
         found = align(torch.tensor([given]), torch.tensor([written]), PAD)
         places = iter(found.kept[0].nonzero()[:, 0].tolist())
         origin = [next(places) if same else None for same in found.matched[0].tolist()]
-        assert kept_of(given, written) == origin
+        assert align_output(given, written) == origin
         expected = [0, *(i if keep else None for i, keep in enumerate(kept, 1)), size + 1]
-        assert told_apart(origin, given, written, UNK) == expected
+        assert resolve_unknown(origin, given, written, UNK) == expected

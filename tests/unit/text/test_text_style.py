@@ -14,9 +14,9 @@ from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
 from lev_plugins.serving.context import Context
 from lev_plugins.text.edited import Edit
-from lev_plugins.text.form import Form, warn_once
 from lev_plugins.text.rewrites import rewrites
 from lev_plugins.text.segments import Segment
+from lev_plugins.text.text_style import TextStyle, warn_once
 from lev_plugins.text.tokenise import Tokeniser
 from tests.serving import models, serving
 
@@ -39,13 +39,13 @@ class Replacing:
         return [change.edit for change in rewrites(segment, written, origin)]
 
 
-def edited(text: str, form: Form, words: dict[str, str]) -> tuple[str, list[str]]:
+def edited(text: str, form: TextStyle, words: dict[str, str]) -> tuple[str, list[str]]:
     model = Replacing(words)
     editor = Editor(model, Tokeniser(Namespace(bpe="words")), form=form)
     return editor.edit([text])[0].text, model.read
 
 
-STRAIGHT = Form(straight=True, apart=False)
+STRAIGHT = TextStyle(straight=True, apart=False)
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ STRAIGHT = Form(straight=True, apart=False)
         (STRAIGHT, "It\u2019s  his, dont.", {"dont": "don't"}, "It's  his, dont.", "It\u2019s  his, don\u2019t."),
         (STRAIGHT, "It's his, dont.", {"dont": "don't"}, "It's his, dont.", "It's his, don't."),
         (STRAIGHT, "\u201cDont\u201d, he said.", {"he": "she"}, '"Dont", he said.', "\u201cDont\u201d, she said."),
-        (Form(), "It\u2019s dont.", {"dont": "don't"}, "It\u2019s dont.", "It\u2019s don't."),
-        (Form(), "Abuot TEH cat.", {"Abuot": "about", "TEH": "the", "cat": "dog"}, "Abuot TEH cat.", "About THE dog."),
-        (Form(), "About It.", {"About": "about", "It": "in"}, "About It.", "about in."),
-        (Form(lower=True), "Teh CAT.", {"teh": "the", "cat": "dog"}, "teh cat.", "The DOG."),
+        (TextStyle(), "It\u2019s dont.", {"dont": "don't"}, "It\u2019s dont.", "It\u2019s don't."),
+        (TextStyle(), "Abuot TEH c.", {"Abuot": "about", "TEH": "the", "c": "dog"}, "Abuot TEH c.", "About THE dog."),
+        (TextStyle(), "About It.", {"About": "about", "It": "in"}, "About It.", "about in."),
+        (TextStyle(lower=True), "Teh CAT.", {"teh": "the", "cat": "dog"}, "teh cat.", "The DOG."),
     ],
 )
 def test_the_model_reads_its_form_and_the_text_keeps_its_own(
-    form: Form, text: str, words: dict[str, str], read: str, result: str
+    form: TextStyle, text: str, words: dict[str, str], read: str, result: str
 ) -> None:
     assert edited(text, form, words) == (result, [read])
 
@@ -75,7 +75,7 @@ PLAIN = "Mr. Smith, come here."
 
 def plain_editor() -> Editor:
     """Trained on text without blanks before its punctuation."""
-    return Editor(Replacing({"vlaues": "values"}), Tokeniser(Namespace(bpe="words")), form=Form(apart=False))
+    return Editor(Replacing({"vlaues": "values"}), Tokeniser(Namespace(bpe="words")), form=TextStyle(apart=False))
 
 
 @pytest.mark.parametrize(
@@ -127,17 +127,17 @@ def test_a_file_of_the_other_form_is_warned_of_once(
 ) -> None:
     warn_once.cache_clear()
 
-    def edit(form: Form, *texts: str) -> None:
+    def edit(form: TextStyle, *texts: str) -> None:
         editor = Editor(Replacing({}), Tokeniser(Namespace(bpe="words")), form=form)
         for each in texts:
             assert [edited.text for edited in editor.edit([each])] == [each]
 
-    edit(Form(apart=not apart), text, text)
-    edit(Form(), text, text)
-    edit(Form(apart=apart), "Mr. Smith came", "Mr. Smith came")  # says nothing either way
-    edit(Form(apart=False), LINE, PLAIN, f"{LINE}\n{LINE}\n{PLAIN}", LINE)
+    edit(TextStyle(apart=not apart), text, text)
+    edit(TextStyle(), text, text)
+    edit(TextStyle(apart=apart), "Mr. Smith came", "Mr. Smith came")  # says nothing either way
+    edit(TextStyle(apart=False), LINE, PLAIN, f"{LINE}\n{LINE}\n{PLAIN}", LINE)
     assert not warnings_of(caplog)
-    edit(Form(apart=apart), text, text)
+    edit(TextStyle(apart=apart), text, text)
     (said,) = warnings_of(caplog)
     assert message in said
 
@@ -170,14 +170,14 @@ def test_what_is_no_list_of_texts_is_refused(given: tuple[Any, ...], message: st
 @pytest.mark.parametrize(
     ("counts", "form"),
     [
-        ({"▁it": 9, "▁it's": 100, "▁it\u2019s": 1, ",": 5, "▁,": 1}, Form(straight=True, apart=False)),
-        ({"▁it's": 9, "▁it\u2019s": 9, "▁.": 3}, Form(apart=True)),
-        ({"Ġthe": 9, "Ġ,": 3, ",": 9}, Form(apart=False)),
-        ({"it,": 9, "saw.": 3, "the": 8}, Form(apart=False)),
-        ({"▁": 9, "a": 3, ".": 9}, Form()),  # letters
-        ({f"▁{a}{b}": 1 for a in "abcdefghijk" for b in "abcdefghijk"}, Form(lower=True)),
-        ({}, Form()),
+        ({"▁it": 9, "▁it's": 100, "▁it\u2019s": 1, ",": 5, "▁,": 1}, TextStyle(straight=True, apart=False)),
+        ({"▁it's": 9, "▁it\u2019s": 9, "▁.": 3}, TextStyle(apart=True)),
+        ({"Ġthe": 9, "Ġ,": 3, ",": 9}, TextStyle(apart=False)),
+        ({"it,": 9, "saw.": 3, "the": 8}, TextStyle(apart=False)),
+        ({"▁": 9, "a": 3, ".": 9}, TextStyle()),  # letters
+        ({f"▁{a}{b}": 1 for a in "abcdefghijk" for b in "abcdefghijk"}, TextStyle(lower=True)),
+        ({}, TextStyle()),
     ],
 )
-def test_a_dictionary_shows_how_its_text_was_written(counts: dict[str, int], form: Form) -> None:
-    assert Form.of(counts) == form
+def test_a_dictionary_shows_how_its_text_was_written(counts: dict[str, int], form: TextStyle) -> None:
+    assert TextStyle.of(counts) == form
