@@ -1,8 +1,7 @@
-"""Lines in, lines out: batches by number or by arrival, Ctrl-C between lines, files that are continued."""
+"""Lines in, lines out: batches by number or by arrival, and files that are continued."""
 
 import io
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -53,21 +52,6 @@ def test_batches_of_a_file_do_not_depend_on_how_it_is_read(
         assert "".join(line for _, lines in found for line in lines) == text
         assert {len(lines) for _, lines in found[:-1]} <= {size}
         assert [number for number, _ in found] == list(range(1, 2001, size))
-
-
-def test_ctrl_c_waits_for_the_end_of_what_is_written_and_is_ignored_where_it_was() -> None:
-    done = []
-    with pytest.raises(KeyboardInterrupt), streams.in_one_go():
-        os.kill(os.getpid(), signal.SIGINT)
-        done.append("written")
-    assert done == ["written"] and signal.getsignal(signal.SIGINT) == signal.default_int_handler
-    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with streams.in_one_go():
-            os.kill(os.getpid(), signal.SIGINT)
-        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, usual)
 
 
 def test_lines_before_an_error_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
