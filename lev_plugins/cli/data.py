@@ -12,11 +12,11 @@ from lev_plugins.published.sets import read_sets
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    place = "instead of downloading them to ~/.cache/lev-plugins/data (or lev-plugins/data in $XDG_CACHE_HOME)"
+    cache = "instead of downloading them to ~/.cache/lev-plugins/data (or lev-plugins/data in $XDG_CACHE_HOME)"
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", help="one of the sets that --list names")
     add("folder", metavar="DIR", nargs="?", type=Path, help="folder to create (default: data/NAME)")
-    add("--from", dest="given", metavar="FOLDER", type=Path, help=f"take the published files from here, {place}")
+    add("--from", dest="source", metavar="FOLDER", type=Path, help=f"take the published files from here, {cache}")
     add("--dry-run", action="store_true", help="only print what would be read or downloaded")
     add("--list", action="store_true", help="print the names, licences and contents of all sets")
 
@@ -24,23 +24,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     sets = read_sets()
     if args.list:
-        rows = [["name", "licence", "contents"], *([each.name, each.licence, each.about] for each in sets.values())]
-        print(*table(rows), sep="\n")
+        rows = [[published.name, published.licence, published.about] for published in sets.values()]
+        print(*table([["name", "licence", "contents"], *rows]), sep="\n")
         return 0
     require(args.name in sets, f"NAME must be one of {', '.join(sets)}, but is {args.name}")
-    published, given, folder = sets[args.name], args.given, args.folder or Path("data", args.name)
-    by_hand = f"{args.name} cannot be downloaded by a program: get it from {published.at}, then use --from"
-    require(bool(given or published.files), by_hand)
+    published, folder = sets[args.name], args.folder or Path("data", args.name)
+    require(
+        bool(args.source or published.files),
+        f"{args.name} cannot be downloaded by a program: get it from {published.at}, then use --from",
+    )
     require_free(folder, "DIR")
     print(f"{published.name}: {published.about}\nlicence: {published.licence}", flush=True)
     if args.dry_run:
         for file in published.files:
-            place = fetching.place_of(published, file, given)
-            print(f"{place}: " + ("exists" if place.exists() else f"from {published.at}{file}"))
+            path = fetching.path_of(published, file, args.source)
+            print(f"{path}: " + ("exists" if path.exists() else f"from {published.at}{file}"))
         return 0
-    places = fetching.fetch_files(published, given)
+    paths = fetching.fetch_files(published, args.source)
     with all_or_nothing_folder(folder) as scratch:
-        make(published, places, given, scratch)
-    fetching.remember(published, places)
+        make(published, paths, args.source, scratch)
     print(f"{folder} is complete: {len({name for part in published.parts for name in part.to})} files")
     return 0

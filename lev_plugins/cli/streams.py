@@ -16,8 +16,6 @@ from lev_plugins.text.control import BYTE_ORDER_MARK
 CHUNK = 1 << 16  # bytes to read from a pipe at once
 # number of a line, from 1, and the lines from there -> as many lines
 Answer = Callable[[int, list[str]], Iterable[str]]
-    [int, list[str]], Iterable[str]
-]  # number of a line, from 1, and the lines from there -> as many lines
 
 
 def decode(line: bytes, number: int, name: str = "standard input") -> str:

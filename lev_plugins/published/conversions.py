@@ -1,4 +1,4 @@
-"""The formats in which sets are published, as rows of columns: sets.json has the names of these functions."""
+"""Reads the formats of published sets as rows of columns; sets.json names these functions."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ Sources = list[list[Path]]  # the files of each source
 MARKUP = re.compile(r"<br\s*/?>|</?t>")
 SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>")
 SIGNS = {"0": "", '"0"': "0"}
-# the lines of a text of ICDAR that have the scan and the truth, of the same length: @ is a gap, and # is not known
+# the lines of an ICDAR text with the scan and the truth, which have the same length: @ is a gap, # is unknown
 ICDAR = re.compile(r"^\[\s*(OCR_aligned|GS_aligned)\] ?(.*)$", re.MULTILINE)
 
 
@@ -28,7 +28,8 @@ def text_lines(*paths: Path) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """
+    """Returns a text without markup and with single blanks.
+
     >>> plain("<t> The cat . </t> <t> It  sat . </t>")
     'The cat . It sat .'
     """
@@ -40,16 +41,16 @@ def aligned_lines(sources: Sources) -> Rows:
 
 
 def pairs(sources: Sources) -> Rows:
-    """Parallel text, without what is empty on a side."""
-    return full(aligned_lines(sources))
+    """Reads parallel text, without lines that are empty on one side."""
+    return nonempty(aligned_lines(sources))
 
 
-def full(rows: Rows) -> Rows:
+def nonempty(rows: Rows) -> Rows:
     return (row for row in (tuple(map(plain, row)) for row in rows) if all(row))
 
 
 def segments(sources: Sources) -> Rows:
-    """SGML: a text stands between <seg> and </seg>."""
+    """Reads SGML, in which a text stands between <seg> and </seg>."""
     return zip(*(map(plain, SEGMENT.findall("\n".join(text_lines(*paths)))) for paths in sources), strict=True)
 
 
@@ -60,30 +61,30 @@ def columns(sources: Sources, *numbers: str) -> Rows:
 
 
 def headed_columns(sources: Sources, *numbers: str) -> Rows:
-    """Columns below a head."""
+    """Reads columns below a header."""
     return islice(columns(sources, *numbers), 1, None)
 
 
 def tables(sources: Sources, number: str) -> Rows:
-    """A column of CSV files that belong together row by row, below their heads; a text may have several lines."""
+    """Reads a column of parallel CSV files with headers; a text may have several lines."""
     files = (csv.reader(f"{line}\n" for line in text_lines(*paths)) for paths in sources)
     rows = islice(zip(*files, strict=True), 1, None)
-    return full(tuple(row[int(number)] for row in both) for both in rows)
+    return nonempty(tuple(row[int(number)] for row in aligned) for aligned in rows)
 
 
 def mrpc(sources: Sources, split: str) -> Rows:
-    """GLUE's development set: the pairs of the training set whose numbers are in the second file."""
-    chosen = set(columns(sources[1:], "0", "1"))
+    """Splits the training set as GLUE does: the development set has the pairs whose numbers are in the second file."""
+    development = set(columns(sources[1:], "0", "1"))
     for first, second, *row in headed_columns(sources, "1", "2", "3", "4", "0"):
-        if ((first, second) in chosen) == (split == "dev"):
+        if ((first, second) in development) == (split == "dev"):
             yield tuple(row)
 
 
 def corrections(sources: Sources) -> Rows:
-    """The sentences of an M2 file, and what each annotator makes of them."""
+    """Reads the sentences of an M2 file, each with the corrections of all annotators."""
     for sentence in m2.read(sources[0][0]):
-        corrected = [m2.corrected(sentence, annotator) for annotator in range(len(sentence.annotators))]
-        yield tuple(map(" ".join, [sentence.source, *corrected]))
+        versions = [m2.corrected(sentence, annotator) for annotator in range(len(sentence.annotators))]
+        yield tuple(map(" ".join, [sentence.source, *versions]))
 
 
 def tags(sources: Sources) -> Rows:
@@ -92,8 +93,9 @@ def tags(sources: Sources) -> Rows:
 
 
 def misread_words(sources: Sources) -> Rows:
-    """Words with a line for each character, ``misread : right``, where 0 is none and "0" a zero; then an empty line.
+    """Reads words with a line for each character, ``misread : right``; 0 is no character, "0" is a zero.
 
+    An empty line ends a word.
     The lines ``m : n``, ``0 : a`` and ``x : x`` are the word that reads "m x", but should be "n a x".
     """
     for word in re.split("\n\n+", "\n".join(text_lines(*sources[0])).strip("\n")):
@@ -102,26 +104,26 @@ def misread_words(sources: Sources) -> Rows:
 
 
 def mistyped_words(sources: Sources, start: str, stop: str) -> Rows:
-    """Typos and words, as letters: those from ``start`` to ``stop`` of a random order, which is always the same."""
+    """Reads typos and words as letters, from ``start`` to ``stop`` of a random order that never changes."""
     rows = list(columns(sources, "0", "1"))
     order = islice(shuffled(range(len(rows)), stream(seed=1, epoch=1, index=0)), int(start), int(stop))
-    return (tuple(map(" ".join, rows[place])) for place in order)
+    return (tuple(map(" ".join, rows[index])) for index in order)
 
 
 def scans(sources: Sources) -> Rows:
-    """Texts of ICDAR, cut where both sides have a blank: parts whose truth is unknown are left out on both."""
+    """Reads ICDAR texts, without the parts (between blanks of both sides) whose truth is unknown."""
     for path in sources[0]:
         sides = dict(ICDAR.findall("\n".join(text_lines(path))))
         scan, truth = (sides.get(f"{side}_aligned", "") for side in ("OCR", "GS"))
-        blanks = [place for place, both in enumerate(zip(scan, truth, strict=False)) if both == (" ", " ")]
-        known = [part for part in starmap(slice, pairwise([0, *blanks, None])) if "#" not in truth[part]]
-        row = tuple(plain("".join(side[part] for part in known).replace("@", "")) for side in (scan, truth))
+        blanks = [index for index, pair in enumerate(zip(scan, truth, strict=False)) if pair == (" ", " ")]
+        parts = [part for part in starmap(slice, pairwise([0, *blanks, None])) if "#" not in truth[part]]
+        row = tuple(plain("".join(side[part] for part in parts).replace("@", "")) for side in (scan, truth))
         if all(row) and (len(scan) == len(truth) or "#" not in truth):
             yield row
 
 
 def reviews(sources: Sources) -> Rows:
-    """Clean text on both sides."""
+    """Reads clean text, for both sides."""
     return ((plain(" ".join(text_lines(path))),) * 2 for path in sources[0])
 
 

@@ -1,4 +1,4 @@
-"""The files of a set, made of the published ones."""
+"""Makes the files of a set from the published ones."""
 
 import math
 import tarfile
@@ -14,21 +14,22 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.published import conversions
 from lev_plugins.published.sets import PublishedSet
 
-MOST_BYTES = 16 << 30  # of all members of an archive together; the largest has 4 GB
+MAX_BYTES = 16 << 30  # of all members of an archive together; the largest has 4 GB
 DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError)
 
 
-def make(published: PublishedSet, places: dict[str, Path], given: Path | None, folder: Path) -> None:
+def make(published: PublishedSet, paths: dict[str, Path], source: Path | None, folder: Path) -> None:
+    """Writes the files of a set to ``folder``; ``source`` is the user's folder with the published files, if any."""
     with TemporaryDirectory(dir=folder.parent, prefix=".unpacked.") as scratch:
-        unpacked = {"": given or Path()}
+        unpacked = {"": source or Path()}
         for number, file in enumerate(file for file, archive in published.files.items() if archive):
             unpacked[file] = Path(scratch) / str(number)
-            unpack(places[file], unpacked[file])
+            unpack(paths[file], unpacked[file])
         for part in published.parts:
             sources = []
             for file, pattern in part.of:
-                sources.append(sorted(unpacked[file].glob(pattern)) if pattern else [places[file]])
-                require(bool(sources[-1]), f"{places.get(file, given)} has no file {PurePosixPath(pattern).name}")
+                sources.append(sorted(unpacked[file].glob(pattern)) if pattern else [paths[file]])
+                require(bool(sources[-1]), f"{paths.get(file, source)} has no file {PurePosixPath(pattern).name}")
             function, *arguments = part.conversion
             try:
                 rows = islice(getattr(conversions, function)(sources, *arguments), part.first)
@@ -38,7 +39,7 @@ def make(published: PublishedSet, places: dict[str, Path], given: Path | None, f
 
 
 def append(rows: conversions.Rows, paths: list[Path]) -> None:
-    """A column for each file, or all columns, separated by TABs, for a single one."""
+    """Appends a column to each file, or all columns, separated by TABs, to a single one."""
     with ExitStack() as stack:
         for path in paths:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +50,7 @@ def append(rows: conversions.Rows, paths: list[Path]) -> None:
 
 
 def unpack(path: Path, folder: Path) -> None:
-    """An archive that anybody may have written."""
+    """Unpacks an archive, which is not trusted."""
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:  # it makes no links
@@ -57,16 +58,20 @@ def unpack(path: Path, folder: Path) -> None:
                 archive.extractall(folder)
         else:
             with tarfile.open(path) as tar:
-                vet(path, [(each.name, each.size if each.isfile() or each.isdir() else math.inf) for each in tar])
+                entries = list(tar)
+                vet(
+                    path,
+                    [(entry.name, entry.size if entry.isfile() or entry.isdir() else math.inf) for entry in entries],
+                )
                 tar.extractall(folder)
     except DAMAGED as error:
         raise UserError(f"{path} is damaged or not an archive: remove it and repeat the command") from error
 
 
 def vet(path: Path, members: Sequence[tuple[str, float]]) -> None:
-    """Whether all members are files, and those of the folder in which they are unpacked."""
+    """Requires that all members are files, and stay in the folder in which they are unpacked."""
     total = 0.0
     for name, size in members:
         total += size
-        harmless = total <= MOST_BYTES and not name.startswith("/") and ".." not in PurePosixPath(name).parts
+        harmless = total <= MAX_BYTES and not name.startswith("/") and ".." not in PurePosixPath(name).parts
         require(harmless, f"{path} is refused: {name!r} in it is a link, is too large, or leads out of the archive")

@@ -1,8 +1,8 @@
-"""The table of published sets, sets.json: where each one is, its licence, and what its files become.
+"""Reads sets.json, the table of published sets: where each one is, its licence, and what its files become.
 
 A part makes the files ``to`` of the sources ``of``, by the function of conversions.py that ``as`` names, with its
-arguments; parts with the same files continue each other. A source is a file, or ``ARCHIVE!PATTERN``: the members of an
-archive with such a path. Without ARCHIVE, these are files of the folder that a user gives. ``sha256`` has the hashes
+arguments; a part whose files exist already appends to them. A source is a file, or ``ARCHIVE!PATTERN``: the members of
+an archive with such a path. Without ARCHIVE, these are files of the folder that a user gives. ``sha256`` has the hashes
 that publishers, or the package tensorflow-datasets, print for files at these addresses.
 """
 
@@ -29,7 +29,7 @@ class PublishedSet(NamedTuple):
 
     @property
     def files(self) -> dict[str, bool]:
-        """What is published, and whether it is an archive.
+        """The published files, and whether each is an archive.
 
         >>> read_sets()["sst2"].files
         {'SST-2.zip': True}
@@ -45,7 +45,7 @@ def read_sets() -> dict[str, PublishedSet]:
 
 
 def expanded(row: dict[str, Any]) -> Iterator[SetPart]:
-    """A part for each word of ``each``, in place of {}."""
+    """Yields a part for each word of ``each``, which replaces {}."""
     for word in row.get("each", "").split() or [""]:
         to, of, conversion = (row[key].replace("{}", word).split() for key in ("to", "of", "as"))
         yield SetPart(to, [source.partition("!")[::2] for source in of], conversion, row.get("first"))
