@@ -51,8 +51,7 @@ docs: setup  ## write docs/reference.md from the code
 	$(RUN) python scripts/reference.py
 
 demo: setup  ## repair typos with a model trained here: 12 to 28 minutes on two cores
-	$(RUN) MAKEFLAGS= '$(this_make)' --no-print-directory -f examples/demo/Makefile \
-	    $(filter-out PYTHON=% VENV=% JOBS=% TESTS=%,$(MAKEOVERRIDES))
+	$(RUN) bash examples/english/demo.sh
 
 bench: setup  ## decoding speed beside fairseq's own Levenshtein Transformer, as JSON
 	$(RUN) python bench/decode.py

@@ -25,8 +25,8 @@ def typos(run: Run, prefix: str = "--", **more: object) -> str:
 
 
 def frequencies(file: str = "") -> str:
-    """The flag of english/text.py: a file, or the list of the package symspellpy, if it is installed."""
-    return f"--frequencies {file}" if file or find_spec("symspellpy") else ""
+    """The flag of english/text.py; by default it reads the list of the package symspellpy."""
+    return f"--frequencies {file}" if file else ""
 
 
 def written(run: Run, text: Path, flags: str, noise: str, seed: int) -> list[str]:

@@ -1,10 +1,10 @@
-"""Misspell words of a clean text, with typos that a training with noise on the fly never sees.
+"""Misspell words of a clean text with typos that a training with noise on the fly never makes.
 
     python examples/english/typos.py CLEAN NOISY --train FILE --updates N --tokens N --rate 0.2
 
-writes CLEAN with typos to NOISY. The noise is that of ``lev-plugins noise``. Since it depends only on seed, epoch and
-line, this script knows what ``fairseq-train --noise-kind`` will make of FILE in so many updates: a typo that this makes
-of the same word is replaced by another one. Words are never split, joined or lost.
+writes CLEAN with typos to NOISY. The noise of ``fairseq-train --noise-kind`` depends only on seed, epoch and line, so
+this script knows what the training of ``demo.sh`` will make of FILE in N updates: a typo of that training is replaced
+by another typo of the same word. Words are never split, joined or lost.
 """
 
 import argparse
@@ -14,63 +14,61 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.editor import SLIPS, TYPOS
+from examples.shared import write_lines
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
 from lev_plugins.text.lines import read_lines
 
-SHORTEST = 3  # letters of words that are misspelt: shorter ones are too hard to restore
-TRIES = 100
+KINDS = "insert,delete,substitute,swap,keyboard"
+LAYOUT = str(Path(__file__).parent / "letters.txt")
+MIN_LETTERS = 3  # shorter words are too hard to restore
+CANDIDATES = 100  # typos of a word that are drawn until training has not seen one
 TRAINING_SEED, SEED = 1, 2
 
-
-def noise(kind: str, rate: float, seed: int) -> Corruption:
-    """One typo in each word, at this rate."""
-    keys = {"layout": str(TYPOS["layout"])} if "keyboard" in kind else {}
-    return build_corruption(NoiseOptions(kind, word_rate=rate, min_letters=SHORTEST, seed=seed, **keys))
+Typo = tuple[str, str]  # a word and its misspelling
 
 
-def of_training(rate: float) -> Corruption:
-    return build_corruption(NoiseOptions(**TYPOS | {"word_rate": rate}, seed=TRAINING_SEED))  # type: ignore[arg-type]
+def one_typo_per_word(rate: float, seed: int, kinds: str = KINDS) -> Corruption:
+    layout = {"layout": LAYOUT} if "keyboard" in kinds else {}
+    return build_corruption(NoiseOptions(kinds, word_rate=rate, min_letters=MIN_LETTERS, seed=seed, **layout))
 
 
-Typo = tuple[str, str]  # a word, and what became of it
+def training_typos(lines: list[str], rate: float, updates: int, tokens: int) -> set[Typo]:
+    """Returns the pairs of a word and what ``demo.sh`` makes of it in training.
 
-
-def epochs_of(lines: list[str], updates: int, tokens: int) -> int:
-    """At most so many: no batch has more than ``tokens``, and a line has no fewer than its words.
-
-    >>> epochs_of(["a b c", "d e f"], updates=3, tokens=4)
-    3
+    No batch has more than ``tokens`` tokens and a line has at least as many as words, which bounds the epochs.
     """
-    return updates * tokens // sum(len(line.split()) for line in lines) + 1
+    epochs = updates * tokens // sum(len(line.split()) for line in lines) + 1
+    options = NoiseOptions(
+        KINDS, rate, char_rate=0.16, varied=True, min_letters=MIN_LETTERS, layout=LAYOUT, seed=TRAINING_SEED
+    )
+    corrupt = build_corruption(options)
+    texts = ((line, corrupt(line, i, epoch)) for epoch in range(1, epochs + 1) for i, line in enumerate(lines))
+    return {pair for line, noisy in texts for pair in zip(line.split(), noisy.split(), strict=True)}
 
 
-def typos_of_training(lines: list[str], corrupt: Corruption, epochs: int) -> set[Typo]:
-    every = ((line, corrupt(line, i, epoch)) for epoch in range(1, epochs + 1) for i, line in enumerate(lines))
-    return {pair for line, noisy in every for pair in zip(line.split(), noisy.split(), strict=True)}
+def unseen_typo(word: str, seen: Container[Typo], corrupt: Corruption, start: int = 0) -> str:
+    """Returns the word with a typo that is not in ``seen``, or the word itself if there is none.
 
-
-def unseen(word: str, seen: Container[Typo], corrupt: Corruption, first: int = 0) -> str:
-    """The word with a typo that is not in ``seen``, or the word itself if there is none.
-
-    >>> corrupt, seen = noise("swap", 1.0, seed=1), {("form", "ofrm"), ("form", "from"), ("abc", "bac"), ("abc", "acb")}
-    >>> unseen("form", seen, corrupt), unseen("abc", seen, corrupt)
+    >>> seen = {("form", "ofrm"), ("form", "from"), ("abc", "bac"), ("abc", "acb")}
+    >>> corrupt = one_typo_per_word(1.0, seed=1, kinds="swap")
+    >>> unseen_typo("form", seen, corrupt), unseen_typo("abc", seen, corrupt)
     ('fomr', 'abc')
     """
-    tries = (corrupt(word, index) for index in range(first, first + TRIES))
-    return next((typo for typo in tries if typo != word and (word, typo) not in seen), word)
+    candidates = (corrupt(word, index) for index in range(start, start + CANDIDATES))
+    return next((typo for typo in candidates if typo != word and (word, typo) not in seen), word)
 
 
-def misspelt(lines: Iterable[str], corrupt: Corruption, again: Corruption, seen: Container[Typo]) -> list[str]:
-    """``corrupt`` chooses the words; where training has seen its typo, ``again`` draws others."""
-    result = []
+def misspell(lines: Iterable[str], rate: float, seen: Container[Typo]) -> list[str]:
+    corrupt, redraw = one_typo_per_word(rate, SEED), one_typo_per_word(1.0, SEED)
+    noisy = []
     for index, line in enumerate(lines):
-        words = []
-        for word, typo in zip(line.split(), corrupt(line, index).split(), strict=True):
-            common = typo != word and (word, typo) in seen
-            words.append(unseen(word, seen, again, TRIES * index) if common else typo)
-        result.append(" ".join(words))
-    return result
+        pairs = zip(line.split(), corrupt(line, index).split(), strict=True)
+        words = [
+            unseen_typo(word, seen, redraw, CANDIDATES * index) if typo != word and (word, typo) in seen else typo
+            for word, typo in pairs
+        ]
+        noisy.append(" ".join(words))
+    return noisy
 
 
 def main() -> None:
@@ -78,16 +76,12 @@ def main() -> None:
     parser.add_argument("clean", type=Path)
     parser.add_argument("noisy", type=Path)
     parser.add_argument("--train", type=Path, required=True, help="clean training text")
-    parser.add_argument("--updates", type=int, required=True, help="of the training")
-    parser.add_argument("--tokens", type=int, required=True, help="of a batch")
+    parser.add_argument("--updates", type=int, required=True, help="updates of the training")
+    parser.add_argument("--tokens", type=int, required=True, help="tokens in a batch")
     parser.add_argument("--rate", type=float, required=True, help="share of the words that are misspelt")
     args = parser.parse_args()
-    lines = list(read_lines(args.train))
-    epochs = epochs_of(lines, args.updates, args.tokens)
-    seen = typos_of_training(lines, of_training(args.rate), epochs)
-    clean = list(read_lines(args.clean))
-    noisy = misspelt(clean, noise(SLIPS, args.rate, SEED), noise(SLIPS, 1.0, SEED), seen)
-    args.noisy.write_text("".join(f"{line}\n" for line in noisy), encoding="utf-8")
+    seen = training_typos(list(read_lines(args.train)), args.rate, args.updates, args.tokens)
+    write_lines(args.noisy, misspell(read_lines(args.clean), args.rate, seen))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,14 @@
+# Sourced by run.sh: the tools that a user would take instead of an editor, those of them that are installed.
+spellers() {  # spellers COMMAND...: runs COMMAND... NAME SPELLER..., where SPELLER... corrects its standard input
+    local english; english=$(dirname "${BASH_SOURCE[0]}")
+    if python -c 'import symspellpy' 2>/dev/null; then
+        "$@" SymSpell python "$english/../denoising/symspell.py" --list ${LIST-}
+        "$@" careful-SymSpell python "$english/../denoising/symspell.py" --list ${LIST-} --careful
+    fi
+    if python -c 'import harper' 2>/dev/null; then
+        "$@" Harper python "$english/harper_suggestions.py"
+        "$@" careful-Harper python "$english/harper_suggestions.py" --careful
+    fi
+    if command -v hunspell >/dev/null; then "$@" Hunspell python "$english/ispell.py" hunspell -d en_US; fi
+    if command -v aspell >/dev/null; then "$@" Aspell python "$english/ispell.py" aspell -l en; fi
+}

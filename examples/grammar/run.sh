@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Train a corrector of learners' English, `levt --spelling`, on synthetic mistakes, then on real ones: see README.md.
+set -euo pipefail
+HERE=$(dirname "$0")
+OUT=${OUT:-runs/grammar}  # folder of all output; the same one continues after a stop
+TEXT=${TEXT-}  # clean English, one sentence per line; empty: the docstrings of installed packages
+TUNE=${TUNE:-data/wi-locness/ABC.train.gold.bea19.m2}  # M2 files of real mistakes
+TEST=${TEST:-data/jfleg}  # folder with dev.src and dev.ref0, dev.ref1, ..., tokenised, as in JFLEG
+TEST_M2=${TEST_M2-data/wi-locness/ABCN.dev.gold.bea19.m2}  # M2 files to score as well
+BACKBONE=${BACKBONE-}  # folder of a pre-trained encoder (lev-plugins import-pretrained); empty: none
+UPDATES=${UPDATES:-600}  # updates on synthetic mistakes
+TUNE_UPDATES=${TUNE_UPDATES:-2100}  # updates on the real ones, each four times, among TUNE_SYNTHETIC others
+TUNE_SYNTHETIC=${TUNE_SYNTHETIC:-180000}  # sentences with synthetic mistakes, so that it does not forget typos
+PROMISE=${PROMISE:-10}  # words of 1,000 right ones that it may break in text with many unexpected words
+TRAIN_FLAGS=${TRAIN_FLAGS-}  # more flags of fairseq-train, such as --cpu-bf16
+SEED=${SEED:-1}  # random seed
+CPU=${CPU-$(command -v nvidia-smi >/dev/null || echo --cpu)}  # --cpu, or empty: use the GPUs
+export OMP_NUM_THREADS=${THREADS:-2}  # CPU threads
+for script in ../once.sh ../english/spellers.sh score.sh; do source "$HERE/$script"; done
+
+[[ $TEST != data/jfleg || -e $TEST ]] || lev-plugins data jfleg
+[[ $TUNE:$TEST_M2 != *data/wi-locness* || -e data/wi-locness ]] || lev-plugins data wi-locness
+
+confusions() {  # words that are confused: those of confusions.tsv, learners' own, and forms and slips in the text
+    lev-plugins confusions "$OUT"/pairs/train.{noisy,clean} --unit word --longest 2 | tail -n +2 |
+        cat "$HERE/confusions.tsv" - >"$OUT/pairs/confusions.tsv"
+    python "$HERE/inflections.py" "$OUT/pairs/confusions.tsv" "$OUT/texts/train.clean" >"$OUT/confusions.tsv"
+}
+noise() {  # noise SEED PREFIX: PREFIX.noisy and PREFIX.draft, of PREFIX.clean with synthetic mistakes
+    lev-plugins noise --kind confusions:5,random:2,swap:0.5,split:0.2,run-on:0.3,swap-words:0.2 --word-rate 0.15 \
+        --char-rate 0.1 --varied --confusions "$OUT/confusions.tsv" --seed "$1" <"$2.clean" >"$2.noisy"
+}
+mistakes() {
+    head -n "$TUNE_SYNTHETIC" "$OUT/words/train.clean" >"$OUT/pairs/synthetic.clean"
+    head -n 2000 "$OUT/docstrings/train.txt" >"$OUT/words/other.clean"
+    noise $((SEED + 1)) "$OUT/words/valid"
+    noise $((SEED + 2)) "$OUT/words/other"
+    noise $((SEED + 3)) "$OUT/pairs/synthetic"
+    for text in "$OUT"/{words,pairs}/*.noisy; do cp "$text" "${text%.noisy}.draft"; done  # edited is the noisy text
+}
+prepare() {
+    lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --srcdict "$OUT/words/dict.txt" "$@"
+}
+train() {  # train NAME DATA UPDATES LR FLAG...
+    fairseq-train "$2" --save-dir "$OUT/$1" --user-dir "$(lev-plugins path)" $CPU --seed "$SEED" --task text_editing \
+        -s noisy -t clean --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words --spelling --arch levt_tiny \
+        --encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 256 --decoder-embed-dim 256 --max-insertions 7 \
+        --encoder-ffn-embed-dim 768 --decoder-ffn-embed-dim 768 --encoder-attention-heads 4 \
+        --decoder-attention-heads 4 --encoder-normalize-before --decoder-normalize-before --share-all-embeddings \
+        --dropout 0 --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 \
+        --optimizer adam --adam-betas '(0.9,0.98)' --clip-norm 1 --max-tokens 3000 --lr "$4" \
+        --lr-scheduler polynomial_decay --warmup-updates $(($3 / 20)) --max-update "$3" --total-num-update "$3" \
+        --validate-interval-updates $(($3 / 5)) --save-interval-updates $(($3 / 5)) --keep-interval-updates 1 \
+        --no-epoch-checkpoints --no-progress-bar --log-format simple --log-interval 50 "${@:5}" \
+        ${BACKBONE:+--backbone "$BACKBONE" --optimizer scaled_adam --backbone-lr-factor 0.05} $TRAIN_FLAGS
+}
+
+once docstrings python "$HERE/../english/corpus.py" "$OUT/docstrings" --packages numpy,scipy,sklearn,torch
+once pairs python "$HERE/texts.py" pairs "$OUT/pairs" $TUNE
+once texts python "$HERE/texts.py" split "${TEXT:-$OUT/docstrings}" "$OUT/texts"
+once words python "$HERE/../english/text.py" "$OUT/words" --text "$OUT/texts/train.clean" --copies 2
+once confusions confusions
+once mistakes mistakes
+once data prepare --clean-train --train-prefix "$OUT/words/train" --valid-prefix "$OUT/words/valid" --dest "$OUT/data"
+once train train train "$OUT/data" "$UPDATES" 0.002 --noise-varied --noise-word-rate 0.15 --noise-char-rate 0.1 \
+    --noise-kind confusions:5,random:2,swap:0.5,split:0.2,run-on:0.3,swap-words:0.2 \
+    --noise-confusions "$OUT/confusions.tsv"
+once real prepare --train-prefix "$OUT/pairs/train" --extra-train-prefix "$OUT/pairs/synthetic" \
+    --valid-prefix "$OUT/pairs/valid" --dest "$OUT/real"
+once tune train tune "$OUT/real" "$TUNE_UPDATES" 0.001 --upsample-primary 4 \
+    --finetune-from-model "$OUT/train/checkpoint_last.pt"
+once editor lev-plugins export "$OUT/tune/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \
+    --iter-decode-max-iter 0 --data "$OUT/data" --language en --words "$OUT/words/chat.txt" \
+    --calibrate "$OUT/pairs/valid.noisy" "$OUT/pairs/valid.clean" --clean "$OUT/words/unexpected.clean" \
+    --calibrate "$OUT/words/other.noisy" "$OUT/words/other.clean" --promise-broken "$PROMISE"
+once tests test_sets
+spellers score_once
+score_once "editor, every edit" lev-plugins edit "$OUT/editor" --min-confidence 0
+score_once "editor" lev-plugins edit "$OUT/editor"
+tail -n +1 "$OUT"/test/*/*.score
