@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -29,7 +30,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import lev_plugins
 from examples.shared import finish, gpus, processor
-from examples.tables import tables_in
 from lev_plugins.errors import UserError, require
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,6 +68,27 @@ def falling(rate: object, warmup: object, updates: object) -> str:
         f"--lr {rate} --lr-scheduler polynomial_decay --warmup-updates {warmup} --max-update {updates} "
         f"--total-num-update {updates}"
     )
+
+
+def cells(line: str) -> list[str]:
+    """
+    >>> cells("| LevT | | 34.0 |"), cells("this editor  98.4 %   0.2 %")
+    (['LevT', '', '34.0'], ['this editor', '98.4 %', '0.2 %'])
+    """
+    return [cell.strip() for cell in line[1:-1].split("|")] if line.startswith("|") else re.split("  +", line)
+
+
+def tables_in(page: str) -> list[list[list[str]]]:
+    """Those of a report, in Markdown or as columns of text, each with its head.
+
+    >>> tables_in("Scores:\\n\\n| | BLEU |\\n|---|---|\\n| LevT | 34.0 |\\n\\nMachine: unknown\\n")
+    [[['', 'BLEU'], ['LevT', '34.0']]]
+    """
+    lines = [line.rstrip() for line in page.splitlines() if not line.startswith("|--")]
+    groups = (
+        list(group) for _, group in groupby(lines, lambda line: line[:1] if line[:1] == "|" else len(cells(line)))
+    )
+    return [[*map(cells, group)] for group in groups if group[0].startswith("|") or len(cells(group[0])) > 2]
 
 
 class Run:
