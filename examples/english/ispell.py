@@ -26,10 +26,10 @@ def corrected(line: str, answers: Iterable[str]) -> str:
     >>> corrected("Teh cat sta.", ["& Teh 2 1: The, Eh", "*", "& sta 3 9: sat, star, stay"])
     'The cat sat.'
     """
-    for found in reversed([match for match in map(UNKNOWN.match, answers) if match]):
-        start = line.find(found[1], int(found[2]) - 1)  # some count bytes
+    for match in reversed(list(filter(None, map(UNKNOWN.match, answers)))):
+        start = line.find(match[1], int(match[2]) - 1)  # some versions count bytes
         if start >= 0:
-            line = line[:start] + found[3] + line[start + len(found[1]) :]
+            line = line[:start] + match[3] + line[start + len(match[1]) :]
     return line
 
 

@@ -18,26 +18,27 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples.shared import finish, read_lines, require_parallel, write_lines
 from lev_plugins.cli.score import read_generated
 
-SHARES = (0.1, 0.3, 0.6)  # of single words, pairs and trigrams
+SHARES = (0.1, 0.3, 0.6)  # weights of single words, pairs and trigrams
 
 
-def parts(line: str) -> list[tuple[str, ...]]:
+def ngrams(line: str) -> list[tuple[str, ...]]:
     """Each word, alone and with the one or two before it.
 
-    >>> parts("it is")
+    >>> ngrams("it is")
     [('it',), ('<s>', 'it'), ('<s>', '<s>', 'it'), ('is',), ('it', 'is'), ('<s>', 'it', 'is')]
     """
     words = ["<s>", "<s>", *line.split()]
     return [tuple(words[end - size : end]) for end in range(3, len(words) + 1) for size in (1, 2, 3)]
 
 
-def counted(lines: list[str]) -> tuple[Counter[tuple[str, ...]], Counter[tuple[str, ...]]]:
-    """How often each part occurs, and how often anything follows the words before its last."""
-    found = Counter(part for line in lines for part in parts(line))
-    before: Counter[tuple[str, ...]] = Counter()
-    for part, number in found.items():
-        before[part[:-1]] += number
-    return found, before
+class Counts:
+    """How often each n-gram occurs, and how often a word follows its first words."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.ngrams = Counter(ngram for line in lines for ngram in ngrams(line))
+        self.contexts: Counter[tuple[str, ...]] = Counter()
+        for ngram, count in self.ngrams.items():
+            self.contexts[ngram[:-1]] += count
 
 
 class Trigrams:
@@ -48,35 +49,34 @@ class Trigrams:
     """
 
     def __init__(self, lines: list[str]) -> None:
-        self.counts, self.before = counted(lines)
-        self.words = sum(len(part) == 1 for part in self.counts)
+        self.counts = Counts(lines)
+        self.words = sum(len(ngram) == 1 for ngram in self.counts.ngrams)
 
     def fluency(self, text: str, line: str) -> float:
-        """Of a text that was made of the line."""
-        counts, before = counted([line])  # what is left out
-        total, found = 0.0, parts(text)
-        for first in range(0, len(found), len(SHARES)):
+        """Returns the mean log-probability of the words of a text that was made of ``line``, without its own counts."""
+        held_out = Counts([line])
+        total, text_ngrams = 0.0, ngrams(text)
+        for start in range(0, len(text_ngrams), len(SHARES)):
             probability = 0.0
-            for share, part in zip(SHARES, found[first : first + len(SHARES)], strict=True):
-                seen = self.counts[part] - counts[part]
-                follows = self.before[part[:-1]] - before[part[:-1]]
-                unseen = len(part) == 1  # words have one more occurrence than they had
-                probability += share * (seen + unseen) / max(follows + unseen * self.words, 1)
+            for share, ngram in zip(SHARES, text_ngrams[start : start + len(SHARES)], strict=True):
+                count = self.counts.ngrams[ngram] - held_out.ngrams[ngram]
+                context = self.counts.contexts[ngram[:-1]] - held_out.contexts[ngram[:-1]]
+                if len(ngram) == 1:  # each word occurs once more, so that none is impossible
+                    count, context = count + 1, context + self.words
+                probability += share * count / max(context, 1)
             total += math.log(probability)
-        return total * len(SHARES) / max(len(found), 1)
+        return total * len(SHARES) / max(len(text_ngrams), 1)
 
 
 def run(args: argparse.Namespace) -> None:
-    lines, made = read_lines(args.clean), read_generated(args.generated)
-    require_parallel({args.clean: lines, args.generated: made})
+    lines, outputs = read_lines(args.clean), read_generated(args.generated)
+    require_parallel({args.clean: lines, args.generated: outputs})
     model = Trigrams(lines)
-    changed = [(noisy, line) for noisy, line in zip(made, lines, strict=True) if noisy.split() != line.split()]
-    kept = [
-        (noisy, line) for noisy, line in changed if noisy and model.fluency(noisy, line) < model.fluency(line, line)
-    ]
+    changed = [(noisy, line) for noisy, line in zip(outputs, lines, strict=True) if noisy.split() != line.split()]
+    pairs = [pair for pair in changed if pair[0] and model.fluency(*pair) < model.fluency(pair[1], pair[1])]
     for number, side in enumerate(("noisy", "clean")):
-        write_lines(Path(f"{args.out}.{side}"), (pair[number] for pair in kept))
-    print(f"{len(lines):,} sentences, {len(changed):,} changed, {len(kept):,} less fluent and kept")
+        write_lines(Path(f"{args.out}.{side}"), (pair[number] for pair in pairs))
+    print(f"{len(lines):,} sentences, {len(changed):,} changed, {len(pairs):,} less fluent and kept")
 
 
 def main() -> int:

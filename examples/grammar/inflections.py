@@ -13,8 +13,8 @@ so is the loss of the comma. Words with a capital may lose it.
 import argparse
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from itertools import permutations
 from pathlib import Path
 
@@ -26,17 +26,27 @@ from examples.shared import finish, read_lines
 from lev_plugins.noise.confusions import Confusion, ConfusionTable, read_table, write_table
 
 ENDINGS = ("s", "es", "d", "ed", "ing", "ly")
-INSTEAD = {"e": ("ing",), "y": ("ies", "ied", "ily")}  # replace the last letter
-SHORTEST = 3
-LEAST = 3  # minimum occurrences of a form: rarer ones are often typos
+LAST_LETTER_ENDINGS = {"e": ("ing",), "y": ("ies", "ied", "ily")}  # these replace the last letter
+MIN_LETTERS = 3
+MIN_COUNT = 3  # rarer forms are often typos
 RATE = 0.08  # per word, for all its forms together
-SLIP = 0.03  # per word, for all words that one slip makes of it
-TWICE = 0.003  # per word
-OFTEN = 500  # words that are written twice
+SLIP_RATE = 0.03  # per word, for all words that one slip makes of it
+TWICE_RATE = 0.003  # per word
+TWICE_WORDS = 500  # the most frequent words are written twice
 SIGNS = (",", ".")  # at the end of a word
 WORD = re.compile(r"\w+")
 CONTRACTED = re.compile(r"\b[A-Za-z]+'[a-z]{1,2}\b")
 BEFORE_COMMA = re.compile(r"(?<!\S)\w+(?=,(?!\S))")
+
+
+def recurring(words: Iterable[str]) -> list[str]:
+    return [word for word, count in Counter(words).items() if count >= MIN_COUNT]
+
+
+def plain_words(text: Iterable[str]) -> set[str]:
+    """Recurring words in small letters, of MIN_LETTERS letters or more."""
+    words = recurring(word for line in text for word in WORD.findall(line))
+    return {word for word in words if len(word) >= MIN_LETTERS and word.isalpha() and word.islower()}
 
 
 def forms(word: str) -> list[str]:
@@ -44,86 +54,66 @@ def forms(word: str) -> list[str]:
     >>> forms("use")
     ['uses', 'usees', 'used', 'useed', 'useing', 'usely', 'using']
     """
-    return [word + ending for ending in ENDINGS] + [word[:-1] + ending for ending in INSTEAD.get(word[-1], ())]
+    return [word + ending for ending in ENDINGS] + [word[:-1] + end for end in LAST_LETTER_ENDINGS.get(word[-1], ())]
 
 
-def families(words: Iterable[str]) -> Iterator[list[str]]:
-    """
-    >>> list(families(["use", "used", "using", "us", "user", "play", "Plays"]))
-    [['use', 'used', 'using']]
-    """
-    known = {word for word in words if len(word) >= SHORTEST and word.isalpha() and word.islower()}
-    for word in sorted(known):
-        inflected = [form for form in forms(word) if form in known]
-        if inflected:
-            yield [word, *inflected]
+def shared_rate(confused: dict[str, set[str]], rate: float) -> list[Confusion]:
+    """Confusions of each word with others, which share its rate."""
+    return [
+        Confusion((clean,), (noisy,), rate / len(words)) for clean, words in confused.items() for noisy in sorted(words)
+    ]
 
 
-def confusions(text: Iterable[str]) -> list[Confusion]:
-    """
-    >>> for confusion in confusions(["it uses use", "use uses it", "they use uses"]):
+def inflected(text: Iterable[str]) -> list[Confusion]:
+    """Confusions of words that differ in their endings.
+
+    >>> for confusion in inflected(["it uses use", "use uses it", "they use uses"]):
     ...     print(confusion)
     Confusion(clean=('use',), noisy=('uses',), rate=0.08)
     Confusion(clean=('uses',), noisy=('use',), rate=0.08)
     """
-    counts = Counter(word for line in text for word in WORD.findall(line))
-    becomes: dict[str, set[str]] = {}
-    for family in families(word for word, count in counts.items() if count >= LEAST):
-        for clean, noisy in permutations(family, 2):
-            becomes.setdefault(clean, set()).add(noisy)
-    return [
-        Confusion((clean,), (noisy,), RATE / len(others))
-        for clean, others in becomes.items()
-        for noisy in sorted(others)
-    ]
+    words, confused = plain_words(text), defaultdict[str, set[str]](set)
+    for word in sorted(words):
+        for clean, noisy in permutations([word, *(form for form in forms(word) if form in words)], 2):
+            confused[clean].add(noisy)
+    return shared_rate(confused, RATE)
 
 
 def slips(text: Iterable[str]) -> list[Confusion]:
-    """Words that one slip makes another word of the text.
+    """Confusions of words that one slip makes of each other.
 
     >>> for confusion in slips(["from a form", "form from trip"] * 3):
     ...     print(confusion)
     Confusion(clean=('form',), noisy=('from',), rate=0.03)
     Confusion(clean=('from',), noisy=('form',), rate=0.03)
     """
-    counts = Counter(word for line in text for word in WORD.findall(line))
-    known = {word for word, count in counts.items() if count >= LEAST and word.isalpha() and word.islower()}
-    shorter: dict[str, list[str]] = {}  # words that are alike but for a letter have one of these in common
-    for word in sorted(word for word in known if len(word) >= SHORTEST):
-        for form in {word, *(word[:i] + word[i + 1 :] for i in range(len(word)))}:
-            shorter.setdefault(form, []).append(word)
-    near: dict[str, set[str]] = {}
-    for group in shorter.values():
+    similar, confused = defaultdict[str, list[str]](list), defaultdict[str, set[str]](set)
+    for word in sorted(plain_words(text)):  # words that one slip makes of each other have one of these in common
+        for shortened in dict.fromkeys([word, *(word[:i] + word[i + 1 :] for i in range(len(word)))]):
+            similar[shortened].append(word)
+    for group in similar.values():
         for clean, noisy in permutations(group, 2):
-            if noisy not in near.get(clean, ()) and OSA.distance(clean, noisy, score_cutoff=1) == 1:
-                near.setdefault(clean, set()).add(noisy)
-    return [
-        Confusion((clean,), (noisy,), SLIP / len(others)) for clean, others in near.items() for noisy in sorted(others)
-    ]
+            if noisy not in confused.get(clean, ()) and OSA.distance(clean, noisy, score_cutoff=1) == 1:
+                confused[clean].add(noisy)
+    return shared_rate(confused, SLIP_RATE)
 
 
 def doubled(text: Iterable[str]) -> list[Confusion]:
-    """
+    """Frequent words that are written twice.
+
     >>> for confusion in doubled(["To me, to it, to Ann"] * 3):
     ...     print(confusion)
     Confusion(clean=('to',), noisy=('to', 'to'), rate=0.003)
     Confusion(clean=('To',), noisy=('To', 'to'), rate=0.003)
     """
     words = Counter(word for line in text for word in line.split() if word.isalpha() and word[1:] == word[1:].lower())
-    often = [word for word, _ in words.most_common(OFTEN)]
-    return [Confusion((word,), (word, word.lower()), TWICE) for word in often if word.lower() in words]
+    frequent = [word for word, _ in words.most_common(TWICE_WORDS)]
+    return [Confusion((word,), (word, word.lower()), TWICE_RATE) for word in frequent if word.lower() in words]
 
 
-def added(table: ConfusionTable, more: list[Confusion]) -> ConfusionTable:
-    known = {confusion.clean for confusion in table.confusions}
-    return ConfusionTable(
-        table.unit, table.confusions + [confusion for confusion in more if confusion.clean not in known]
-    )
-
-
-def before_signs(table: ConfusionTable) -> list[Confusion]:
+def with_signs(table: ConfusionTable) -> list[Confusion]:
     """
-    >>> for confusion in before_signs(ConfusionTable("word", [Confusion(("in", "use"), ("uses",), 0.1)])):
+    >>> for confusion in with_signs(ConfusionTable("word", [Confusion(("in", "use"), ("uses",), 0.1)])):
     ...     print(confusion)
     Confusion(clean=('in', 'use,'), noisy=('uses,',), rate=0.1)
     Confusion(clean=('in', 'use.'), noisy=('uses.',), rate=0.1)
@@ -141,8 +131,8 @@ def lost_apostrophes(text: Iterable[str]) -> list[Confusion]:
     >>> lost_apostrophes(["It's John's."] * 3)
     [Confusion(clean=("It's",), noisy=('Its',), rate=0.08), Confusion(clean=("John's",), noisy=('Johns',), rate=0.08)]
     """
-    counts = Counter(word for line in text for word in CONTRACTED.findall(line))
-    return [Confusion((word,), (word.replace("'", ""),), RATE) for word, count in counts.items() if count >= LEAST]
+    words = recurring(word for line in text for word in CONTRACTED.findall(line))
+    return [Confusion((word,), (word.replace("'", ""),), RATE) for word in words]
 
 
 def lost_commas(text: Iterable[str]) -> list[Confusion]:
@@ -150,8 +140,8 @@ def lost_commas(text: Iterable[str]) -> list[Confusion]:
     >>> lost_commas(["However, it is."] * 3)
     [Confusion(clean=('however,',), noisy=('however',), rate=0.08)]
     """
-    counts = Counter(word.lower() for line in text for word in BEFORE_COMMA.findall(line))
-    return [Confusion((f"{word},",), (word,), RATE) for word, count in counts.items() if count >= LEAST]
+    words = recurring(word.lower() for line in text for word in BEFORE_COMMA.findall(line))
+    return [Confusion((f"{word},",), (word,), RATE) for word in words]
 
 
 def lost_capitals(text: Iterable[str]) -> list[Confusion]:
@@ -159,19 +149,17 @@ def lost_capitals(text: Iterable[str]) -> list[Confusion]:
     >>> lost_capitals(["The US, and Peru, I think."] * 3)
     [Confusion(clean=('The',), noisy=('the',), rate=0.08), Confusion(clean=('I',), noisy=('i',), rate=0.08)]
     """
-    counts = Counter(word for line in text for word in line.split())
-    return [
-        Confusion((word,), (word.lower(),), RATE)
-        for word, count in counts.items()
-        if count >= LEAST and word.isalpha() and word[0].isupper() and word[1:] == word[1:].lower()
-    ]
+    words = recurring(word for line in text for word in line.split())
+    capitalised = [word for word in words if word.isalpha() and word[0].isupper() and word[1:] == word[1:].lower()]
+    return [Confusion((word,), (word.lower(),), RATE) for word in capitalised]
 
 
 def run(args: argparse.Namespace) -> None:
-    text = read_lines(args.text)
-    table = added(read_table(args.table), confusions(text) + lost_apostrophes(text))
-    table.confusions.extend([*slips(text), *doubled(text)])
-    table.confusions.extend([*before_signs(table), *lost_commas(text), *lost_capitals(text)])
+    text, table = read_lines(args.text), read_table(args.table)
+    listed = {confusion.clean for confusion in table.confusions}
+    table.confusions.extend(each for each in inflected(text) + lost_apostrophes(text) if each.clean not in listed)
+    table.confusions.extend(slips(text) + doubled(text))
+    table.confusions.extend(with_signs(table) + lost_commas(text) + lost_capitals(text))
     sys.stdout.writelines(write_table(table))
 
 

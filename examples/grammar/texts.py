@@ -1,13 +1,13 @@
 """Write the texts of this example as plain text: clean sentences in two splits, and M2 files as pairs.
 
-    python texts.py split CLEAN OUT [--sentences N]
+    python texts.py split CLEAN OUT
     python texts.py pairs OUT A.m2 B.m2 ...
     python texts.py source GOLD.m2 OUT
 
 ``split`` reads CLEAN (one sentence per line, as people write it; or a folder with train.txt and valid.txt, as
 examples/english/corpus.py writes it) and writes OUT/train.noisy and OUT/train.clean, which are the same, and
 OUT/valid.clean. ``pairs`` applies the first annotator's edits and writes OUT/{train,valid}.{noisy,clean}; ``source``
-writes OUT/test.{noisy,clean}, and the tokens of the sources as OUT/test.tokens.
+writes the sources as OUT/test.noisy, and their tokens as OUT/test.tokens.
 """
 
 import argparse
@@ -22,20 +22,19 @@ from lev_plugins.errors import require
 from lev_plugins.scoring import m2
 from lev_plugins.text.text_style import APART, JOINED
 
-VALID_EVERY = 100  # one sentence in VALID_EVERY is held out for validation
-MOST_VALID = 1000  # with more than 100,000 sentences, fewer are held out
+VALID_EVERY = 100  # one sentence in 100 is held out for validation
+MAX_VALID = 1000  # with more than 100,000 sentences, fewer are held out
 
 
 def read_clean(path: Path) -> tuple[list[str], list[str]]:
     """Sentences for training and for validation."""
     if path.is_dir():
-        return read_lines(path / "train.txt"), read_lines(path / "valid.txt")[:MOST_VALID]
-    return hold_out(read_lines(path), VALID_EVERY, MOST_VALID)
+        return read_lines(path / "train.txt"), read_lines(path / "valid.txt")[:MAX_VALID]
+    return hold_out(read_lines(path), VALID_EVERY, MAX_VALID)
 
 
 def split(args: argparse.Namespace) -> None:
     train, valid = ([line for line in map(str.strip, part) if line] for part in read_clean(args.clean))
-    train = train[: args.sentences or None]
     joined, apart = (sum(len(sign.findall(line)) for line in train) for sign in (JOINED, APART))
     require(
         apart <= joined,
@@ -53,32 +52,26 @@ def split(args: argparse.Namespace) -> None:
 
 def pairs(args: argparse.Namespace) -> None:
     sentences = [sentence for path in args.files for sentence in m2.read(path) if sentence.source]
-    for name, part in zip(("train", "valid"), hold_out(sentences, VALID_EVERY, MOST_VALID), strict=True):
+    for name, part in zip(("train", "valid"), hold_out(sentences, VALID_EVERY, MAX_VALID), strict=True):
         write_lines(args.out / f"{name}.noisy", (plain(" ".join(sentence.source)) for sentence in part))
         write_lines(args.out / f"{name}.clean", (plain(" ".join(m2.corrected(sentence))) for sentence in part))
         sys.stdout.write(f"{name}: {len(part):,} sentences\n")
 
 
 def source(args: argparse.Namespace) -> None:
-    sentences = m2.read(args.gold)
-    tokens = [" ".join(sentence.source) for sentence in sentences]
+    tokens = [" ".join(sentence.source) for sentence in m2.read(args.gold)]
     write_lines(args.out / "test.tokens", tokens)
     write_lines(args.out / "test.noisy", map(plain, tokens))
-    write_lines(args.out / "test.clean", (plain(" ".join(m2.corrected(sentence))) for sentence in sentences))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(required=True)
-    for command, names in ((split, ["clean", "out"]), (pairs, ["out"]), (source, ["gold", "out"])):
+    for command, names in ((split, ["clean", "out"]), (pairs, ["out", "files"]), (source, ["gold", "out"])):
         each = commands.add_parser(command.__name__)
         for name in names:
-            each.add_argument(name, type=Path)
+            each.add_argument(name, type=Path, nargs="+" if name == "files" else None)
         each.set_defaults(run=command)
-        if command is split:
-            each.add_argument("--sentences", type=int, default=0, help="use the first N for training (0: all)")
-        if command is pairs:
-            each.add_argument("files", type=Path, nargs="+")
     return finish(parser, lambda args: args.run(args))
 
 

@@ -20,11 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples.shared import arriving_lines, finish, read_lines, require_parallel
 
 CLITIC = r"(?:n't|'(?:s|re|ve|ll|d|m))(?!\w)"
-# no blank before these, and none behind those; each quote that closes follows one that opens
-BEHIND = re.compile(rf"(?:{CLITIC}|[.,:;?!)\]}}%]+|'')(?!\S)", re.IGNORECASE)
-AHEAD = frozenset(["(", "[", "{", "$", "£", "€", "#", "``"])
-QUOTES = frozenset(['"', "'"])
-BETWEEN = frozenset(["-", "/"])  # of two words: "salmon - safe", "and / or"
+NO_BLANK_BEFORE = re.compile(rf"(?:{CLITIC}|[.,:;?!)\]}}%]+|'')(?!\S)", re.IGNORECASE)
+NO_BLANK_BEHIND = frozenset(["(", "[", "{", "$", "£", "€", "#", "``"])
+QUOTES = frozenset(['"', "'"])  # each one that closes follows one that opens
+BETWEEN_WORDS = frozenset(["-", "/"])  # "salmon - safe", "and / or"
 TOKEN = re.compile(rf"\w+?(?={CLITIC})|{CLITIC}|\w+(?:(?!{CLITIC})[-./'\u2019]\w+)*|\.\.+|\S", re.IGNORECASE)
 
 
@@ -35,20 +34,18 @@ def blanks(tokens: list[str]) -> Iterator[bool]:
     [False, True, False]
     """
     open_quotes: set[str] = set()
-    ahead = False  # the token before has no blank behind it
+    joins_next = False
     for number, token in enumerate(tokens):
-        before, after = tokens[number - 1 : number], tokens[number + 1 : number + 2]
-        joined = bool(BEHIND.match(token))
-        ahead_of_next = token in AHEAD
+        joined_before = joins_next
+        joins_previous, joins_next = bool(NO_BLANK_BEFORE.match(token)), token in NO_BLANK_BEHIND
         if token in QUOTES:
-            joined = token in open_quotes or (token == "'" and "'" not in tokens[number + 1 :])
-            ahead_of_next = not joined
-            open_quotes ^= {token} if token in open_quotes or not joined else set()
-        elif token in BETWEEN and before and after:
-            joined = ahead_of_next = before[0][-1].isalnum() and after[0][0].isalnum()
+            joins_previous = token in open_quotes or (token == "'" and "'" not in tokens[number + 1 :])
+            joins_next = not joins_previous
+            open_quotes ^= {token} if token in open_quotes or not joins_previous else set()
+        elif token in BETWEEN_WORDS and 0 < number < len(tokens) - 1:
+            joins_previous = joins_next = tokens[number - 1][-1].isalnum() and tokens[number + 1][0].isalnum()
         if number:
-            yield not (joined or ahead)
-        ahead = ahead_of_next
+            yield not (joins_previous or joined_before)
 
 
 def words(line: str) -> list[list[str]]:
@@ -58,12 +55,12 @@ def words(line: str) -> list[list[str]]:
     [['I'], ['do', "n't"], ['(', 'really', ')'], ['know', '.']]
     """
     tokens = line.split()
-    found = [tokens[:1]] if tokens else []
+    groups = [tokens[:1]] if tokens else []
     for token, blank in zip(tokens[1:], blanks(tokens), strict=True):
         if blank:
-            found.append([])
-        found[-1].append(token)
-    return found
+            groups.append([])
+        groups[-1].append(token)
+    return groups
 
 
 def plain(line: str) -> str:
@@ -74,17 +71,17 @@ def plain(line: str) -> str:
     return " ".join(map("".join, words(line)))
 
 
-def tokenised(text: str) -> str:
-    """As the texts of learners are.
+def tokenise(text: str) -> str:
+    """Tokenises text as the sets of learners' English are tokenised.
 
-    >>> tokenised("It isn't the user's (first) well-known value, is it?")
+    >>> tokenise("It isn't the user's (first) well-known value, is it?")
     "It is n't the user 's ( first ) well-known value , is it ?"
     """
     return " ".join(TOKEN.findall(text))
 
 
 def back(line: str, edited: str) -> str:
-    """``edited`` is what has become of ``plain(line)``.
+    """Returns the tokens of ``edited``, which is an edited ``plain(line)``.
 
     >>> line = "i ca n't swim , it 's a well - known siences."
     >>> back(line, plain(line)) == line
@@ -92,10 +89,11 @@ def back(line: str, edited: str) -> str:
     >>> back(line, "I can't swim; it's one of the well-known sciences, isn't it?")
     "I ca n't swim ; it 's one of the well - known sciences , is n't it ?"
     """
-    old, new = words(line), edited.split()
-    tokens = list(map(tokenised, new))
-    for one, other, size in SequenceMatcher(None, list(map("".join, old)), new, autojunk=False).get_matching_blocks():
-        tokens[other : other + size] = map(" ".join, old[one : one + size])
+    source_words, edited_words = words(line), edited.split()
+    tokens = list(map(tokenise, edited_words))
+    matcher = SequenceMatcher(None, list(map("".join, source_words)), edited_words, autojunk=False)
+    for source, target, size in matcher.get_matching_blocks():
+        tokens[target : target + size] = map(" ".join, source_words[source : source + size])
     return " ".join(tokens)
 
 

@@ -213,6 +213,6 @@ def test_scores_are_drawn_against_time(tmp_path: Path, capsys: pytest.CaptureFix
     assert ">1-1-2<" in figure.read_text(encoding="utf-8")
     log.write_text(GROWN.replace("BLEU4", "WRR"), "utf-8")
     assert run_script(figures, "exits", log, "--output", figure) == 2
-    assert "has no score ('Generate ... BLEU4 = ...')" in capsys.readouterr().err
+    assert "has no BLEU or no time of fairseq-generate" in capsys.readouterr().err
     assert run_script(figures, "exits", log, log, "--output", figure) == 2
     assert "two logs are called log: name one, as in NAME=" in capsys.readouterr().err
