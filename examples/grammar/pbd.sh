@@ -17,7 +17,7 @@ UPDATES=${UPDATES:-20000}  # updates on synthetic mistakes, a multiple of VALID_
 LR=${LR:-0.001}; WARMUP=${WARMUP:-1000}  # peak learning rate, and the updates until then; it falls linearly to zero
 TUNE_UPDATES=${TUNE_UPDATES:-5000}; TUNE_LR=${TUNE_LR:-0.0003}  # of the training on real mistakes
 VALID_EVERY=${VALID_EVERY:-1000}; AVERAGE=${AVERAGE:-5}  # updates between checkpoints; how many are averaged
-BEAM=${BEAM:-5}; KEEP_BIASES=${KEEP_BIASES:-0,2,4}  # for decoding; the best --keep-bias on validation is used
+BEAM=${BEAM:-5}  # beam of the decoding
 TRAIN_FLAGS=${TRAIN_FLAGS-}  # more flags of fairseq-train, such as --cpu-bf16
 SEED=${SEED:-1}  # random seed
 CPU=${CPU-$(command -v nvidia-smi >/dev/null || echo --cpu)}  # --cpu, or empty: use the GPUs
@@ -55,7 +55,7 @@ train() {  # train NAME DATA UPDATES LR FLAG...: checkpoints in OUT/NAME, and th
 once texts texts
 once data prepare --train-prefix "$OUT/texts/train" --valid-prefix "$OUT/texts/valid" --learn-sentencepiece "$VOCAB" \
     --dest "$OUT/data"
-data=$OUT/data; start=; pieces="--sentencepiece-model $OUT/data/sentencepiece.model"
+data=$OUT/data; valid=$OUT/texts/valid; start=; pieces="--sentencepiece-model $OUT/data/sentencepiece.model"
 [ ! "$TUNE" ] || once real prepare --srcdict "$OUT/data/dict.noisy.txt" $pieces --train-prefix "$OUT/pairs/train" \
     --valid-prefix "$OUT/pairs/valid" --dest "$OUT/real"
 [ ! "$BOOST" ] || source "$HERE/boost.sh"  # changes data
@@ -65,16 +65,13 @@ if [ "$UPDATES" != 0 ]; then
     model=$OUT/train/average.pt; start="--finetune-from-model $model"
 fi
 if [ "$TUNE" ]; then
-    data=$OUT/real; model=$OUT/tune/average.pt
-    once tune train tune "$data" "$TUNE_UPDATES" "$TUNE_LR" $start
+    once tune train tune "$OUT/real" "$TUNE_UPDATES" "$TUNE_LR" $start
+    model=$OUT/tune/average.pt; valid=$OUT/pairs/valid
 fi
-sweep() {
-    lev-plugins sweep "$data" --path "$model" --keep-bias="$KEEP_BIASES" --post-process sentencepiece --beam "$BEAM" \
-        $CPU >"$OUT/sweep.txt"
-}
-once sweep sweep
+once editor lev-plugins export "$model" "$OUT/editor" --overwrite --data "$OUT/data" --bpe sentencepiece $pieces \
+    --beam "$BEAM" --language en --calibrate "$valid.noisy" "$valid.clean" --best gleu
+
 once tests test_sets
-edit="lev-plugins edit $model --data $OUT/data --bpe sentencepiece $pieces --beam $BEAM --whole-lines --edit-also all"
-score_once plain $edit $CPU
-score_once careful $edit $CPU $(sed -n 's/^best.*: \(.*\)min-edit-/\1min-/p' "$OUT/sweep.txt")
+score_once "corrected, every edit" lev-plugins edit "$OUT/editor" --min-confidence 0 $CPU
+score_once "corrected" lev-plugins edit "$OUT/editor" $CPU
 tail -n +1 "$OUT"/test/*/*.score
