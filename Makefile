@@ -8,8 +8,6 @@ BIN := $(abspath $(VENV))/bin
 STAMP := $(VENV)/.complete
 # for recipes that run what is installed; not exported, or `python3` in setup would be the environment's own
 RUN := PATH="$(BIN):$$PATH"
-# such as gmake; a recipe that says $(MAKE) itself would run in `make -n` as well
-this_make := $(MAKE)
 # processes share the cores better than threads do
 export OMP_NUM_THREADS ?= 1
 

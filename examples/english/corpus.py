@@ -93,7 +93,7 @@ def folders(packages: list[str]) -> Iterator[Path]:
 
 
 def python_files(folder: Path) -> list[Path]:
-    """In a fixed order, without tests, which explain little, and packages inside the standard library."""
+    """Lists files in a fixed order, without tests, which explain little, and packages inside the standard library."""
     files = (path.relative_to(folder) for path in folder.rglob("*.py"))
     return [folder / path for path in sorted(files) if SKIPPED.isdisjoint(path.parts)]
 
@@ -118,7 +118,7 @@ def all_sentences(packages: list[str]) -> Iterator[str]:
 
 
 def ordered(texts: list[str]) -> list[str]:
-    """Ordered by a hash, so that the first N are a fair sample of all packages."""
+    """Orders sentences by a hash, so that the first N are a fair sample of all packages."""
     return sorted(texts, key=lambda text: hashlib.sha256(text.encode()).digest())
 
 
@@ -135,11 +135,11 @@ def main() -> None:
     splits: dict[str, list[str]] = {"train": [], **{split: [] for split in HELD_OUT}}
     for sentence in unique(all_sentences([name for name in args.packages.split(",") if name])):
         splits[split_of(sentence)].append(sentence)
-    kept = {split: ordered(texts)[: args.sentences or None] for split, texts in splits.items()}
-    for split, texts in kept.items():
+    splits = {split: ordered(texts)[: args.sentences or None] for split, texts in splits.items()}
+    for split, texts in splits.items():
         (args.folder / f"{split}.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    counts = ", ".join(f"{len(texts):,} {split}" for split, texts in kept.items())
-    words = sum(len(text.split()) for texts in kept.values() for text in texts)
+    counts = ", ".join(f"{len(texts):,} {split}" for split, texts in splits.items())
+    words = sum(len(text.split()) for texts in splits.values() for text in texts)
     print(f"{counts} sentences; {words:,} words")
 
 
