@@ -65,14 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     check_arguments(args)
     require_free(args.dest, "--dest")
-    with TemporaryDirectory() as place:
-        parts = read_parts(args, Path(place))
+    with TemporaryDirectory() as texts:
+        parts = read_parts(args, Path(texts))
         with preparing.folder_in_the_making(args.dest) as (folder, scratch):
             report = build_texts(args, parts, folder, scratch)
     for part in parts:
-        # fairseq also trains on empty sources and targets; an empty draft is normal, it means to start from nothing
+        # fairseq also trains on empty sources and targets; an empty draft is normal: decoding starts from nothing
         surveys = {part.texts[side]: survey for side, survey in part.surveys.items() if side != args.draft_lang}
-        for path, survey in surveys.items():  # with --clean-train, the text of several sides
+        for path, survey in surveys.items():  # with --clean-train, several sides have the same text
             if survey.empty:
                 sys.stderr.write(
                     f"lev-plugins: warning: {path} has {survey.empty:,} empty of {survey.lines:,} lines, "
@@ -104,25 +104,28 @@ def check_arguments(args: argparse.Namespace) -> None:
         not (joined and args.srcdict and args.tgtdict),
         "--joined-dictionary uses one dictionary: give either --srcdict or --tgtdict, not both",
     )
-    for side, own, other in (("src", args.srcdict, args.tgtdict), ("tgt", args.tgtdict, args.srcdict)):
-        file = own or (joined and other)
+    for side in ("src", "tgt"):
+        file = (args.srcdict or args.tgtdict) if joined else vars(args)[f"{side}dict"]
         dictionary_size(args, f"threshold{side}", f"nwords{side}", not file and not (joined and side == "tgt"))
         require(
             bool(file) or trains, f"there is no --train-prefix to learn a dictionary from: give one with --{side}dict"
         )
 
 
-def read_parts(args: argparse.Namespace, place: Path) -> list[ParallelTexts]:
-    """--train-prefix a --extra-train-prefix b gives the parts train and train1; those of M2 files are in ``place``."""
+def read_parts(args: argparse.Namespace, scratch: Path) -> list[ParallelTexts]:
+    """Returns the parts of the folder: --train-prefix a --extra-train-prefix b are train and train1.
+
+    The texts of M2 files are written to ``scratch``.
+    """
     train = [*([args.train_prefix] if args.train_prefix else []), *args.extra_train_prefix, *args.m2]
     parts = []
     for split, prefixes in (("train", train), ("valid", args.valid_prefix), ("test", args.test_prefix)):
-        # with --clean-train the target in place of all sides: each is made from it, again in every epoch
+        # with --clean-train, all sides are the target: fairseq-train makes them from it, again in every epoch
         for number, prefix in enumerate(prefixes):
             name, pairs = f"{split}{number or ''}", prefix.suffix == M2 or prefix in args.m2
             clean = args.clean_train and split == "train" and not pairs
             if pairs:
-                prefix = write_m2(args, prefix, place / name)
+                prefix = write_m2(args, prefix, scratch / name)
             texts = {side: Path(f"{prefix}.{args.target_lang if clean else side}") for side in suffixes_of(args)}
             draft = texts.get(args.draft_lang)
             if draft is not None and not draft.is_file() and not clean:
@@ -140,7 +143,7 @@ def read_parts(args: argparse.Namespace, place: Path) -> list[ParallelTexts]:
 
 
 def write_m2(args: argparse.Namespace, file: Path, prefix: Path) -> Path:
-    """The texts of an M2 file."""
+    """Writes the texts of an M2 file, and returns their prefix."""
     require(file.is_file(), f"there is no file {file}")
     sentences, annotator = [sentence for sentence in m2.read(file) if sentence.source], args.m2_annotator
     for sentence in sentences:
@@ -150,8 +153,10 @@ def write_m2(args: argparse.Namespace, file: Path, prefix: Path) -> Path:
             f"{' '.join(sentence.source)!r} in {file}, but is {annotator}",
         )
     for side in suffixes_of(args):
-        ours = (m2.corrected(each, annotator) if side == args.target_lang else each.source for each in sentences)
-        Path(f"{prefix}.{side}").write_text("".join(f"{' '.join(words)}\n" for words in ours), "utf-8")
+        lines = [sentence.source for sentence in sentences]
+        if side == args.target_lang:
+            lines = [m2.corrected(sentence, annotator) for sentence in sentences]
+        Path(f"{prefix}.{side}").write_text("".join(f"{' '.join(words)}\n" for words in lines), "utf-8")
     return prefix
 
 
@@ -170,8 +175,8 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
         for part in parts:
             for side in sides:
                 if side in part.texts:
-                    read = notes.read_drafts if side == drafts else read_lines
-                    write_tokens(part.texts[side], tokenise, tokens[part.name, side], read)
+                    reader = notes.read_drafts if side == drafts else read_lines
+                    write_tokens(part.texts[side], tokenise, tokens[part.name, side], reader)
                 else:
                     tokens[part.name, side].write_text("\n" * part.lines)
     learned_from = {side: [tokens[part.name, side] for part in train] for side in sides}
@@ -179,7 +184,7 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
     source.save(str(folder / f"dict.{args.source_lang}.txt"))
     target.save(str(folder / f"dict.{args.target_lang}.txt"))
     encode = Tokeniser(bpe).encode
-    spelt = args.clean_dictionary or args.bpe == "words"  # a --spelling learns from misspelt words
+    spelling = args.clean_dictionary or args.bpe == "words"  # --spelling learns from misspelt words
     rows, remarks = [["part", "side", "lines", "tokens", "unknown", "empty", "longest"]], []
     for part in parts:
         for side in sides:
@@ -192,46 +197,45 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
             empty = part.surveys[side].empty if side in part.surveys else lines
             row = [f"{lines:,}", f"{done.num_tok:,}", f"{done.num_replaced / done.num_tok:.2%}", f"{empty:,}"]
             rows.append([part.name, side, *row, f"{sizes.max():,} (line {sizes.argmax() + 1:,})"])
-            # drafts are made of the targets; others are edited as they are
+            # with --clean-train, drafts are made of the targets; other drafts are edited as they are
             clean = part in train and len(set(part.texts.values())) == 1
-            edited = side == drafts and (part not in train or (spelt and not clean))
+            edited = side == drafts and (part not in train or (spelling and not clean))
             if edited or (clean and side == args.target_lang):
                 text = part.texts.get(side) if edited else None
                 requests = notes.read_mark_bits(text, encode) if text else {}
                 unknown = notes.write_notes(path, requests, target, Path(f"{prefix}{notes.SUFFIX}"))
                 if edited and (requests or unknown):
-                    found = f"{len(requests):,} with marks, {unknown:,} with unknown words"
-                    reader = "fairseq-train" if part in train else "fairseq-generate"
-                    remarks.append(f"Drafts of {part.name}: {found}, for {reader}")
+                    counts = f"{len(requests):,} with marks, {unknown:,} with unknown words"
+                    command = "fairseq-train" if part in train else "fairseq-generate"
+                    remarks.append(f"Drafts of {part.name}: {counts}, for {command}")
     if bpe is not None and bpe.bpe == "sentencepiece" and not args.learn_sentencepiece:
         shutil.copyfile(bpe.sentencepiece_model, folder / MODEL)
     if args.joined_dictionary:
         words = f"Joined dictionary: {len(source):,} words"
     else:
-        others = " and ".join(sides[1:])
-        words = f"Dictionaries: {args.source_lang} {len(source):,} words, {others} {len(target):,}"
+        words = f"Dictionaries: {args.source_lang} {len(source):,} words, {' and '.join(sides[1:])} {len(target):,}"
     report = [f"{args.dest}, in tokens (with one for the end of each line):", *table(rows), "", words, *remarks, ""]
-    command = [str(args.dest), "--source-lang", args.source_lang, "--target-lang", args.target_lang]
-    command += ["--draft-lang", drafts] if drafts else []
-    return [*report, f"For fairseq-train: {shlex.join(command)}", ""]
+    flags = [str(args.dest), "--source-lang", args.source_lang, "--target-lang", args.target_lang]
+    flags += ["--draft-lang", drafts] if drafts else []
+    return [*report, f"For fairseq-train: {shlex.join(flags)}", ""]
 
 
 def dictionaries(args: argparse.Namespace, tokens: dict[str, list[Path]]) -> tuple[Dictionary, Dictionary]:
-    """For source and target; drafts share the dictionary of the target, so it is learned from both."""
+    """Returns the dictionaries of source and target; drafts share that of the target, which is learned from both."""
 
     def dictionary(flag: str, file: Path | None, sides: list[str]) -> Dictionary:
         if file:
             return load_dictionary(file)
         if args.clean_dictionary:
             sides = [args.target_lang]
-        elif args.clean_train:  # all sides are the same text, which counts once
+        elif args.clean_train:  # all sides are the same text, which is counted once
             sides = sides[:1]
         paths = [str(path) for side in sides for path in tokens[side]]
         limits = {"threshold": getattr(args, f"threshold{flag}"), "nwords": getattr(args, f"nwords{flag}")}
         return TranslationTask.build_dictionary(paths, args.workers, **limits)
 
-    source, *others = suffixes_of(args)
+    sides = suffixes_of(args)
     if args.joined_dictionary:
-        joined = dictionary("src", args.srcdict or args.tgtdict, [source, *others])
+        joined = dictionary("src", args.srcdict or args.tgtdict, sides)
         return joined, joined
-    return dictionary("src", args.srcdict, [source]), dictionary("tgt", args.tgtdict, others)
+    return dictionary("src", args.srcdict, sides[:1]), dictionary("tgt", args.tgtdict, sides[1:])

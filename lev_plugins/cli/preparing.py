@@ -1,4 +1,4 @@
-"""Shared by ``prepare`` and ``prepare-labels``: pieces, and the folder to create."""
+"""What ``prepare`` and ``prepare-labels`` share: pieces, and the folder to create."""
 
 import argparse
 import shutil
@@ -22,7 +22,7 @@ def add_piece_arguments(parser: argparse.ArgumentParser, texts: str) -> None:
 
 
 def check_pieces(args: argparse.Namespace, flag: str, training_text: Path | None) -> None:
-    """``flag`` is the one for the training text."""
+    """Checks the flags of pieces; ``flag`` names the training text, from which they are learned."""
     at_least(args, 1, "learn_sentencepiece")
     learns = args.learn_sentencepiece is not None
     requires(args, "--learn-sentencepiece", learns, sentencepiece_type=None, sentencepiece_coverage=None)
@@ -31,13 +31,15 @@ def check_pieces(args: argparse.Namespace, flag: str, training_text: Path | None
         "--learn-sentencepiece makes pieces of its own: leave out --bpe and --sentencepiece-model",
     )
     require(not learns or training_text is not None, f"--learn-sentencepiece requires {flag}, the text to learn from")
-    piece_options(args, args.dest)  # refuses conflicting BPE flags
+    piece_options(args, args.dest)  # raises an error for conflicting flags
 
 
 def piece_options(args: argparse.Namespace, folder: Path) -> argparse.Namespace | None:
-    """fairseq's flags for the BPE; the model of learned pieces is in ``folder``."""
-    learned = {} if args.learn_sentencepiece is None else {"sentencepiece_model": str(folder / MODEL)}
-    return bpe_options(argparse.Namespace(**{**vars(args), **learned}))
+    """Returns fairseq's flags for the BPE; the model of learned pieces is in ``folder``."""
+    flags = dict(vars(args))
+    if args.learn_sentencepiece is not None:
+        flags["sentencepiece_model"] = str(folder / MODEL)
+    return bpe_options(argparse.Namespace(**flags))
 
 
 def learn_pieces(args: argparse.Namespace, texts: list[Path], folder: Path) -> None:
@@ -48,7 +50,7 @@ def learn_pieces(args: argparse.Namespace, texts: list[Path], folder: Path) -> N
 
 @contextmanager
 def folder_in_the_making(dest: Path) -> Iterator[tuple[Path, Path]]:
-    """A folder that is renamed to ``dest`` when complete, and a temporary folder inside it."""
+    """Creates a folder that is renamed to ``dest`` when complete, and a temporary folder inside it."""
     with all_or_nothing_folder(dest) as folder:
         scratch = folder / "scratch"
         scratch.mkdir()

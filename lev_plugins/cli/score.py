@@ -86,13 +86,13 @@ def read_generated(path: Path) -> list[str]:
 
 
 def read_files(args: argparse.Namespace, lines: int) -> list[Any]:
-    """What the metric compares SYSTEM with: annotated sentences, or sources and references."""
+    """Returns what the metric compares SYSTEM with: annotated sentences, or sources and references."""
     files = METRICS[args.metric].files
     if files == GOLD:
         gold = m2.read(args.gold)
         check_counts(args.system, lines, args.gold, len(gold), "sentences")
         return [gold]
-    source = getattr(args, "source", None)
+    source = vars(args).get("source")
     columns = []
     for path in [*args.references, *([] if source is None else [source])]:
         columns.append(nonempty_lines(path))
@@ -106,15 +106,15 @@ def read_files(args: argparse.Namespace, lines: int) -> list[Any]:
 
 def run(args: argparse.Namespace) -> int:
     at_least(args, 2, "bootstrap")
-    read = read_generated if args.generated else nonempty_lines
-    lines = read(args.system)
+    read_output = read_generated if args.generated else nonempty_lines
+    lines = read_output(args.system)
     metric, files = METRICS[args.metric], read_files(args, len(lines))
     options = {name: vars(args)[name] for name in metric.options}
     rows = []
     for title, path, reader in (
         ("system", args.system, lambda _: lines),
         ("do nothing", args.draft, nonempty_lines),
-        ("against", args.against, read),
+        ("against", args.against, read_output),
     ):
         if path is not None:
             texts = reader(path)
@@ -155,13 +155,15 @@ def text_report(args: argparse.Namespace, rows: Sequence[ScoredText], comparison
 
 
 def detail_rows(rows: Sequence[ScoredText]) -> list[list[str]]:
-    """The details named ``ROW: COLUMN`` of all texts, side by side; the first column, of the source, once."""
+    """Returns a table of the details named ``ROW: COLUMN``; the first column, of the source, is shown once."""
     names = [name.split(": ") for name in rows[0].evaluation.details if ": " in name]
     titles, columns = dict.fromkeys(title for title, _ in names), [*dict.fromkeys(column for _, column in names)]
-    shown = [(row, column) for row in rows for column in columns if row is rows[0] or column != columns[0]]
-    head = [column if column == columns[0] else f"{column} ({row.title})" for row, column in shown]
-    counts = [[str(row.evaluation.details[f"{title}: {column}"]) for row, column in shown] for title in titles]
-    return [["", *head, ""], *([title, *each, ""] for title, each in zip(titles, counts, strict=True))]
+    cells = [(row, column) for row in rows for column in columns if row is rows[0] or column != columns[0]]
+    header = [column if column == columns[0] else f"{column} ({row.title})" for row, column in cells]
+    result = [["", *header, ""]]
+    for title in titles:
+        result.append([title, *(str(row.evaluation.details[f"{title}: {column}"]) for row, column in cells), ""])
+    return result
 
 
 def sentence_lines(rows: Sequence[ScoredText]) -> list[str]:
@@ -186,13 +188,13 @@ def comparison_lines(comparison: resampling.Comparison, digits: int) -> list[str
 
 
 def json_report(args: argparse.Namespace, rows: Sequence[ScoredText], comparison: resampling.Comparison | None) -> str:
-    first = rows[0].evaluation
+    system = rows[0].evaluation
     result: dict[str, Any] = {
         "metric": args.metric,
-        "name": first.name,
-        "higher_is_better": first.higher_is_better,
-        "settings": first.signature,
-        "sentences": len(first.sentences),
+        "name": system.name,
+        "higher_is_better": system.higher_is_better,
+        "settings": system.signature,
+        "sentences": len(system.sentences),
     }
     for row in rows:
         entry: dict[str, Any] = {"file": str(row.file), "score": row.evaluation.score, **row.evaluation.details}

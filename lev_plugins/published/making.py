@@ -58,11 +58,7 @@ def unpack(path: Path, folder: Path) -> None:
                 archive.extractall(folder)
         else:
             with tarfile.open(path) as tar:
-                entries = list(tar)
-                vet(
-                    path,
-                    [(entry.name, entry.size if entry.isfile() or entry.isdir() else math.inf) for entry in entries],
-                )
+                vet(path, [(info.name, info.size if info.isfile() or info.isdir() else math.inf) for info in tar])
                 tar.extractall(folder)
     except DAMAGED as error:
         raise UserError(f"{path} is damaged or not an archive: remove it and repeat the command") from error
