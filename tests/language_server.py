@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from lev_plugins.inference.editor import Editor
@@ -25,7 +26,8 @@ CHANGES = [  # pattern, replacement, confidence
 class Model:
     """Changes what the patterns say, and writes down what it reads."""
 
-    task, drafts, longest, symbols = "text_editing", True, 100, {"I", "saw", "the", "hat"}
+    task, drafts, longest = "text_editing", True, 100
+    symbols: Collection[str] = {"I", "saw", "the", "hat"}
 
     def __init__(self, log: str):
         self.log = Path(log)

@@ -5,7 +5,7 @@ import json
 import re
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -53,7 +53,7 @@ class FakeEditor(Editor):
         texts: Sequence[str],
         drafts: Sequence[str | None] | None = None,
         languages: Sequence[str | None] | None = None,
-        words: Sequence[Sequence[OwnWords]] | None = None,
+        words: Sequence[Iterable[OwnWords]] | None = None,
         first_line: int = 1,
         min_confidence: float | None = None,
     ) -> list[Edited]:
