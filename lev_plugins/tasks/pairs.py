@@ -1,4 +1,4 @@
-"""Shared by the tasks that read binarised sentence pairs: early errors that say what to do, and validation scores."""
+"""The base of the tasks that read binarised sentence pairs: early checks, and scores in validation."""
 
 import hashlib
 import json
@@ -28,14 +28,15 @@ from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.ranges import flag, flag_name
 from lev_plugins.scoring.validation import VALIDATION_SCORES, ValidationScores, parse_names
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
+from lev_plugins.tasks.search import registered_name
 from lev_plugins.text.pretrained import PretrainedBPE
 from lev_plugins.text.tokenise import failing_as, require_complete
 
 logger = logging.getLogger(__name__)
 
-# unknown words never count as correct; tokenisers do not split these
+# unknown words never count as correct; tokenisers do not split these words
 UNKNOWN_IN_TEXT, UNKNOWN_IN_REFERENCE = "UNKNOWNTOKENINHYP", "UNKNOWNTOKENINREF"
-# for decoding: each of them makes fairseq prepare what the validation of the training needed
+# overrides for decoding: these flags make fairseq prepare validation
 WITHOUT_SCORES = {"eval_bleu": False, "eval_metrics": None, "eval_exact_match": False, "eval_wrr": False}
 IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_lang": "de"}'}
 
@@ -51,7 +52,7 @@ class ScoredConfig(FairseqFlags, PrecisionConfig, TranslationConfig):
 
 
 def whole_pair(folder: str) -> tuple[str, str] | None:
-    """The languages of a folder's source and target; fairseq's first pair may be drafts without targets."""
+    """Returns the languages of a folder's source and target; the first pair that fairseq finds may be drafts."""
     for name in sorted(os.listdir(folder)):
         match = re.fullmatch(r"[^.]+\.([^.-]+)-([^.-]+)\.\2(\.idx)?", name)
         if match:
@@ -60,7 +61,7 @@ def whole_pair(folder: str) -> tuple[str, str] | None:
 
 
 def lists_of(rows: Iterable[Tensor]) -> list[list[int]]:
-    """Copies rows of any lengths to the host, together.
+    """Returns rows of any lengths as lists, with one device-to-host copy.
 
     >>> lists_of([torch.tensor([5, 6]), torch.tensor([7])])
     [[5, 6], [7]]
@@ -71,7 +72,7 @@ def lists_of(rows: Iterable[Tensor]) -> list[list[int]]:
 
 
 def fingerprint(dictionary: Dictionary) -> list[Any]:
-    """The number of symbols, and a digest of the symbols in their order.
+    """Returns the number of symbols of a dictionary, and a digest of the symbols in their order.
 
     >>> one, other = Dictionary(), Dictionary()
     >>> _ = one.add_symbol("a"), other.add_symbol("b")
@@ -82,7 +83,7 @@ def fingerprint(dictionary: Dictionary) -> list[Any]:
 
 
 class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTask):
-    """fairseq's translation task; validation decodes a batch once for all scores."""
+    """fairseq's translation task, whose validation decodes each batch once for all scores."""
 
     cfg: ScoredConfig
     name: str
@@ -112,6 +113,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
 
     @classmethod
     def check_config(cls, cfg: Any) -> None:
+        """Checks the flags before anything is loaded."""
         data_folder(cfg.data, cls.name, "fairseq-preprocess or lev-plugins prepare")
         ranges.check(cfg)
         for name in cls.unsupported:
@@ -135,7 +137,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         return load_dictionary(Path(filename), cls.dictionary)
 
     def folder(self, split: str, epoch: int) -> str:
-        """Where the binarised split is; of several folders, training reads another in each epoch."""
+        """Returns the folder of a binarised split; of several folders, training reads another in each epoch."""
         folders = utils.split_paths(self.cfg.data)
         return folders[(epoch - 1) % len(folders)] if split == self.cfg.train_subset else folders[0]
 
@@ -148,12 +150,12 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         }
 
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
-        """fairseq would also keep each dataset of typed lines, with its iterator and its memory (an open file)."""
-        return any(dataset is read for read in self.datasets.values()) and super().can_reuse_epoch_itr(dataset)
+        """Returns whether fairseq may keep the iterator: those of typed lines would pile up, each with an open file."""
+        return any(dataset is split for split in self.datasets.values()) and super().can_reuse_epoch_itr(dataset)
 
     def build_bpe(self, args: Any) -> Any:
-        """``args`` is the configuration of the BPE; fields that the user left out are ???."""
-        name = getattr(args, "_name", None)
+        """Builds the BPE of a configuration, in which fields that the user left out are ???."""
+        name = None if args is None else registered_name(args, "bpe")
         if name is not None:
             require_complete(name, [key for key in args if not OmegaConf.is_missing(args, key)])
         with failing_as(name):
@@ -170,12 +172,12 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         missing = getattr(search, "supports_constraints", False) and options.get("constraints") is None
         require(not missing, "--constraints takes them from typed lines: use fairseq-interactive, or leave it out")
         if isinstance(search, DiverseBeamSearch):
-            # it takes the numbers of the sentences for their places in the batch, which it counts itself without them
+            # it takes ids for positions in the batch; without ids it numbers the sentences itself
             sample = {name: value for name, value in sample.items() if name != "id"}
         return super().inference_step(generator, models, sample, *rest, **options)
 
     def require_criterion(self, cfg: Any, allowed: Sequence[str]) -> None:
-        criterion = getattr(cfg, "_name", None) or cfg.criterion
+        criterion = registered_name(cfg, "criterion")
         require(
             criterion in allowed,
             f"--criterion must be {' or '.join(allowed)} for --task {self.name} with this --arch, but is {criterion}",
@@ -186,13 +188,13 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         return list(self.scores.scores), VALIDATION_SCORES
 
     def score_names(self) -> list[str]:
-        """The scores in the order of the log; if empty, validation does not decode."""
+        """Returns the scores in the order of the log; if there are none, validation does not decode."""
         names = parse_names(self.cfg.eval_metrics)
         return ["bleu", *names] if names or self.cfg.eval_bleu else []
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> tuple[Any, Any, dict[str, Any]]:
-        own = {**sample, "net_input": dict(sample["net_input"])}  # R-drop doubles its input in place
-        loss, size, output = super(TranslationTask, self).valid_step(own, model, criterion)
+        copy = {**sample, "net_input": dict(sample["net_input"])}  # R-drop doubles its input in place
+        loss, size, output = super(TranslationTask, self).valid_step(copy, model, criterion)
         if self.cfg.eval_bleu:
             output.update(self.scores.statistics(*self._decode(sample, model)))
         return loss, size, output
@@ -202,10 +204,10 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         self.scores.log(logging_outputs)
 
     def _decode(self, sample: dict[str, Any], model: Any) -> tuple[list[str], list[str]]:
-        """The references and the decoded texts."""
+        """Returns the references and the decoded texts."""
         results = self.inference_step(self.sequence_generator, [model], sample, prefix_tokens=None)
-        written = lists_of(hypotheses[0]["tokens"] for hypotheses in results)
-        texts = [self._text(row, UNKNOWN_IN_TEXT) for row in written]
+        outputs = lists_of(hypotheses[0]["tokens"] for hypotheses in results)
+        texts = [self._text(row, UNKNOWN_IN_TEXT) for row in outputs]
         rows = ([token for token in row if token != self.tgt_dict.pad()] for row in sample["target"].tolist())
         references = [self._text(row, UNKNOWN_IN_REFERENCE) for row in rows]
         if self.cfg.eval_bleu_print_samples:

@@ -33,7 +33,7 @@ class PrecisionConfig(FairseqDataclass):
 
 
 class PrecisionTask:
-    """Inherit from this before a fairseq task."""
+    """A mixin for tasks with these flags, which comes before fairseq's class."""
 
     cfg: Any
     building = False
@@ -67,7 +67,7 @@ class PrecisionTask:
 
 
 def in_bfloat16(criterion: Callable[..., Any]) -> Callable[..., Any]:
-    """Run the forward pass in bfloat16; each gradient has the precision of its tensor."""
+    """Returns a criterion whose forward pass runs in bfloat16; each gradient has the precision of its tensor."""
 
     def loss(model: Any, sample: Any) -> Any:
         device = next(model.parameters()).device

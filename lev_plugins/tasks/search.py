@@ -1,6 +1,6 @@
-"""Limits for fairseq's search flags: fairseq accepts any number, but fails or stalls on some while decoding."""
+"""Checks of fairseq's flags of decoding: fairseq accepts any number, but fails or stalls on some while decoding."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -19,7 +19,10 @@ REFINEMENT = (
 
 
 def refuse(options: Any, names: Iterable[str], config: type, reason: str, advice: str = "leave it out") -> None:
-    """The ``names`` must have their defaults in ``options``: a ``config``, or a Namespace of some of its fields."""
+    """Requires that the flags ``names`` have the defaults of ``config``.
+
+    ``options`` is a ``config``, or a Namespace of some of its fields.
+    """
     defaults = {flag.name: flag.default for flag in fields(config)}
     for name in names:
         value = getattr(options, name, None)
@@ -27,19 +30,33 @@ def refuse(options: Any, names: Iterable[str], config: type, reason: str, advice
 
 
 def check_search(models: Iterable[Any], args: Any) -> None:
-    """For any model; ``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args sets."""
+    """Checks the numbers and the weights for decoding with any model.
+
+    ``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args sets.
+    """
     ranges.check(args)
     for model in models:
         require_finite_weights(model)
 
 
 def check_left_to_right(models: list[Any], args: Any, name: str) -> None:
-    """``name`` is the model's."""
+    """Checks the flags of left-to-right search with a model called ``name``."""
     check_search(models, args)
     refuse(args, REFINEMENT, GenerationConfig, f"is for refinement, which a {name} does not do")
 
 
 def option(args: Any, name: str) -> Any:
-    """``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args sets."""
+    """Returns a flag of ``args``, which are those of ``check_search``, or its default."""
     value = getattr(args, name, None)
     return getattr(GenerationConfig, name) if value is None else value
+
+
+def registered_name(cfg: Any, legacy_field: str) -> str | None:
+    """Returns the name under which a model or a criterion is registered; old configurations have it in a field.
+
+    >>> from argparse import Namespace
+    >>> registered_name(Namespace(_name="levt"), "arch"), registered_name(Namespace(arch="pbd"), "arch")
+    ('levt', 'pbd')
+    """
+    entries = cfg if isinstance(cfg, Mapping) else vars(cfg)
+    return entries.get("_name") or entries.get(legacy_field)

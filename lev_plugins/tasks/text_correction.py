@@ -19,7 +19,7 @@ from lev_plugins.fairseq_fixes.batching import KeepLastBatch
 from lev_plugins.generators.copy_bias import CopyBiasEnsemble, SourceInTargetIds, with_edit_confidence
 from lev_plugins.ranges import flag
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
-from lev_plugins.tasks.search import check_left_to_right, refuse
+from lev_plugins.tasks.search import check_left_to_right, option, refuse, registered_name
 
 CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_cross_entropy_with_rdrop"]
 NOT_WITH_CAUTION = ("print_alignment", "replace_unk", "score_reference")
@@ -44,7 +44,7 @@ class TextCorrectionConfig(NoiseConfig, ScoredConfig):
 
 
 def with_room_for_the_source(search: Any) -> Any:
-    """Use 1 and 200 for --max-len-a and --max-len-b: fairseq's 0 and 200 would truncate long texts.
+    """Sets --max-len-a to 1 if it has its default: fairseq's 0 and 200 would truncate long texts.
 
     >>> from argparse import Namespace
     >>> vars(with_room_for_the_source(Namespace(beam=5)))
@@ -52,7 +52,7 @@ def with_room_for_the_source(search: Any) -> Any:
     >>> vars(with_room_for_the_source(Namespace(max_len_b=20)))
     {'max_len_b': 20}
     """
-    if getattr(search, "max_len_a", 0) == 0 and getattr(search, "max_len_b", 200) == 200:
+    if option(search, "max_len_a") == 0 and option(search, "max_len_b") == 200:
         search = copy(search)
         search.max_len_a, search.max_len_b = 1, 200
     return search
@@ -79,7 +79,7 @@ class TextCorrectionTask(ScoredTask):
         return [*(name for name, on in selected.items() if on), *super().score_names()]
 
     @cached_property
-    def copier(self) -> SourceInTargetIds:
+    def source_in_target_ids(self) -> SourceInTargetIds:
         return SourceInTargetIds(self.source_dictionary, self.target_dictionary)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
@@ -88,7 +88,7 @@ class TextCorrectionTask(ScoredTask):
         require(
             isinstance(model, FairseqEncoderDecoderModel) and not isinstance(model, FairseqNATModel),
             "--task text_correction requires a left-to-right encoder-decoder, such as --arch pbd or transformer, but "
-            f"--arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', type(model).__name__)}",
+            f"--arch is {registered_name(cfg, 'arch') or type(model).__name__}",
         )
         return model
 
@@ -116,23 +116,25 @@ class TextCorrectionTask(ScoredTask):
             reason = "does not work with --keep-bias or --min-edit-confidence"
             refuse(args, NOT_WITH_CAUTION, GenerationConfig, reason, "leave one out")
         require(
-            getattr(args, "replace_unk", None) in (None, False) or bool(getattr(args, "print_alignment", None)),
+            option(args, "replace_unk") in (None, False) or bool(option(args, "print_alignment")),
             "--replace-unk takes source words from the alignment: add --print-alignment, and pass '' or a file of "
             "replacements to --replace-unk; with a pbd, which has no alignment, leave it out",
         )
         self.prepare_for_decoding(models)
-        ensemble = CopyBiasEnsemble(models, self.cfg.keep_bias, self.copier) if self.cfg.keep_bias else models
+        ensemble = (
+            CopyBiasEnsemble(models, self.cfg.keep_bias, self.source_in_target_ids) if self.cfg.keep_bias else models
+        )
         return super().build_generator(ensemble, args, *options, **named)
 
     def inference_step(self, generator: Any, models: list[Any], sample: dict[str, Any], **options: Any) -> Any:
-        """fairseq's step; with --min-edit-confidence, the best hypothesis of each sentence has its ``confidence``.
+        """Decodes a batch; with --min-edit-confidence, the best hypothesis of each sentence has its ``confidence``.
 
         A threshold of 0 rejects nothing: a sweep over thresholds decodes once with it, then replaces each hypothesis
         of lower confidence by the source.
         """
         results = super().inference_step(generator, models, sample, **options)
-        least = self.cfg.min_edit_confidence
-        if least is None:
+        min_confidence = self.cfg.min_edit_confidence
+        if min_confidence is None:
             return results
         with torch.no_grad():
-            return with_edit_confidence(models, sample, results, self.copier, least)
+            return with_edit_confidence(models, sample, results, self.source_in_target_ids, min_confidence)

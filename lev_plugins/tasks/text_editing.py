@@ -22,13 +22,14 @@ from lev_plugins.data.tokenise import row_of
 from lev_plugins.edits.options import FAIRSEQ_FLAGS, ORACLES, TASK_FLAGS, RefinementOptions
 from lev_plugins.errors import require
 from lev_plugins.generators.generator import RefinementGenerator
+from lev_plugins.models.levt import LevT
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.models.requirements import require_one_dictionary
 from lev_plugins.ranges import flag
 from lev_plugins.spelling.batch_words import EditingDictionary, SpeltRow
 from lev_plugins.spelling.candidates import WordIndex
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
-from lev_plugins.tasks.search import check_left_to_right, check_search, option, refuse
+from lev_plugins.tasks.search import check_left_to_right, check_search, option, refuse, registered_name
 
 UPSAMPLE_UNSET = -1  # fairseq's default of --upsample-primary
 
@@ -89,7 +90,7 @@ class TextEditingTask(ScoredTask):
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         model = super().build_model(cfg, from_checkpoint)
         kind = type(model).__name__
-        arch = getattr(cfg, "_name", None) or getattr(cfg, "arch", kind)
+        arch = registered_name(cfg, "arch") or kind
         # in decoding, any encoder-decoder may be the reranker
         if not from_checkpoint:
             require(
@@ -98,7 +99,7 @@ class TextEditingTask(ScoredTask):
                 f"post_edit_transformer, but --arch is {arch}: use --task text_correction",
             )
         if kind in CRITERIONS:
-            self.system, self.word_index = kind, getattr(model, "word_index", None)
+            self.system, self.word_index = kind, model.word_index if isinstance(model, LevT) else None
         if isinstance(model, PostEditTransformer):
             require(
                 self.cfg.draft_lang is not None or from_checkpoint,

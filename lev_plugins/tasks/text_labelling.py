@@ -1,5 +1,6 @@
 """``--task text_labelling``: a class, a number, a set of labels or one tag per word, for a text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Optional
@@ -13,7 +14,7 @@ from omegaconf import II
 from lev_plugins import ranges
 from lev_plugins.data.binarise import data_folder, load_dictionary
 from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset
-from lev_plugins.data.labels.examples import LabelRequest
+from lev_plugins.data.labels.examples import Example, LabelRequest
 from lev_plugins.data.labels.folder import LABELS, WORDS, LabellingInfo
 from lev_plugins.data.labels.text import LABEL_KINDS, Labels
 from lev_plugins.errors import UserError, require
@@ -26,6 +27,7 @@ from lev_plugins.ranges import flag
 from lev_plugins.spelling.candidates import WordIndex
 from lev_plugins.tasks.pairs import fingerprint
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
+from lev_plugins.tasks.search import registered_name
 
 
 @dataclass
@@ -39,7 +41,7 @@ class TextLabellingConfig(FairseqFlags, PrecisionConfig):
 
 @register_task("text_labelling", dataclass=TextLabellingConfig)
 class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
-    """Examples are texts; one forward pass labels a batch, whatever the number of labels or words."""
+    """Labels texts; one forward pass labels a batch, whatever the number of labels or words."""
 
     cfg: TextLabellingConfig
     name = "text_labelling"
@@ -49,15 +51,15 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         super().__init__(cfg)
         self.info, self.dictionary, self.labels = info, dictionary, labels
         self.request = LabelRequest(info.kind, tuple(range(len(labels or ()))) if info.kind == "multilabel" else ())
-        self.word_index: WordIndex | None = None  # of the model, if it spells
+        self.word_index: WordIndex | None = None  # words of the dictionary, if the model spells
 
     @classmethod
     def setup_task(cls, cfg: TextLabellingConfig, **kwargs: Any) -> "TextLabellingTask":
         ranges.check(cfg)
-        gather_any_size()  # the answers of a validation
+        gather_any_size()  # for the answers of validation
         folder = data_folder(cfg.data, "text_labelling", "lev-plugins prepare-labels")
         info = LabellingInfo.load(folder)
-        kind = getattr(cfg.label_kind, "value", cfg.label_kind)
+        kind = None if cfg.label_kind is None else str(cfg.label_kind)
         require(
             kind in (None, info.kind),
             f"--label-kind is {kind}, but {folder} was made for {info.kind}: leave it out, or make another folder",
@@ -90,14 +92,16 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         examples = BinarisedExamples(self.folder, split, self.dictionary)
         self.datasets[split] = self.dataset_of(examples, shuffle=split == self.cfg.train_subset)
 
-    def dataset_of(self, examples: Any, shuffle: bool = False, labels: tuple[int, ...] = ()) -> LabelledDataset:
-        """``labels``: in multilabel, the ids of the labels of interest; empty: all."""
+    def dataset_of(
+        self, examples: Sequence[Example], shuffle: bool = False, labels: tuple[int, ...] = ()
+    ) -> LabelledDataset:
+        """Returns a dataset; in multilabel, ``labels`` are the ids of those of interest, or empty for all."""
         pack = self.cfg.pack_length if self.cfg.pack else 0
         request = replace(self.request, labels=labels) if labels else self.request
         return LabelledDataset(examples, request, self.dictionary, pack, shuffle, self.word_index)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
+        name = registered_name(cfg, "arch")
         require(
             str(name).startswith("enct5"),
             f"--task text_labelling requires --arch enct5 or enct5_tiny, but --arch is {name}",
@@ -130,7 +134,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         }
 
     def build_criterion(self, cfg: Any, **options: Any) -> Any:
-        name = getattr(cfg, "_name", None) or cfg.criterion
+        name = registered_name(cfg, "criterion")
         require(name == "labelling", f"--task text_labelling requires --criterion labelling, but --criterion is {name}")
         return super().build_criterion(cfg, **options)
 
