@@ -1,7 +1,6 @@
 """The language server with an editor that needs no model: python -m tests.language_server LOG WORDS"""
 
 import json
-import re
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -14,13 +13,7 @@ from lev_plugins.text.own_words import WordList
 from lev_plugins.text.segments import Segment
 from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser
-
-CHANGES = [  # pattern, replacement, confidence
-    (r"\bteh\b", "the", 0.9),
-    (r"\btset\b", "test", 0.8),
-    (r"(?<=saw )(?=hat)", "a ", 0.4),
-    (r"(?<=hat)$", ".", 0.5),
-]
+from tests.serving import edits_of
 
 
 class Model:
@@ -39,15 +32,6 @@ class Model:
         if "crash" in texts:
             raise RuntimeError
         return [edits_of(text) for text in texts]
-
-
-def edits_of(text: str) -> list[Edit]:
-    found = []
-    for old, new, sure in CHANGES:
-        for place in re.finditer(old, text):
-            others = (Edit(*place.span(), "then", 0.05),) if new == "the" else ()
-            found.append(Edit(*place.span(), new, sure, alternatives=others))
-    return sorted(found)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,15 @@ CHANGES = [  # pattern, replacement, confidence
 ]
 
 
+def edits_of(text: str, changes: Sequence[Any] = CHANGES) -> list[Edit]:
+    edits = []
+    for pattern, replacement, confidence in changes:
+        for place in re.finditer(pattern, text):
+            alternatives = (Edit(*place.span(), "then", 0.05),) if replacement == "the" else ()
+            edits.append(Edit(*place.span(), replacement, confidence, alternatives=alternatives))
+    return sorted(edits)
+
+
 class FakeEditor(Editor):
     """Changes what the patterns say; a draft gets what its marks ask for."""
 
@@ -74,12 +83,7 @@ class FakeEditor(Editor):
     def one(self, text: str, language: str | None = None) -> Edited:
         if "crash" in text:
             raise RuntimeError(f"no such thing: {text}")
-        edits = []
-        for old, new, sure in self.changes:
-            for place in re.finditer(old, text):
-                others = (Edit(*place.span(), "then", 0.05),) if new == "the" else ()
-                edits.append(Edit(*place.span(), new, sure, alternatives=others))
-        return Edited(text, tuple(sorted(edits)), tuple(sentences(text, language)))
+        return Edited(text, tuple(edits_of(text, self.changes)), tuple(sentences(text, language)))
 
     def marked(self, draft: str) -> Edited:
         plain, marks = parse_marks(draft)
