@@ -146,15 +146,6 @@ def test_undo_and_change_of_mind(page: Page) -> None:
     assert page.edits() == [] and not page.find("tools").is_displayed()
 
 
-def test_the_dial_hides_what_is_less_sure(page: Page) -> None:
-    page.check("teh tset I saw hat")
-    assert len(page.edits()) == 4
-    page.find("dial").send_keys(Keys.HOME, *[Keys.ARROW_RIGHT] * 85)
-    assert page.find("percent").text == "85" and len(page.edits()) == 1
-    page.find("all").click()
-    assert page.text() == "the tset I saw hat"
-
-
 def test_words_are_protected(page: Page) -> None:
     page.check("teh tset go")
     page.find("guard").click()
@@ -203,16 +194,6 @@ def test_text_is_never_markup(page: Page) -> None:
     assert page.browser.execute_script("return document.images.length + document.scripts.length") == 1
     assert bad.replace("teh", "") in page.find("result").text.replace("teh", "")
     assert "<i>x</i>" in page.find("words").text
-
-
-def test_copying(page: Page) -> None:
-    page.check("teh")
-    page.find("all").click()
-    page.find("copy").click()
-    page.says("Copied")
-    page.browser.execute_script("arguments[0].value = ''", page.find("word"))
-    page.find("word").send_keys(Keys.CONTROL, "v")
-    assert page.find("word").get_property("value") == "the"
 
 
 def test_a_token_is_asked_for(browser: webdriver.Chrome) -> None:
