@@ -18,7 +18,7 @@ PLAIN_STATE = (None, None, None, -1, -1, 0)  # no subarray, no fields, no names;
 MAX_DIMENSIONS = 8
 
 
-def require_plain(condition: bool, noun: str) -> None:
+def require_numbers(condition: bool, noun: str) -> None:
     if not condition:
         raise pickle.UnpicklingError(f"a NumPy {noun} in it is not one of plain numbers")
 
@@ -27,13 +27,13 @@ class NumberType:
     """Stands in for ``numpy.dtype``."""
 
     def __init__(self, text: Any, *_: Any):
-        require_plain(type(text) is str and text in NUMBER_TYPES, "dtype")
+        require_numbers(type(text) is str and text in NUMBER_TYPES, "dtype")
         self.text = f"<{text}"
 
     def __setstate__(self, state: Any) -> None:
         """Takes the pickled state: (version, byte order, ...)."""
         plain = type(state) is tuple and len(state) == 8 and type(state[0]) is int and state[2:] == PLAIN_STATE
-        require_plain(plain and state[1] in ("<", ">"), "dtype")
+        require_numbers(plain and state[1] in ("<", ">"), "dtype")
         self.text = state[1] + self.text[1:]
 
     @property
@@ -45,17 +45,17 @@ class NumberArray(np.ndarray):
     """Stands in for ``numpy.ndarray``: empty until its state is set."""
 
     def __new__(cls, *arguments: Any) -> NumberArray:
-        require_plain(not arguments, "array")
+        require_numbers(not arguments, "array")
         return np.empty(0).view(cls)
 
     def __setstate__(self, state: Any) -> None:
         """Takes the pickled state: (version, shape, dtype, whether columns come first, bytes)."""
-        require_plain(type(state) is tuple and len(state) == 5, "array")
+        require_numbers(type(state) is tuple and len(state) == 5, "array")
         _, shape, kind, columns_first, raw = state
-        require_plain(type(kind) is NumberType and type(raw) is bytes and type(columns_first) is bool, "array")
-        require_plain(type(shape) is tuple and len(shape) <= MAX_DIMENSIONS, "array")
-        require_plain(all(type(size) is int and 0 <= size <= len(raw) for size in shape), "array")
-        require_plain(kind.dtype.itemsize * math.prod(shape) == len(raw), "array")
+        require_numbers(type(kind) is NumberType and type(raw) is bytes and type(columns_first) is bool, "array")
+        require_numbers(type(shape) is tuple and len(shape) <= MAX_DIMENSIONS, "array")
+        require_numbers(all(type(size) is int and 0 <= size <= len(raw) for size in shape), "array")
+        require_numbers(kind.dtype.itemsize * math.prod(shape) == len(raw), "array")
         super().__setstate__((1, shape, kind.dtype, columns_first, raw))
 
     def __reduce__(self) -> Any:
@@ -65,13 +65,13 @@ class NumberArray(np.ndarray):
 
 def reconstruct(kind: Any, *_: Any) -> NumberArray:
     """Stands in for ``_reconstruct``, whose other arguments, an empty shape and a dtype, the state replaces."""
-    require_plain(kind is NumberArray, "array")
+    require_numbers(kind is NumberArray, "array")
     return NumberArray()
 
 
 def scalar(kind: Any, raw: Any) -> Any:
     """Stands in for ``scalar``, which creates a number from its bytes."""
-    require_plain(type(kind) is NumberType and type(raw) is bytes and len(raw) == kind.dtype.itemsize, "number")
+    require_numbers(type(kind) is NumberType and type(raw) is bytes and len(raw) == kind.dtype.itemsize, "number")
     return np.frombuffer(raw, kind.dtype)[0]
 
 

@@ -41,6 +41,8 @@ FLAG_TYPES = (type(None), bool, int, float, str)
 
 MAX_REPEATS = 1_000  # of a list
 
+Checkpoint = dict[str, Any]  # what fairseq saves: "model" (the weights), "cfg" or "args", "extra_state", ...
+
 
 @contextmanager
 def only_plain_classes() -> Iterator[None]:
@@ -55,7 +57,7 @@ def only_plain_classes() -> Iterator[None]:
         torch.serialization.add_safe_globals(allowed)
 
 
-def load(path: str | Path, mmap: bool = False) -> dict[str, Any]:
+def load(path: str | Path, mmap: bool = False) -> Checkpoint:
     """Returns a fairseq checkpoint as a dict on the CPU; nothing in the file is executed.
 
     With ``mmap``, a weight is read from disk at its first use, unless the file has torch's old format.
@@ -65,14 +67,14 @@ def load(path: str | Path, mmap: bool = False) -> dict[str, Any]:
     return read_safely(path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=mmap))
 
 
-def read_safely(path: str | Path, read: Callable[[], Any], advice: str = "use an older one") -> dict[str, Any]:
-    """Returns the checkpoint that ``read`` loads; raises an error if it is damaged or wants something executed.
+def read_safely(path: str | Path, read_file: Callable[[], Checkpoint], advice: str = "use an older one") -> Checkpoint:
+    """Returns the checkpoint that ``read_file`` loads; raises an error if it is damaged or wants something executed.
 
     ``advice`` ends the message.
     """
     try:
         with only_plain_classes():
-            state = read()
+            state = read_file()
     except Exception as error:  # for a damaged file, torch raises anything from KeyError to OSError
         cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         reason = explain(error) or f"it is truncated, or is not a checkpoint ({cause})"
@@ -93,7 +95,7 @@ def read_safely(path: str | Path, read: Callable[[], Any], advice: str = "use an
     return state
 
 
-def config_of(state: dict[str, Any], *path: str) -> Any:
+def config_of(state: Checkpoint, *path: str) -> Any:
     """Returns a setting that is recorded in a checkpoint, or None."""
     value: Any = state.get("cfg") or {}
     for name in path:
@@ -101,7 +103,7 @@ def config_of(state: dict[str, Any], *path: str) -> Any:
     return value
 
 
-def require_no_programs(flags: Any, stored: bool = False) -> None:
+def require_no_programs(flags: object, stored: bool = False) -> None:
     """Requires that the flags of a model or task in an untrusted file are plain data where fairseq evaluates them.
 
     ``stored`` flags, those of a checkpoint, must all be values: fairseq writes no references, which could have another
@@ -127,7 +129,7 @@ save the checkpoint with its value, or train the model again
         )
 
 
-def entries(flags: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def entries(flags: object, name: str = "") -> Iterator[tuple[str, object]]:
     """Yields the name and the value of each flag, also of nested tables and of each item of a list."""
     if isinstance(flags, argparse.Namespace):
         flags = vars(flags)
@@ -144,7 +146,7 @@ def entries(flags: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def is_program(text: str) -> bool:
-    """Whether evaluating this text does more than create literals, or repeat and join lists of them.
+    """Returns whether evaluating this text does more than create literals, or repeat and join lists of them.
 
     A word that is not the name of a builtin cannot do anything.
 
@@ -162,7 +164,7 @@ def is_program(text: str) -> bool:
 
 
 def is_data(node: ast.expr) -> bool:
-    """Whether an expression is a literal, or joins or repeats lists of literals."""
+    """Returns whether an expression is a literal, or joins or repeats lists of literals."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return is_data(node.left) and is_data(node.right)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
@@ -178,16 +180,16 @@ def is_data(node: ast.expr) -> bool:
 
 def refuse_programs() -> None:
     """Makes fairseq read every checkpoint safely, whatever its task; called once, when the plug-ins are registered."""
-    read = checkpoint_utils.load_checkpoint_to_cpu
+    load_checkpoint = checkpoint_utils.load_checkpoint_to_cpu
 
-    @functools.wraps(read)
-    def read_without_programs(path: str, arg_overrides: Any = None, *args: Any, **options: Any) -> dict[str, Any]:
+    @functools.wraps(load_checkpoint)
+    def read_without_programs(path: str, arg_overrides: Any = None, *args: Any, **options: Any) -> Checkpoint:
         advice = "use an older one"
         if os.path.basename(path).startswith("checkpoint_last"):
             advice = "replace it with an older checkpoint from the same folder, and run the same command again"
         if arg_overrides:
             advice += f", or leave out the settings {arg_overrides}"
-        state = read_safely(path, lambda: read(path, arg_overrides, *args, **options), advice)
+        state = read_safely(path, lambda: load_checkpoint(path, arg_overrides, *args, **options), advice)
         # fairseq turns any text into a table
         tables = not any(isinstance(config_of(state, name), (str, type(None))) for name in ("model", "task"))
         require(tables, f"{path} is damaged: it has no settings of a model and a task; use an older checkpoint")
@@ -213,7 +215,7 @@ def require_finite_weights(model: torch.nn.Module) -> None:
     )
 
 
-def save(state: dict[str, Any], path: str | Path) -> None:
+def save(state: Checkpoint, path: str | Path) -> None:
     """Writes a checkpoint; an existing file is replaced only when the new one is complete."""
     with all_or_nothing(path) as file:
         torch.save(state, file)

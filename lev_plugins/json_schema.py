@@ -19,16 +19,17 @@ TYPE_NAMES = {  # for messages
     NoneType: "null",
 }
 T = TypeVar("T")
+JsonObject = dict[str, Any]
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> JsonObject:
     """Returns the JSON object that a file contains."""
     size = path.stat().st_size
     require(size <= MAX_BYTES, f"{path} has {size:,} bytes, but must have at most {MAX_BYTES:,}")
     return parse_object(path.read_bytes(), str(path))
 
 
-def parse_object(text: bytes, where: str) -> dict[str, Any]:
+def parse_object(text: bytes, where: str) -> JsonObject:
     """Returns the JSON object that a text contains; ``where`` is for error messages.
 
     >>> parse_object(b'[1]', "a.json")
@@ -79,7 +80,7 @@ def from_entries(cls: type[T], entries: Any, where: str) -> T:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value has exactly the type of the hint; an integer is also a float.
+    """Returns whether a value has exactly the type of the hint; an integer is also a float.
 
     >>> fits({"a": [1, 2]}, dict[str, list[int]]), fits(True, int), fits(1, float | None), fits(float("nan"), float)
     (True, False, True, False)

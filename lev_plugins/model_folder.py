@@ -137,7 +137,7 @@ def model_path(path: str | Path) -> Path:
 
 
 def is_model_folder(path: str | Path) -> bool:
-    """Whether ``path`` is a model folder and not a checkpoint, which is a file."""
+    """Returns whether ``path`` is a model folder and not a checkpoint, which is a file."""
     return Path(path).is_dir()
 
 

@@ -4,7 +4,6 @@ import argparse
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import torch
 from fairseq.checkpoint_utils import checkpoint_paths
@@ -86,14 +85,14 @@ def best_checkpoints(folder: Path, number: int, metric: str | None) -> list[Path
     return sorted(values, key=lambda path: sign * values[path])[-number:]
 
 
-def average(paths: list[Path]) -> dict[str, Any]:
+def average(paths: list[Path]) -> checkpoints.Checkpoint:
     """Returns the last checkpoint with the mean of each weight, and without its optimizer state.
 
     Counters and tables of integers stay those of the last checkpoint.
     """
     total: dict[str, Tensor] = {}
     shapes: dict[str, torch.Size] = {}
-    state: dict[str, Any] = {}
+    state: checkpoints.Checkpoint = {}
     for path in tqdm(paths, unit="checkpoint", disable=None):  # None: shown on a terminal only
         state = checkpoints.load(path)
         own_shapes = {name: value.shape for name, value in state["model"].items()}

@@ -162,7 +162,7 @@ def find_parts(data: Path, split: str, source: str, target: str) -> dict[str, st
 # ---- what the result depends on ----------------------------------------------------------------------------------
 
 
-def settings_of(args: argparse.Namespace, parts: dict[str, str], overrides: dict[str, Any]) -> dict[str, object]:
+def settings_of(args: argparse.Namespace, parts: dict[str, str], overrides: dict[str, object]) -> dict[str, object]:
     """Returns everything that decides the result; a shard decoded with other settings is never used.
 
     Batch size, processes and hardware are left out: they only affect the rounding of scores and where an endless
@@ -187,7 +187,7 @@ def record_of(args: argparse.Namespace) -> Path:
 
 
 def is_complete(args: argparse.Namespace, settings: dict[str, object]) -> bool:
-    """Whether the result exists; raises an error if it was made with other settings, or by somebody else."""
+    """Returns whether the result exists; raises an error if it was made with other settings, or by somebody else."""
     output, record = args.dest or args.text, record_of(args)
     exists = any(output.iterdir()) if output.is_dir() else output.exists()
     try:
@@ -211,7 +211,7 @@ def require_same_settings(store: Path, settings: dict[str, object]) -> None:
     require(not changes, f"{store} was started with different {' and '.join(changes)}: remove it to start again")
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, content: dict[str, object]) -> None:
     with all_or_nothing(path) as file:
         file.write(json.dumps(content).encode())
 

@@ -50,14 +50,14 @@ def add_editor_arguments(parser: argparse.ArgumentParser) -> None:
     add_bpe_arguments(parser)
 
 
-def add_place_arguments(add: Callable[..., Any]) -> None:
+def add_place_arguments(add: Callable[..., object]) -> None:
     """What a checkpoint reads besides itself; a model folder has it inside."""
     moved = "checkpoint: its folder {}, if it has moved since training"
     add("--data", metavar="DIR", help=moved.format("of binarised data, with the dictionaries"))
     add("--backbone", metavar="DIR", help=moved.format("from import-pretrained"))
 
 
-def add_int8_argument(add: Callable[..., Any]) -> None:
+def add_int8_argument(add: Callable[..., object]) -> None:
     gain = "about twice as fast for models 512 wide, hardly for small ones; outputs change a little"
     add("--cpu-int8", action="store_true", help=f"model folder with graphs: multiply in 8 bits, {gain}")
 
@@ -71,8 +71,8 @@ def device_of(args: argparse.Namespace, model: str | Path | None = None) -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def add_decoding_arguments(add: Callable[..., Any]) -> None:
-    """Without a default, so that a model folder can have one."""
+def add_decoding_arguments(add: Callable[..., object]) -> None:
+    """Adds the flags of ``Decoding``, without defaults: a model folder may have its own."""
     add("--min-confidence", metavar="P", type=float, help="leave out edits less sure than this (0 to 1)")
     add("--keep-bias", metavar="B", type=float, help="log-odds by which a change must win (negative: edit more)")
     kinds = f"edit these, too, which are left alone in texts without drafts: some of {','.join(ALL)}, or all"

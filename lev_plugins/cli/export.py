@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bpe_arguments(parser)
 
 
-def add_held_out_arguments(add: Callable[..., Any], pairs: str, meaning: str) -> None:
+def add_held_out_arguments(add: Callable[..., object], pairs: str, meaning: str) -> None:
     repeated: dict[str, Any] = {"type": Path, "action": "append", "default": []}
     add(pairs, metavar=("NOISY", "CLEAN"), nargs=2, help=f"{meaning}; may be given several times", **repeated)
     add("--clean", metavar="FILE", help="text that is right, of any kind; may be given several times", **repeated)

@@ -25,6 +25,7 @@ from lev_plugins.layers.linear import head_projection
 from lev_plugins.models.levt import SHARING, LevTConfig
 from lev_plugins.ranges import MAX_LAYERS, bounded, flag_name
 
+Options = dict[str, Any]  # flags of a model
 MAX_INSERTIONS = 255  # in fairseq's LevT; also our default
 
 # module names of a block, fairseq -> here
@@ -80,7 +81,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def convert(state: dict[str, Any], early_exit: str | None = None, share_weights: str | None = None) -> dict[str, Any]:
+def convert(
+    state: checkpoints.Checkpoint, early_exit: str | None = None, share_weights: str | None = None
+) -> checkpoints.Checkpoint:
     """Returns a checkpoint that ``fairseq-generate --task text_editing`` loads, without optimizer state."""
     options = options_of(state)
     blocks = int(options["decoder_layers"])
@@ -116,7 +119,7 @@ def convert(state: dict[str, Any], early_exit: str | None = None, share_weights:
     }
 
 
-def options_of(state: dict[str, Any]) -> dict[str, Any]:
+def options_of(state: checkpoints.Checkpoint) -> Options:
     """Returns fairseq's flags for the model in a checkpoint, which must have a counterpart here."""
     recorded = state["args"] if state.get("args") is not None else state["cfg"]["model"]
     options = dict(vars(recorded) if isinstance(recorded, argparse.Namespace) else recorded)
@@ -133,15 +136,15 @@ def options_of(state: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def arch_of(options: dict[str, Any]) -> str:
+def arch_of(options: Options) -> str:
     return str(options.get("arch") or options.get("_name"))
 
 
-def is_levt(options: dict[str, Any]) -> bool:
+def is_levt(options: Options) -> bool:
     return arch_of(options).startswith("levenshtein_transformer")
 
 
-def add_heads(weights: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:
+def add_heads(weights: dict[str, Tensor], options: Options) -> dict[str, Tensor]:
     """Returns a Transformer's weights with those that only an editor has, initialised as in a new model."""
     table = weights["decoder.embed_tokens.weight"]  # (V, C)
     dim = table.size(1)
@@ -165,7 +168,7 @@ def add_heads(weights: dict[str, Tensor], options: dict[str, Any]) -> dict[str, 
     return result
 
 
-def convert_options(options: dict[str, Any]) -> dict[str, Any]:
+def convert_options(options: Options) -> Options:
     """Returns the flags of ``levt`` for those of fairseq."""
     common = {key: options[key] for key in LevTConfig.__dataclass_fields__ if key in options and key[0] != "_"}
     deletion, placeholder, token = exits(options)
@@ -187,7 +190,7 @@ def convert_options(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def exits(options: dict[str, Any]) -> tuple[int, ...]:
+def exits(options: Options) -> tuple[int, ...]:
     """Returns the decoder blocks that feed deletion, placeholders and tokens; fairseq clips larger numbers.
 
     >>> exits({"early_exit": "6,3,6", "decoder_layers": 4})  # 6,6,6 is fairseq's default, however deep the decoder
@@ -199,7 +202,7 @@ def exits(options: dict[str, Any]) -> tuple[int, ...]:
     )
 
 
-def convert_weights(weights: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:
+def convert_weights(weights: dict[str, Tensor], options: Options) -> dict[str, Tensor]:
     """Returns the weights of a ``levt`` for those of fairseq's LevT, without decoder blocks that never run."""
     result: dict[str, Tensor] = {
         "encoder.embedding.tokens.weight": weights["encoder.embed_tokens.weight"],
@@ -223,7 +226,7 @@ def convert_weights(weights: dict[str, Tensor], options: dict[str, Any]) -> dict
     return result
 
 
-def imported_blocks(options: dict[str, Any]) -> list[int]:
+def imported_blocks(options: Options) -> list[int]:
     """Returns the decoder blocks that are imported, numbered from 0: of a LevT, those that run.
 
     A Transformer's last block makes what its output layer reads, so if it loses blocks, then between the first and the

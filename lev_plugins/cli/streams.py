@@ -60,7 +60,7 @@ def batches(size: int, wait: bool = False) -> Iterator[tuple[int, list[str]]]:
 
 
 def has_input(stream: IO[bytes]) -> bool:
-    """Whether reading would not block; true at the end of a file, and for streams without a file descriptor."""
+    """Returns whether reading would not block; true at the end of a file, and for streams without a file descriptor."""
     try:
         return bool(select.select([stream], [], [], 0)[0])
     except (OSError, ValueError):

@@ -78,7 +78,7 @@ def warn(text: str) -> None:
 
 
 def in_colour(when: str | None) -> bool:
-    """Whether to use colours: as --color says, or else by the rules of https://no-color.org."""
+    """Returns whether to use colours: as --color says, or else by the rules of https://no-color.org."""
     if when in ("always", "never"):
         return when == "always"
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

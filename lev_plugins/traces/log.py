@@ -35,7 +35,7 @@ class LoggedSentence(NamedTuple):
     hypotheses: list[Hypothesis]
 
     def changed(self) -> bool:
-        """Whether existing words were edited, if only by inserting others between them.
+        """Returns whether existing words were edited, if only by inserting others between them.
 
         >>> from_nothing = [[], [], ["<plh>"], ["a"]]
         >>> once_more = [*from_nothing, ["a"], ["a", "<plh>"], ["a", "b"]]
