@@ -20,7 +20,7 @@ from lev_plugins.serving.app import application
 from lev_plugins.serving.context import Context, ServedModel
 from lev_plugins.serving.limits import Limits
 from lev_plugins.text.edited import Edit, Edited
-from lev_plugins.text.protected import OwnWords, untouched
+from lev_plugins.text.protected import OwnWords, without_protected
 from lev_plugins.text.sentences import sentences
 
 SECONDS = 1.0  # that a request may take
@@ -78,7 +78,7 @@ class FakeEditor(Editor):
         spans = (
             [span for own in some for span in own.spans(one.original)] for one, some in zip(found, lists, strict=True)
         )
-        return [untouched(*row) for row in zip(found, spans, strict=True)]
+        return [without_protected(*row) for row in zip(found, spans, strict=True)]
 
     def one(self, text: str, language: str | None = None) -> Edited:
         if "crash" in text:

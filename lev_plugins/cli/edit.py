@@ -19,7 +19,7 @@ from lev_plugins.onnx.folder import has_graphs
 from lev_plugins.ranges import at_least
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import read_lines
-from lev_plugins.text.protected import ALL, kinds_of
+from lev_plugins.text.protected import PROTECTED_KINDS, parse_kinds
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.traces.terminal import COLOUR, PLAIN, Style, diff_line
 
@@ -75,7 +75,9 @@ def add_decoding_arguments(add: Callable[..., object]) -> None:
     """Adds the flags of ``Decoding``, without defaults: a model folder may have its own."""
     add("--min-confidence", metavar="P", type=float, help="leave out edits less sure than this (0 to 1)")
     add("--keep-bias", metavar="B", type=float, help="log-odds by which a change must win (negative: edit more)")
-    kinds = f"edit these, too, which are left alone in texts without drafts: some of {','.join(ALL)}, or all"
+    kinds = (
+        f"edit these, too, which are left alone in texts without drafts: some of {','.join(PROTECTED_KINDS)}, or all"
+    )
     add("--edit-also", metavar="KIND,...", help=kinds)
     add("--language", metavar="CODE", help="such as de: says where sentences end (default: by the script)")
     add("--beam", metavar="N", type=int, help="text_correction: beam size (default: 5)")
@@ -87,7 +89,7 @@ def add_decoding_arguments(add: Callable[..., object]) -> None:
 def decoding_of(args: argparse.Namespace) -> Decoding:
     decoding = Decoding(**{name: getattr(args, name) for name in Decoding.__dataclass_fields__})
     decoding.check()
-    kinds_of(decoding.edit_also or "")
+    parse_kinds(decoding.edit_also or "")
     return decoding
 
 

@@ -35,9 +35,17 @@ from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Span, as_list, require_text
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.own_words import WordList
-from lev_plugins.text.protected import Letters, OwnWords, kinds_of, letters_of, protected, united, untouched
+from lev_plugins.text.protected import (
+    Letters,
+    OwnWords,
+    letters_of,
+    merge_spans,
+    parse_kinds,
+    protected_spans,
+    without_protected,
+)
 from lev_plugins.text.segments import Segment, SegmentModel
-from lev_plugins.text.sentences import bare, fitting, lines, sentences
+from lev_plugins.text.sentences import lines, sentences, split_to_fit, stripped_span
 from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser
 
@@ -71,7 +79,7 @@ class Editor:
         self.model, self.tokeniser, self.offsets = model, tokeniser, offsets_of(tokeniser.name, tokeniser.bpe)
         self.split, self.language, self.min_confidence = options.split, options.language, options.min_confidence or 0.0
         self.calibration, self.form = calibration if options.calibrated else None, form or TextStyle()
-        self.edit_also = kinds_of(options.edit_also or "")
+        self.edit_also = parse_kinds(options.edit_also or "")
         words = options.words
         if not isinstance(words, WordList):
             require(words is None or Path(words).is_file(), f"--words: there is no file {words}")
@@ -153,7 +161,7 @@ class Editor:
         results = []
         for (edited, segments), draft in zip(parts, drafts, strict=True):
             edits = [self.edit_of_text(edit, start, edited.original) for start, _ in segments for edit in next(decoded)]
-            edited = untouched(replace(edited, edits=tuple(edits)))
+            edited = without_protected(replace(edited, edits=tuple(edits)))
             if draft is None and self.calibration:
                 edited = calibrate(edited, self.calibration)
             results.append(edited.without_unsure(minimum))
@@ -177,9 +185,9 @@ class Editor:
             cut[part] = Segment(self.form.read(part), self.offsets)
             return len(cut[part].pieces) <= self.model.longest
 
-        parts = [part for span in spans for part in fitting(text, span, fits)]
-        by_looks = protected(text, self.knows, None if text.isascii() else self.letters, self.edit_also)
-        untouchable = united([*by_looks, *self.own_words(text, words)])
+        parts = [part for span in spans for part in split_to_fit(text, span, fits)]
+        by_looks = protected_spans(text, self.knows, None if text.isascii() else self.letters, self.edit_also)
+        untouchable = merge_spans([*by_looks, *self.own_words(text, words)])
         segments = [(start, copy(cut[text[start:end]])) for start, end in parts]
         if self.model.drafts:
             for start, segment in segments:
@@ -204,7 +212,7 @@ class Editor:
     def segment_of_draft(self, source: str, draft: str) -> tuple[Edited, Segments]:
         """Returns the draft without its marks, and all of it as one segment."""
         plain, _ = marks.parse_marks(draft)
-        start, end = next(bare(plain, 0, len(plain)), Span(0, 0))
+        start, end = (stripped_span(plain, 0, len(plain)) or [Span(0, 0)])[0]
         source, draft = (self.form.read(text).removeprefix(BYTE_ORDER_MARK) for text in (source, draft))
         segment = Segment(self.form.read(plain[start:end]), self.offsets, self.tokeniser.pieces(source))
         for name, pieces in (("source", segment.source), ("draft", segment.pieces)):

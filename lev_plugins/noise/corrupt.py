@@ -9,7 +9,7 @@ from lev_plugins.noise.draws import Draw, binomial, level, pick, shuffled, strea
 from lev_plugins.noise.kinds import NoiseKind
 from lev_plugins.noise.text import Line, Word, is_letter
 from lev_plugins.text.edited import Span
-from lev_plugins.text.protected import Untouchable, protected
+from lev_plugins.text.protected import Untouchable, protected_spans
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def prose_of(line: Line) -> list[int]:
     >>> prose_of(Line("see a.org or `b c` for 5 kg"))
     [0, 2, 5]
     """
-    untouchable = Untouchable(protected(line.text, lambda word: False, None))
+    untouchable = Untouchable(protected_spans(line.text, lambda word: False, None))
     offsets = list(accumulate(map(len, line.original), initial=0))  # of each cell in the text
     prose = []
     for number, word in enumerate(line.words()):

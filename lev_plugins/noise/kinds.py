@@ -9,7 +9,7 @@ from string import digits, punctuation
 
 from lev_plugins.noise.draws import Draw, shuffled
 from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_letter, is_space, like
-from lev_plugins.text.protected import without_marks
+from lev_plugins.text.protected import without_diacritics
 
 ANY = "any"  # --alphabet any
 ALPHABETS = Path(__file__).parent / "tables" / "alphabets.tsv"
@@ -129,7 +129,7 @@ def with_marks() -> dict[str, list[str]]:
     """Return the Latin letters with marks, by the letter without marks."""
     marked: dict[str, list[str]] = {}
     for letter in map(chr, [*range(0xC0, 0x180), *range(0x1E00, 0x1F00)]):
-        marked.setdefault(without_marks(letter), []).append(letter)
+        marked.setdefault(without_diacritics(letter), []).append(letter)
     return marked
 
 

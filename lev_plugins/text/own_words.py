@@ -7,15 +7,15 @@ from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.lines import read_lines
-from lev_plugins.text.protected import LONGEST, OwnWords
+from lev_plugins.text.protected import MAX_WORD_CHARS, OwnWords
 
-MOST_WORDS = 100_000
+MAX_WORDS = 100_000
 
 
 class WordList:
-    """The user's own words, one per line of a file; without a file, they are forgotten at the end."""
+    """The user's own words, one per line of a file; without a file, they only last as long as the process."""
 
-    def __init__(self, path: Path | None = None):
+    def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self.lock = threading.Lock()
         self.words: dict[str, None] = {}
@@ -23,25 +23,27 @@ class WordList:
         self.read()
 
     def read(self) -> None:
-        """Again before every change: the user, or another server, may have written to the file."""
+        """Reads the file again, as before every change: the user or another server may have written to it."""
         if self.path is not None:
             lines = read_lines(self.path) if self.path.exists() else []
             words = dict.fromkeys(word for line in lines if (word := line.strip()))
             if words != self.words:
-                self.protected, self.words = OwnWords(words), words  # in this order: the first may be refused
+                self.protected, self.words = OwnWords(words), words  # in this order: OwnWords may refuse them
 
     def add(self, word: str) -> bool:
-        """Was it new?"""
+        """Adds a word, and returns whether it was new."""
         word = word.strip(BYTE_ORDER_MARK)
-        require(0 < len(word) <= LONGEST, f"word must have 1 to {LONGEST} characters, but has {len(word):,}")
+        require(
+            0 < len(word) <= MAX_WORD_CHARS, f"word must have 1 to {MAX_WORD_CHARS} characters, but has {len(word):,}"
+        )
         require(len(word.split()) == 1 and word == word.strip(), "word must not contain blanks: add one at a time")
         with self.lock:
             self.read()
-            require(len(self.words) < MOST_WORDS, f"the list has {MOST_WORDS:,} words and is full: delete some")
+            require(len(self.words) < MAX_WORDS, f"the list has {MAX_WORDS:,} words and is full: delete some")
             return word not in self.words and self.save({**self.words, word: None})
 
     def delete(self, word: str) -> bool:
-        """Was it there?"""
+        """Deletes a word, and returns whether it was in the list."""
         word = word.strip(BYTE_ORDER_MARK)
         with self.lock:
             self.read()

@@ -1,15 +1,14 @@
-r"""What no corrector should touch: the list of it, and the edits that do.
+r"""Protected text: what no corrector should change, and the edits that would.
 
-A corrector learns from sentences. Addresses, numbers, code or emoji are no sentences: whatever it changes there is
-wrong, however sure it is. They are found by their looks, before a model sees the text. ``KINDS`` has the patterns of
-each kind; a task that needs it edits some of them, too (``--edit-also numbers``). Two more kinds depend on what a model
-knows: words with letters that its dictionary lacks (``scripts``), but not slips such as ``øf``, and words with a letter
-three times in a row (``stretched``), if they are not in it. A word with digits that the dictionary has is a word like
-others.
+A corrector learns from sentences. Addresses, numbers, code and emoji are not sentences: whatever it changes there is
+wrong, however sure it is. Patterns find them before a model reads the text. ``PATTERNS`` has those of each kind, and
+``--edit-also numbers`` lets a task edit a kind all the same. Two more kinds depend on the model's dictionary: words
+with letters that it lacks (``scripts``), except for typos such as ``øf``, and words that it lacks and that have a
+letter three times in a row (``stretched``). A word with digits that the dictionary has is an ordinary word.
 
 >>> def shown(text, also=()):
 ...     known = letters_of(["abcdefghijklmnopqrstuvwxyz"])
-...     return [text[a:b] for a, b in protected(text, {"v1"}.__contains__, known, also)]
+...     return [text[a:b] for a, b in protected_spans(text, {"v1"}.__contains__, known, also)]
 >>> shown("Mail bob@exmaple.com abuot the 0.5% in `foo bar` 🎉.")
 ['bob@exmaple.com', '0.5%', '`foo bar`', '🎉']
 >>> shown("Run `f x`, g() or std::sort with {'a': 1}")  # code
@@ -56,7 +55,7 @@ import regex
 from lev_plugins.errors import require
 from lev_plugins.text.edited import Edit, Edited, Span, parts_of
 
-LETTER, WORD = r"[\p{L}\p{M}]", r"[\p{L}\p{M}\p{N}_]"
+LETTER, WORD_CHAR = r"[\p{L}\p{M}]", r"[\p{L}\p{M}\p{N}_]"
 DOMAINS = (
     "com|org|net|edu|gov|mil|int|info|io|dev|app|ai|co|tv|biz|example|test|local|eu|uk|de|fr|es|it|nl|ch|at|pl|cz|se|dk|"
     "fi|pt|gr|ua|ru|cn|jp|kr|br|in|au|nz|ca|us"
@@ -78,16 +77,16 @@ UNITS = (
     r"%|‰|°[CF]?|[kKMGTP]i?(?:[bB]|bit)(?:/s|ps)?|[kmcµμn]?[mglsLVAWNJ][²³]?|[kMGT]?Hz|km/h|mph|fps|rpm|dpi|p[xt]|kWh|mAh|"
     rf"[ap]\.?m\.?|UTC|GMT|[CEMP][SD]T|CES?T|\p{{Sc}}|{CURRENCIES}|kr|zł|Kč|tons?|mins?|hrs?|secs?|kg|lbs?|oz|ft|yds?|mi"
 )
-BLANK = "[ \u00a0\u202f]"
-DIGITS = (
-    rf"(?>\d{{1,3}}(?:{BLANK}\d{{3}})++(?!\d)|"
-    rf"\d++(?:(?:[.,:/'\u2019\u00a0\u202f\u2013-]|{BLANK}?[\u00d7x]{BLANK}?)\d++)*+)"
+SPACE = "[ \u00a0\u202f]"
+NUMBER = (
+    rf"(?>\d{{1,3}}(?:{SPACE}\d{{3}})++(?!\d)|"
+    rf"\d++(?:(?:[.,:/'\u2019\u00a0\u202f\u2013-]|{SPACE}?[\u00d7x]{SPACE}?)\d++)*+)"
 )
-SIGNS = r"~^$+<=>|{}_*#@%&/§¶†‡•·"  # that are no punctuation
+SYMBOLS = r"~^$+<=>|{}_*#@%&/§¶†‡•·"  # signs that are not punctuation
 
-# What is found first, from the left and from the top, is taken. No pattern may take the square of the length of a text:
-# what can be long begins where no such character is before it, takes all of it at once (++) or only so many.
-KINDS = {
+# The first match from the left counts, and of patterns that match there, the topmost. No pattern may take time that is
+# quadratic in the length of a text: a repetition without a limit is possessive (++), and begins where none precedes it.
+PATTERNS = {
     "code": [
         r"```.*?(?:```|\Z)|(?<!`)(?P<ticks>`{1,2})(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`)",
         r"\{(?=[^{}\n]{0,200}[\"'][^{}\n\"']{0,200}[\"']\s?:)(?>[^{}\n]|\{[^{}\n]*+\}){0,500}+\}",  # JSON
@@ -122,88 +121,92 @@ KINDS = {
         r"(?<![\w/])(?:application|audio|font|image|model|multipart|text|video)/[\w.+-]++",
         rf"(?<![\w.+-])(?:[\w+-]++\.)+(?:{EXTENSIONS})(?![\p{{L}}\d])|(?<=\s)--?[A-Za-z][\w-]*+(?:=\S++)?",
     ],
-    "names": [rf"(?<!\w)(?:[@\#]|[ru]/)[\p{{L}}\p{{N}}_]{WORD[:-1]}-]*+"],
+    "names": [rf"(?<!\w)(?:[@\#]|[ru]/)[\p{{L}}\p{{N}}_]{WORD_CHAR[:-1]}-]*+"],
     "numbers": [
-        rf"(?<!{WORD})(?:{DAY} {MONTHS}{YEAR}|{MONTHS} {DAY}{YEAR}|{MONTHS} \d{{4}})(?!{WORD})",
+        rf"(?<!{WORD_CHAR})(?:{DAY} {MONTHS}{YEAR}|{MONTHS} {DAY}{YEAR}|{MONTHS} \d{{4}})(?!{WORD_CHAR})",
         r"(?<!\w)\+\d[\d ().-]{5,20}\d(?!\w)|\(\d{2,5}\) ?\d{2,5}[ -]\d{3,8}(?!\w)",
-        rf"(?<![\p{{L}}\d])(?:(?:{CURRENCIES}){BLANK}?|[A-Z]{{0,2}}\p{{Sc}}{BLANK}?|[\#№§±+~≈<>\u2212-]{BLANK}?|No\.\s?)?+"
-        rf"{DIGITS}\p{{No}}*+(?:{BLANK}?(?:{UNITS})(?:/(?:[hslL]|min|kg|m)[²³]?)?(?!{WORD}))*+(?!{WORD})|[\p{{No}}\p{{Nl}}]++(?!{WORD})",
-        rf"(?<!{WORD})(?=[IVXLCDM]{{2}})M{{0,3}}(?:CM|CD|D?C{{0,3}})(?:XC|XL|L?X{{0,3}})(?:IX|IV|V?I{{0,3}})(?!{WORD})",
+        rf"(?<![\p{{L}}\d])(?:(?:{CURRENCIES}){SPACE}?|[A-Z]{{0,2}}\p{{Sc}}{SPACE}?|[\#№§±+~≈<>\u2212-]{SPACE}?|No\.\s?)?+"
+        rf"{NUMBER}\p{{No}}*+(?:{SPACE}?(?:{UNITS})(?:/(?:[hslL]|min|kg|m)[²³]?)?(?!{WORD_CHAR}))*+(?!{WORD_CHAR})|[\p{{No}}\p{{Nl}}]++(?!{WORD_CHAR})",
+        rf"(?<!{WORD_CHAR})(?=[IVXLCDM]{{2}})M{{0,3}}(?:CM|CD|D?C{{0,3}})(?:XC|XL|L?X{{0,3}})(?:IX|IV|V?I{{0,3}})(?!{WORD_CHAR})",
     ],
     "digits": [
         rf"(?<![\p{{L}}\p{{M}}\p{{N}}])(?=(?:{LETTER}++[-.'\u2019/+]?){{0,8}}+(?:_++\p{{L}}|_*+\p{{N}}))(?=[\p{{N}}.,:/'\u2019+-]*+[\p{{L}}\p{{M}}_])"
-        rf"[\p{{L}}\p{{N}}]{WORD}*+(?:(?:[-.'\u2019/+]|(?<=\p{{N}})[:,](?=\p{{N}})){WORD}++)*+"
+        rf"[\p{{L}}\p{{N}}]{WORD_CHAR}*+(?:(?:[-.'\u2019/+]|(?<=\p{{N}})[:,](?=\p{{N}})){WORD_CHAR}++)*+"
     ],
     "symbols": [
         r"[<>]?[:;=][-'^o]?[()\[\]DPpOo3/\\|*]++(?![\p{L}\p{N}])|\b[8xX][-'^]?[()D]++(?![\p{L}\p{N}])|<3++|\^_*+\^",
         r"[-—=]++>|<[-—=]++|\(\w\)(?=\s|$)|\.{4,}+|[!?]{2,}+|[-=_]{3,}+",
         r"(?:[\p{S}\p{C}\p{Emoji_Presentation}\p{Extended_Pictographic}"
-        rf"--[\s\x1c-\x1f`\u00b4{SIGNS}\u200c\u200d]]"
-        rf"[\p{{M}}\u200d\ufe0f\U0001f3fb-\U0001f3ff]*+)+|[{SIGNS}]++|\\",
+        rf"--[\s\x1c-\x1f`\u00b4{SYMBOLS}\u200c\u200d]]"
+        rf"[\p{{M}}\u200d\ufe0f\U0001f3fb-\U0001f3ff]*+)+|[{SYMBOLS}]++|\\",
     ],
 }
-# Where none of them begins is seen at once: at white space, inside a word, at a plain word before another one.
+# where no pattern begins: at white space, inside a word, at a lower-case word before another word
 ORDINARY = r"(?!\s|(?<=\p{L})\p{L}|\p{Ll}++ \p{L})"
-ALL = (*KINDS, "scripts", "stretched")
+PROTECTED_KINDS = (*PATTERNS, "scripts", "stretched")
 STRETCHED = regex.compile(r"(\p{L})\1\1")
 WORDS = regex.compile(r"\p{L}[\p{L}\p{M}'\u2019\u200c\u200d]*+")
-LETTERS = regex.compile(WORD)
-LIKE = str.maketrans("øØıłŁđĐħĦŧŦ", "oOilLdDhHtT")  # letters whose marks cannot be taken off
+IN_WORD = regex.compile(WORD_CHAR)
+PLAIN_LETTERS = str.maketrans("øØıłŁđĐħĦŧŦ", "oOilLdDhHtT")  # letters whose marks cannot be taken off
 CLAUSE_ENDS = frozenset(".,;:!?")
-COMMON = 0.01  # share of the words of a dictionary that has a script
-USUAL = 0.001  # share of the words of a dictionary that has a letter
-MANY = 200  # letters of a script without an alphabet
-LONGEST = 200  # characters of a word that a user gave
-END = None  # in a tree of parts
+MIN_SCRIPT_SHARE = 0.01  # of the words of a dictionary, for a script to belong to it
+MIN_LETTER_SHARE = 0.001  # of the words of a dictionary, for a letter to belong to it
+MIN_LOGOGRAMS = 200  # letters in a dictionary from which a script counts as one without an alphabet
+MAX_WORD_CHARS = 200  # characters of a user's own word
+END = None  # the key in the tree of parts that says that a word ends there
 
 
-def kinds_of(names: str) -> frozenset[str]:
-    """
-    >>> sorted(kinds_of("symbols,numbers")), len(kinds_of("all"))
+def parse_kinds(names: str) -> frozenset[str]:
+    """Parses the value of --edit-also.
+
+    >>> sorted(parse_kinds("symbols,numbers")), len(parse_kinds("all"))
     (['numbers', 'symbols'], 12)
     """
-    kinds = set(filter(None, names.split(",")))
+    kinds, choices = set(filter(None, names.split(","))), ",".join(PROTECTED_KINDS)
     for kind in kinds:
-        require(kind in (*ALL, "all"), f"--edit-also must be all, or some of {','.join(ALL)}, but has {kind!r}")
-    return frozenset(ALL if "all" in kinds else kinds)
+        known = kind == "all" or kind in PROTECTED_KINDS
+        require(known, f"--edit-also must be all, or some of {choices}, but has {kind!r}")
+    return frozenset(PROTECTED_KINDS if "all" in kinds else kinds)
 
 
-def protected(
+def protected_spans(
     text: str, knows: Callable[[str], bool], letters: Collection[str] | None, also: Collection[str] = ()
 ) -> list[Span]:
-    """What no edit may touch, in order and apart from each other.
+    """Returns what no edit may touch, in order and without overlaps.
 
-    ``knows``: is this a word of the dictionary? ``letters``: those that it has (``letters_of``), None: all; ``also``:
-    kinds to edit.
+    knows: whether a word is in the dictionary
+    letters: those of the dictionary (``letters_of``); None: all
+    also: kinds that are edited all the same
     """
-    spans = list(by_looks(text, knows, tuple(kind for kind in KINDS if kind not in also)))
+    spans = list(matching_spans(text, knows, tuple(kind for kind in PATTERNS if kind not in also)))
     foreign = letters is not None and "scripts" not in also and not text.isascii()
     stretched = "stretched" not in also and STRETCHED.search(text)
     for word in WORDS.finditer(text) if foreign or stretched else ():
-        strange = foreign and not all(map((letters or ()).__contains__, signs_of(word[0])))
-        strange |= bool(stretched and STRETCHED.search(word[0]))
-        slip = word[0].islower() and len(word[0]) > 1 and knows(without_marks(word[0]))  # such as øf
-        if strange and not slip and not knows(word[0]):
+        is_foreign = foreign and not all(map((letters or ()).__contains__, letters_in(word[0])))
+        is_stretched = stretched and STRETCHED.search(word[0])
+        is_typo = word[0].islower() and len(word[0]) > 1 and knows(without_diacritics(word[0]))  # such as øf
+        if (is_foreign or is_stretched) and not is_typo and not knows(word[0]):
             spans.append(Span(*word.span()))
-    return united(spans)
+    return merge_spans(spans)
 
 
-def by_looks(text: str, knows: Callable[[str], bool], kinds: tuple[str, ...]) -> Iterator[Span]:
+def matching_spans(text: str, knows: Callable[[str], bool], kinds: tuple[str, ...]) -> Iterator[Span]:
     for match in pattern(kinds).finditer(text) if kinds else ():
-        known = match.lastgroup == "digits" and match[0][0].isalpha() and knows(match[0])
-        if match[0] and not known:
+        is_word = match.lastgroup == "digits" and match[0][0].isalpha() and knows(match[0])
+        if match[0] and not is_word:
             yield Span(*match.span())
 
 
 @cache
 def pattern(kinds: tuple[str, ...]) -> regex.Pattern[str]:
-    some = "|".join(f"(?P<{kind}>{'|'.join(KINDS[kind])})" for kind in kinds)
-    return regex.compile(f"(?V1){ORDINARY}(?:{some})", regex.M | regex.S)
+    groups = "|".join(f"(?P<{kind}>{'|'.join(PATTERNS[kind])})" for kind in kinds)
+    return regex.compile(f"(?V1){ORDINARY}(?:{groups})", regex.M | regex.S)
 
 
-def united(spans: Iterable[Span]) -> list[Span]:
-    """
-    >>> united([Span(4, 6), Span(0, 2), Span(1, 3), Span(3, 3)])
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
+    """Sorts spans and joins those that overlap or touch.
+
+    >>> merge_spans([Span(4, 6), Span(0, 2), Span(1, 3), Span(3, 3)])
     [Span(start=0, end=3), Span(start=4, end=6)]
     """
     joined: list[Span] = []
@@ -215,39 +218,43 @@ def united(spans: Iterable[Span]) -> list[Span]:
 
 
 class Letters(frozenset[str]):
-    """Small letters, and the scripts of which all letters are known."""
+    """The lower-case letters of a dictionary, and the scripts whose letters all count as known."""
 
     def __contains__(self, letter: object) -> bool:
         return super().__contains__(letter) or super().__contains__(script_of(str(letter)))
 
 
 def letters_of(words: Collection[str]) -> Letters:
-    """Those that are usual in these words; of a script with as many as Chinese has, all.
+    """Returns the usual letters of these words; of a script with as many as Chinese, all.
 
     >>> letters = letters_of(["Haus", "über", "дом", "東京", *map(chr, range(0x4e00, 0x4f00))])
     >>> [letter in letters for letter in "hüд語é"]
     [True, True, True, True, False]
     """
-    counts = Counter(letter for word in words for letter in set(signs_of(word)))
+    counts = Counter(letter for word in words for letter in set(letters_in(word)))
     scripts: dict[str, list[str]] = {}
     for letter in counts:
         scripts.setdefault(script_of(letter), []).append(letter)
-    shares = {script: sum(map(counts.__getitem__, letters)) / len(words) for script, letters in scripts.items()}
-    whole = (script for script, letters in scripts.items() if len(letters) >= MANY and shares[script] >= COMMON)
-    return Letters([*whole, *(letter for letter, count in counts.items() if count >= USUAL * len(words))])
+    whole = [
+        script
+        for script, letters in scripts.items()
+        if len(letters) >= MIN_LOGOGRAMS and sum(counts[letter] for letter in letters) >= MIN_SCRIPT_SHARE * len(words)
+    ]
+    return Letters([*whole, *(letter for letter, count in counts.items() if count >= MIN_LETTER_SHARE * len(words))])
 
 
-def without_marks(text: str) -> str:
-    """
-    >>> without_marks("Crème brûlée, søt")
+def without_diacritics(text: str) -> str:
+    """Returns a text in plain letters.
+
+    >>> without_diacritics("Crème brûlée, søt")
     'Creme brulee, sot'
     """
     signs = (sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
-    return "".join(signs).translate(LIKE)
+    return "".join(signs).translate(PLAIN_LETTERS)
 
 
-def signs_of(word: str) -> Iterator[str]:
-    """Its letters, in small, and what combines with them."""
+def letters_in(word: str) -> Iterator[str]:
+    """Yields the letters of a word in lower case, and their combining marks."""
     return (sign for sign in word.lower() if unicodedata.category(sign)[0] in "LM")
 
 
@@ -260,27 +267,28 @@ def script_of(letter: str) -> str:
 
 
 class OwnWords:
-    """Words that the user gave.
+    """The user's own words.
 
     >>> [text[a:b] for text in ["Tehran, teh tehs"] for a, b in OwnWords(["teh", "Tehran,"]).spans(text)]
     ['Tehran,', 'teh']
     """
 
     def __init__(self, words: Iterable[str]):
-        self.next: dict[Any, Any] = {}  # a tree: the parts that may follow a part; END: here ends a word
+        self.tree: dict[str | None, Any] = {}  # for each part, a tree of the parts that may follow it
         for word in words:
             require(
-                len(word) <= LONGEST, f"a word must have at most {LONGEST} characters, but {word[:20]!r}... has more"
+                len(word) <= MAX_WORD_CHARS,
+                f"a word must have at most {MAX_WORD_CHARS} characters, but {word[:20]!r}... has more",
             )
             for spelling in (word, word[:1].upper() + word[1:]):  # as at the start of a sentence
-                node = self.next
+                node = self.tree
                 for part in parts_of(spelling.strip()):
                     node = node.setdefault(unicodedata.normalize("NFC", part), {})
                 node[END] = {}
 
     def spans(self, text: str) -> list[Span]:
-        """Where they are, as whole words; of those that begin at one place, the longest."""
-        if not self.next:
+        """Returns where these words are in a text, as whole words; of those that begin at one place, the longest."""
+        if not self.tree:
             return []
         parts = parts_of(text)
         places = [0, *accumulate(map(len, parts))]
@@ -290,47 +298,54 @@ class OwnWords:
         return [Span(places[i], places[end]) for i, end in enumerate(ends) if end > i]
 
     def end(self, parts: Sequence[str], start: int) -> int:
-        """Behind the longest word that begins with the part ``start``; ``start`` if none does."""
-        node, found = self.next, start
+        """Returns the end of the longest word that begins with the part ``start``; ``start`` if none does."""
+        node, end = self.tree, start
         for i in range(start, len(parts)):
             if parts[i] not in node:
                 break
             node = node[parts[i]]
             if END in node:
-                found = i + 1
-        return found
+                end = i + 1
+        return end
 
 
 # ---- the edits -------------------------------------------------------------------------------------------------------
 
 
-def untouched(edited: Edited, spans: Iterable[Span] = ()) -> Edited:
-    """Without the edits that change anything in what is protected, and in these spans, or that glue something to one.
+def without_protected(edited: Edited, spans: Iterable[Span] = ()) -> Edited:
+    """Leaves out the edits that change protected text or these spans, or glue something to them.
 
     >>> edited = Edited("I has teh hat", (Edit(2, 5, "have"), Edit(6, 9, "the"), Edit(9, 9, "s"), Edit(10, 13, "cat")))
-    >>> untouched(edited, [Span(6, 9)]).text
+    >>> without_protected(edited, [Span(6, 9)]).text
     'I have teh cat'
     """
-    given = Untouchable([*edited.protected, *spans])
-    apart = [edit for edit in edited.edits if not given.touched_by(edit)]
-    kept: list[Edit] = []
-    while apart:
-        count = next((i for i in range(1, len(apart)) if apart[i - 1].end < apart[i].start), len(apart))
-        beside, apart = apart[:count], apart[count:]
-        whole = Edit(beside[0].start, beside[-1].end, "".join(edit.replacement for edit in beside))
-        kept += [] if given.glued_by(edited.original, whole) else beside
-    return replace(edited, edits=tuple(kept), protected=tuple(given.spans))
+    untouchable = Untouchable([*edited.protected, *spans])
+    groups: list[list[Edit]] = []  # each of edits that touch each other
+    for edit in edited.edits:
+        if untouchable.touched_by(edit):
+            continue
+        if groups and groups[-1][-1].end == edit.start:
+            groups[-1].append(edit)
+        else:
+            groups.append([edit])
+    edits: list[Edit] = []
+    for group in groups:
+        whole = Edit(group[0].start, group[-1].end, "".join(edit.replacement for edit in group))
+        if not untouchable.glued_by(edited.original, whole):
+            edits += group
+    return replace(edited, edits=tuple(edits), protected=tuple(untouchable.spans))
 
 
 class Untouchable:
-    """
+    """Spans that no edit may touch, and the edits that do.
+
     >>> spans = Untouchable([Span(6, 9), Span(0, 2)])
     >>> [spans.touched_by(edit) for edit in (Edit(2, 5, "have"), Edit(5, 7, "s"), Edit(9, 9, " big"))]
     [False, True, False]
     """
 
     def __init__(self, spans: Iterable[Span]):
-        self.spans = united(spans)
+        self.spans = merge_spans(spans)
         self.starts, self.ends = [span.start for span in self.spans], [span.end for span in self.spans]
         self.borders = frozenset(self.starts), frozenset(self.ends)
 
@@ -339,7 +354,9 @@ class Untouchable:
         return before > 0 and self.ends[before - 1] > edit.start
 
     def glued_by(self, text: str, edit: Edit) -> bool:
-        """Does a span get another neighbour? A word beside it may change, a sign may go, punctuation may end a clause.
+        """Whether a span gets a new neighbour.
+
+        A word next to it may change, a sign may go, and punctuation may end a clause.
 
         >>> spans = Untouchable([Span(3, 6)])
         >>> edits = Edit(2, 3, ""), Edit(6, 6, "s"), Edit(6, 6, ","), Edit(7, 10, "hat"), Edit(3, 3, "a ")
@@ -347,22 +364,22 @@ class Untouchable:
         [True, True, False, False, False]
         """
         if edit.end in self.borders[0]:
-            before = text[: edit.start][-1:] + edit.replacement
-            if strange(text[: edit.end][-1:], before[-1:]):
+            ahead = text[: edit.start][-1:] + edit.replacement
+            if is_new_neighbour(text[: edit.end][-1:], ahead[-1:]):
                 return True
         if edit.start in self.borders[1]:
-            old, after = text[edit.start : edit.start + 1], edit.replacement + text[edit.end : edit.end + 2]
-            ends = after[:1] in CLAUSE_ENDS and not after[1:2].strip() and not LETTERS.match(old)
-            return strange(old, after[:1]) and not ends
+            neighbour, behind = text[edit.start : edit.start + 1], edit.replacement + text[edit.end : edit.end + 2]
+            ends_clause = behind[:1] in CLAUSE_ENDS and not behind[1:2].strip() and not IN_WORD.match(neighbour)
+            return is_new_neighbour(neighbour, behind[:1]) and not ends_clause
         return False
 
 
-def strange(old: str, new: str) -> bool:
-    """May ``new`` not stand beside a protected span instead of ``old``, both one character or the end?
+def is_new_neighbour(before: str, after: str) -> bool:
+    """Whether ``after`` may not take the place of ``before`` next to a protected span; each is a character or "".
 
-    >>> [strange(*pair) for pair in [("a", "b"), (",", " "), (",", ""), (" ", "a"), ("a", " "), (" ", "-")]]
+    >>> [is_new_neighbour(*pair) for pair in [("a", "b"), (",", " "), (",", ""), (" ", "a"), ("a", " "), (" ", "-")]]
     [False, False, False, True, True, True]
     """
-    if LETTERS.match(old):
-        return not LETTERS.match(new)
-    return bool(new.strip()) and new != old
+    if IN_WORD.match(before):
+        return not IN_WORD.match(after)
+    return bool(after.strip()) and after != before

@@ -1,11 +1,11 @@
-"""A text cut into what a model reads at a time: sentences, each with its place in the text.
+"""Sentences of a text, with their places, and parts of sentences that are too long for a model.
 
-Where sentences end is known to ``sentencex``, which has the abbreviations of many languages. It is given one line at a
-time, with plain blanks for all other white space: it stops with an error of its own at some line separators.
+The package ``sentencex`` finds the ends of sentences with the abbreviations of many languages. It reads one line at a
+time, with plain blanks in place of all other white space, because some line separators make it fail.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import regex
 import sentencex
@@ -13,13 +13,13 @@ import sentencex
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Span
 
-LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")  # as str.splitlines has them
-# safest first: behind a comma and the like with a blank, or where a script needs none; behind a blank
-SAFE_PLACES = [
+LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")  # by the line boundaries of str.splitlines
+# where a long sentence is cut: at best behind a comma and the like, with a blank if the script has blanks; else at one
+CUTS = [
     regex.compile(r"(?<=[,;:)\]\u2013\u2014])\s+|(?<=[\u3001\u3002\uff0c\uff1a\uff1b])"),
     regex.compile(r"\s+"),
 ]
-SCRIPTS = {  # the commonest language of a script; what it decides are abbreviations and signs at the end
+LANGUAGES = {  # by script, its most common language, which decides on abbreviations and signs at the end
     "Cyrillic": "ru",
     "Greek": "el",
     "Arabic": "ar",
@@ -33,26 +33,26 @@ SCRIPTS = {  # the commonest language of a script; what it decides are abbreviat
     "Katakana": "ja",
     "Han": "zh",
 }
-SCRIPT = {name: regex.compile(rf"\p{{{name}}}") for name in SCRIPTS}
+SCRIPT_LETTER = {name: regex.compile(rf"\p{{{name}}}") for name in LANGUAGES}
 LETTER = regex.compile(r"\p{L}")
 
 
 def guess_language(text: str) -> str:
-    """By the script of most letters; "en" for the Latin one.
+    """Returns the most common language of the script of most letters; "en" for the Latin script.
 
     >>> guess_language("Ein Haus"), guess_language("Большой дом, OK"), guess_language("東京は大きい。")
     ('en', 'ru', 'ja')
     """
     letters = len(LETTER.findall(text))
-    counts = {name: len(pattern.findall(text)) for name, pattern in SCRIPT.items()}
+    counts = {name: len(pattern.findall(text)) for name, pattern in SCRIPT_LETTER.items()}
     if counts["Hiragana"] + counts["Katakana"]:
         counts["Hiragana"] += counts["Han"]  # Japanese is written in all three
-    most = max(counts, key=lambda name: counts[name])
-    return SCRIPTS[most] if 2 * counts[most] > letters else "en"
+    script = max(counts, key=lambda name: counts[name])
+    return LANGUAGES[script] if 2 * counts[script] > letters else "en"
 
 
 def primary(code: str) -> str:
-    """The language of a code, without its country.
+    """Returns the language of a code without its country.
 
     >>> primary("de-AT"), primary("pt_BR")
     ('de', 'pt')
@@ -61,7 +61,9 @@ def primary(code: str) -> str:
 
 
 def sentences(text: str, language: str | None = None) -> list[Span]:
-    """Without the white space around them; ``language`` is a code such as "de" or "de-AT", and is guessed without one.
+    """Returns the sentences of a text without the white space around them.
+
+    ``language``: a code such as "de" or "de-AT"; None: it is guessed.
 
     >>> text = " Mr. Smith came.  He left!\\r\\nEnd"
     >>> [text[start:end] for start, end in sentences(text)]
@@ -71,57 +73,51 @@ def sentences(text: str, language: str | None = None) -> list[Span]:
     spans: list[Span] = []
     for line in lines(text):
         blank = re.sub(r"[\s\ud800-\udfff]", " ", text[line.start : line.end])  # lone surrogates have no bytes
-        for said in sentencex.get_sentence_boundaries(code, blank):
-            spans += bare(text, line.start + said["start_index"], line.start + said["end_index"])
+        for boundary in sentencex.get_sentence_boundaries(code, blank):
+            spans += stripped_span(text, line.start + boundary["start_index"], line.start + boundary["end_index"])
     return spans
 
 
 def lines(text: str) -> list[Span]:
-    """Without the white space around them, and without those that hold nothing else.
+    """Returns the lines of a text that are not empty, without the white space around them.
 
     >>> lines("a b \\r\\n\\n c")
     [Span(start=0, end=3), Span(start=8, end=9)]
     """
-    return [span for line in LINE.finditer(text) for span in bare(text, *line.span())]
+    return [span for line in LINE.finditer(text) for span in stripped_span(text, *line.span())]
 
 
-def bare(text: str, start: int, end: int) -> Iterator[Span]:
-    """Without the white space around it, and without a byte order mark."""
-    start += start == 0 and text.startswith(BYTE_ORDER_MARK)
-    inside = text[start:end].strip()
-    if inside:
-        first = end - len(text[start:end].lstrip())
-        yield Span(first, first + len(inside))
+def stripped_span(text: str, start: int, end: int) -> list[Span]:
+    """Returns a span without the white space around it and without a byte order mark; [] if nothing is left."""
+    if start == 0 and text.startswith(BYTE_ORDER_MARK):
+        start = 1
+    stripped = text[start:end].strip()
+    start = end - len(text[start:end].lstrip())
+    return [Span(start, start + len(stripped))] if stripped else []
 
 
-def fitting(text: str, span: Span, fits: Callable[[str], bool]) -> list[Span]:
-    """The span in parts that all fit, cut in halves behind a comma, or else at white space.
+def split_to_fit(text: str, span: Span, fits: Callable[[str], bool]) -> list[Span]:
+    """Cuts a span in halves, behind a comma or else at white space, until all parts fit.
 
     A part that does not fit and has no such place is left out: no word is ever cut.
 
-    >>> fitting("a bc, d e", Span(0, 9), lambda part: len(part) <= 6)
+    >>> split_to_fit("a bc, d e", Span(0, 9), lambda part: len(part) <= 6)
     [Span(start=0, end=5), Span(start=6, end=9)]
-    >>> fitting("abcdefg hi", Span(0, 10), lambda part: len(part) <= 4)
+    >>> split_to_fit("abcdefg hi", Span(0, 10), lambda part: len(part) <= 4)
     [Span(start=8, end=10)]
     """
-    parts = []
-    waiting = [span]
-    while waiting:
-        part = waiting.pop()
-        if fits(text[part.start : part.end]):
-            parts.append(part)
-        else:
-            waiting += halves(text, part)[::-1]
-    return parts
+    if fits(text[span.start : span.end]):
+        return [span]
+    return [part for half in halves(text, span) for part in split_to_fit(text, half, fits)]
 
 
 def halves(text: str, span: Span) -> list[Span]:
-    """Cut at the safest place that is nearest to the middle; nothing where there is none."""
+    """Cuts a span at the best place that is nearest to its middle; [] if there is none."""
     middle = (span.start + span.end) // 2
-    for pattern in SAFE_PLACES:
-        places = [found.span() for found in pattern.finditer(text, span.start + 1, span.end)]
+    for pattern in CUTS:
+        places = [match.span() for match in pattern.finditer(text, span.start + 1, span.end)]
         inner = [(start, end) for start, end in places if end < span.end]
         if inner:
             start, end = min(inner, key=lambda place: abs(place[0] - middle))
-            return [*bare(text, span.start, start), *bare(text, end, span.end)]
+            return [*stripped_span(text, span.start, start), *stripped_span(text, end, span.end)]
     return []

@@ -1,4 +1,4 @@
-"""Cuts text into the pieces that a model reads: by sentencepiece, another BPE of fairseq, or at white space."""
+"""Tokenisers: text into the pieces that a model reads, by sentencepiece, another BPE of fairseq, or white space."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterator
@@ -50,11 +50,11 @@ def add_bpe_arguments(parser: ArgumentParser) -> None:
 
 
 def bpe_options(args: Namespace) -> Namespace | None:
-    """The options that fairseq builds a BPE from; None if the text is not cut by a BPE."""
+    """Returns the options that fairseq builds a BPE from; None: text is cut at white space."""
     values = {name: getattr(args, name) for name in set().union(*BPES.values())}
-    given = {name: value for name, value in values.items() if value not in (None, False)}
-    bpe = args.bpe or next((IMPLIED[name] for name in IMPLIED if name in given), None)
-    for name in sorted(given):
+    flags = {name: value for name, value in values.items() if value not in (None, False)}
+    bpe = args.bpe or next((IMPLIED[name] for name in IMPLIED if name in flags), None)
+    for name in sorted(flags):
         owners = sorted(owner for owner in BPES if name in BPES[owner])
         require(
             bpe in owners,
@@ -62,19 +62,19 @@ def bpe_options(args: Namespace) -> Namespace | None:
         )
     if bpe is None:
         return None
-    require_complete(bpe, given)
-    return Namespace(bpe=bpe, **given)
+    require_complete(bpe, flags)
+    return Namespace(bpe=bpe, **flags)
 
 
-def require_complete(bpe: str, given: Container[str]) -> None:
-    """Check that ``given`` includes the flags that fairseq's ``bpe`` requires."""
+def require_complete(bpe: str, flags: Container[str]) -> None:
+    """Checks that ``flags`` have those that fairseq's ``bpe`` requires."""
     for name in BPES.get(bpe, ()):
-        require(name not in NEEDED or name in given, f"--bpe {bpe} needs {flag_name(name)}")
+        require(name not in NEEDED or name in flags, f"--bpe {bpe} needs {flag_name(name)}")
 
 
 @contextmanager
 def failing_as(bpe: str | None) -> Iterator[None]:
-    """Turn errors of the libraries behind ``--bpe``, such as a missing file, into one that names the flag."""
+    """Turns errors of the libraries behind ``--bpe``, such as a missing file, into one that names the flag."""
     try:
         yield
     except (ImportError, OSError, RuntimeError) as error:
@@ -111,7 +111,7 @@ class Words:
         pass
 
     def encode(self, x: str) -> str:
-        """As with sentencepiece, the first word has a blank before it."""
+        """Cuts a text; as with sentencepiece, the first word has a blank before it."""
         return " ".join(piece for piece, _ in words_with_places(x.strip()))
 
     def decode(self, x: str) -> str:
@@ -134,7 +134,7 @@ class SentencePiece:
 
 
 class SubwordNMT:
-    """``--bpe subword_nmt``."""
+    """``--bpe subword_nmt``: codes of subword-nmt."""
 
     def __init__(self, options: Namespace):
         from subword_nmt import apply_bpe
@@ -149,8 +149,8 @@ class SubwordNMT:
         return f"{x} ".replace(f"{self.bpe.separator} ", "").rstrip()
 
 
-# those that need no fairseq
-OWN: dict[str, Callable[[Namespace], Any]] = {
+# BPEs that need no fairseq
+OWN_BPES: dict[str, Callable[[Namespace], Any]] = {
     "words": Words,
     "chars": Chars,
     "characters": Chars,
@@ -161,8 +161,8 @@ OWN: dict[str, Callable[[Namespace], Any]] = {
 
 
 def build_bpe(options: Namespace) -> Any:
-    if options.bpe in OWN and not getattr(options, "sentencepiece_enable_sampling", False):
-        return OWN[options.bpe](options)
+    if options.bpe in OWN_BPES and not getattr(options, "sentencepiece_enable_sampling", False):
+        return OWN_BPES[options.bpe](options)
     from fairseq.data.encoders import build_bpe
 
     return build_bpe(options)
@@ -187,13 +187,13 @@ class Tokeniser:
         return " ".join(self.pieces(line))
 
     def encode(self, text: str) -> str:
-        """The pieces separated by spaces; white space at both ends of the text counts as text."""
+        """Returns the pieces separated by spaces; white space at both ends of the text counts as text."""
         return self.bpe.encode(text) if self.bpe and text.strip() else text
 
     def pieces(self, text: str) -> list[str]:
         return self.encode(text.strip()).split()
 
     def words(self, words: list[str]) -> list[list[str]]:
-        """The pieces of each word; a word without pieces becomes an unknown one."""
-        cut = [self.encode(f" {word}" if number else word).split() for number, word in enumerate(words)]
-        return [pieces or ["<unk>"] for pieces in cut]
+        """Returns the pieces of each word; a word without pieces becomes an unknown one."""
+        rows = [self.encode(f" {word}" if number else word).split() for number, word in enumerate(words)]
+        return [pieces or ["<unk>"] for pieces in rows]

@@ -10,7 +10,7 @@ import pytest
 import lev_plugins
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
-from lev_plugins.text.protected import kinds_of
+from lev_plugins.text.protected import parse_kinds
 from tests.commands import ROOT, succeed
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -72,7 +72,7 @@ def test_a_model_folder_answers_as_before(folder: Path) -> None:
     given, expected = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("given", "expected"))
     model = lev_plugins.load(folder / "model")
     if isinstance(model, Editor):
-        model.edit_also = kinds_of("all")  # those versions did not leave anything alone
+        model.edit_also = parse_kinds("all")  # those versions did not leave anything alone
         found = [edited.as_dict() for edited in model.edit(given["texts"], given["drafts"])]
         for edit in (edit for each in found for edit in each["edits"]):
             del edit["others"]

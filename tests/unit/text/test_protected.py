@@ -20,7 +20,7 @@ from lev_plugins.inference.options import EditOptions
 from lev_plugins.model_folder import Decoding
 from lev_plugins.text.edited import Edit, Edited, Span, apply
 from lev_plugins.text.own_words import WordList
-from lev_plugins.text.protected import KINDS, OwnWords, letters_of, protected, untouched
+from lev_plugins.text.protected import PATTERNS, OwnWords, letters_of, protected_spans, without_protected
 from lev_plugins.text.segments import Segment
 from lev_plugins.text.tokenise import Tokeniser
 from tests import teachers
@@ -43,7 +43,7 @@ def examples_of_the_page() -> list[str]:
 @pytest.mark.parametrize("example", examples_of_the_page())
 def test_what_the_page_says_is_left_alone(example: str) -> None:
     text = f"Here are {example} hats"
-    left_alone = protected(text, {"here", "are", "hats"}.__contains__, letters_of(LATIN))
+    left_alone = protected_spans(text, {"here", "are", "hats"}.__contains__, letters_of(LATIN))
     assert "".join(text[span.start : span.end] for span in left_alone).replace(" ", "") == example.replace(" ", "")
 
 
@@ -150,7 +150,7 @@ def test_what_is_ordinary_is_not_protected() -> None:
         "J. R. O'Neil's (well-known) \"hat\": is it; no, 'tis!",
         "Th-that \u2013 \u201cyes\u201d \u2026 it\u2019s \u00abno\u00bb?",
     ]:
-        assert protected(text, lambda word: False, letters_of(LATIN)) == []
+        assert protected_spans(text, lambda word: False, letters_of(LATIN)) == []
         assert greedy(each_letter, "").edit([text])[0].text == ""
 
 
@@ -258,7 +258,7 @@ def test_own_words_are_left_alone_in_drafts_too(tmp_path: Path) -> None:
 def test_strange_letters_may_be_slips_in_small_words_that_are_known_without_them() -> None:
     known, letters = {"of", "their", "Garcia", "a"}, letters_of(["abcdefghijklmnopqrstuvwxyz"])
     text = "øf thểir García à vår"
-    assert [text[a:b] for a, b in protected(text, known.__contains__, letters)] == ["García", "à", "vår"]
+    assert [text[a:b] for a, b in protected_spans(text, known.__contains__, letters)] == ["García", "à", "vår"]
 
 
 def test_a_model_that_reads_bytes_knows_all_scripts() -> None:
@@ -307,7 +307,7 @@ def test_no_text_takes_long(end: str) -> None:
     slowest = 0.0
     for part in REPEATED:
         start = time.process_time()
-        protected((part * 20_000)[:20_000] + end, lambda word: False, letters_of(LATIN))
+        protected_spans((part * 20_000)[:20_000] + end, lambda word: False, letters_of(LATIN))
         slowest = max(slowest, time.process_time() - start)
     assert slowest < 2
 
@@ -315,7 +315,7 @@ def test_no_text_takes_long(end: str) -> None:
 def test_each_kind_has_an_example() -> None:
     import lev_plugins.text.protected as module
 
-    assert all(f"# {kind}" in (module.__doc__ or "") for kind in KINDS)
+    assert all(f"# {kind}" in (module.__doc__ or "") for kind in PATTERNS)
 
 
 # ---- words of the user, in a request and in a file -------------------------------------------------------------------
@@ -345,7 +345,7 @@ def test_many_edits_of_many_words_take_no_time() -> None:
     draw = random.Random(1)
     spans = [Span(start, start + draw.randint(1, 9)) for start in draw.choices(range(300), k=60)]
     edits = [Edit(start, start + draw.randint(0, 3), "x") for start in range(0, 300, 4)]
-    kept = untouched(Edited("a" * 310, tuple(edits)), spans).edits
+    kept = without_protected(Edited("a" * 310, tuple(edits)), spans).edits
     assert list(kept) == [
         edit for edit in edits if not any(edit.start < span.end and span.start < edit.end for span in spans)
     ]
@@ -354,7 +354,7 @@ def test_many_edits_of_many_words_take_no_time() -> None:
     text = "teh a " * 30_000
     many = Edited(text, tuple(Edit(place, place + 3, "the") for place in range(0, len(text), 6)))
     start = time.process_time()
-    assert len(untouched(many, OwnWords(["a"]).spans(text)).edits) == 30_000
+    assert len(without_protected(many, OwnWords(["a"]).spans(text)).edits) == 30_000
     assert time.process_time() - start < 10  # the square of 30,000 takes minutes
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.text.edited import Span
-from lev_plugins.text.sentences import fitting, lines, sentences
+from lev_plugins.text.sentences import lines, sentences, split_to_fit
 from tests.helpers import thorough
 
 SIGNS = " .!?\n\t\r\x0b\x1c\x85\u2028\u2029\xa0\u3000ab1A\"'“”«»()。\uff01\uff1f؟।…é\u0301😀\u200b-"
@@ -42,7 +42,7 @@ def test_lines_are_those_of_python(text: str) -> None:
 def test_long_ones_are_cut_between_words(text: str, most: int) -> None:
     for span in lines(text):
         at = span.start
-        for start, end in fitting(text, span, lambda part: len(part) <= most):
+        for start, end in split_to_fit(text, span, lambda part: len(part) <= most):
             assert at <= start < end <= span.end and end - start <= most
             for place in (start, end):
                 assert place in (span.start, span.end) or " " in text[place - 1 : place + 1] or text[place - 1] == "。"
@@ -72,7 +72,7 @@ def test_a_line_separator_that_stops_sentencex() -> None:
 
 def test_long_ones_are_cut_in_the_middle() -> None:
     text = "a b c d e f g h"
-    assert fitting(text, Span(0, 15), lambda part: len(part) <= 7) == [Span(0, 7), Span(8, 15)]
+    assert split_to_fit(text, Span(0, 15), lambda part: len(part) <= 7) == [Span(0, 7), Span(8, 15)]
 
 
 def test_half_a_character_stops_nothing() -> None:
