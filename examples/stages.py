@@ -119,10 +119,6 @@ class Run:
             raise AttributeError(name) from None
 
     def parts(self, name: str) -> list[str]:
-        """
-        >>> Run(ROOT / "examples" / "translation", ["ABLATIONS=sample,dae"]).parts("ABLATIONS")
-        ['sample', 'dae']
-        """
         return str(getattr(self, name)).replace(",", " ").split()
 
     def number(self, name: str) -> int:

@@ -3,7 +3,7 @@
 # sentence (fluency.py), the pair joins the first training.
 BOOST_UPDATES=${BOOST_UPDATES:-5000}  # updates of that model, a multiple of VALID_EVERY; it has to learn to copy first
 
-once backwards train backwards "$OUT/real" "$BOOST_UPDATES" "$LR" -s clean -t noisy
+once backwards train backwards "$OUT/real-data" "$BOOST_UPDATES" "$LR" -s clean -t noisy
 boost() {
     mkdir -p "$OUT/boost"
     for side in clean noisy; do head -n "$BOOST" "$OUT/texts/train.clean" >"$OUT/boost/text.$side"; done

@@ -56,17 +56,17 @@ once texts texts
 once data prepare --train-prefix "$OUT/texts/train" --valid-prefix "$OUT/texts/valid" --learn-sentencepiece "$VOCAB" \
     --dest "$OUT/data"
 data=$OUT/data; valid=$OUT/texts/valid; start=; pieces="--sentencepiece-model $OUT/data/sentencepiece.model"
-[ ! "$TUNE" ] || once real prepare --srcdict "$OUT/data/dict.noisy.txt" $pieces --train-prefix "$OUT/pairs/train" \
-    --valid-prefix "$OUT/pairs/valid" --dest "$OUT/real"
+[ ! "$TUNE" ] || once real-data prepare --srcdict "$OUT/data/dict.noisy.txt" $pieces --train-prefix "$OUT/pairs/train" \
+    --valid-prefix "$OUT/pairs/valid" --dest "$OUT/real-data"
 [ ! "$BOOST" ] || source "$HERE/boost.sh"  # changes data
 if [ "$UPDATES" != 0 ]; then
-    once train train train "$data" "$UPDATES" "$LR" --bpe sentencepiece $pieces --noise-seed "$SEED" \
+    once synthetic train synthetic "$data" "$UPDATES" "$LR" --bpe sentencepiece $pieces --noise-seed "$SEED" \
         --noise-kind confusions:2,random:2,swap-words:1 --noise-word-rate 0.15 --noise-confusions "$OUT/confusions.tsv"
-    model=$OUT/train/average.pt; start="--finetune-from-model $model"
+    model=$OUT/synthetic/average.pt; start="--finetune-from-model $model"
 fi
 if [ "$TUNE" ]; then
-    once tune train tune "$OUT/real" "$TUNE_UPDATES" "$TUNE_LR" $start
-    model=$OUT/tune/average.pt; valid=$OUT/pairs/valid
+    once real train real "$OUT/real-data" "$TUNE_UPDATES" "$TUNE_LR" $start
+    model=$OUT/real/average.pt; valid=$OUT/pairs/valid
 fi
 once editor lev-plugins export "$model" "$OUT/editor" --overwrite --data "$OUT/data" --bpe sentencepiece $pieces \
     --beam "$BEAM" --language en --calibrate "$valid.noisy" "$valid.clean" --best gleu

@@ -41,7 +41,7 @@ mistakes() {
 prepare() {
     lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --srcdict "$OUT/words/dict.txt" "$@"
 }
-train() {  # train NAME DATA UPDATES LR FLAG...
+train() {  # train NAME DATA UPDATES LR FLAG...: checkpoints in OUT/NAME
     fairseq-train "$2" --save-dir "$OUT/$1" --user-dir "$(lev-plugins path)" $CPU --seed "$SEED" --task text_editing \
         -s noisy -t clean --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words --spelling --arch levt_tiny \
         --encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 256 --decoder-embed-dim 256 --max-insertions 7 \
@@ -62,14 +62,14 @@ once words python "$HERE/../english/text.py" "$OUT/words" --text "$OUT/texts/tra
 once confusions confusions
 once mistakes mistakes
 once data prepare --clean-train --train-prefix "$OUT/words/train" --valid-prefix "$OUT/words/valid" --dest "$OUT/data"
-once train train train "$OUT/data" "$UPDATES" 0.002 --noise-varied --noise-word-rate 0.15 --noise-char-rate 0.1 \
-    --noise-kind confusions:5,random:2,swap:0.5,split:0.2,run-on:0.3,swap-words:0.2 \
+once synthetic train synthetic "$OUT/data" "$UPDATES" 0.002 --noise-varied --noise-word-rate 0.15 \
+    --noise-char-rate 0.1 --noise-kind confusions:5,random:2,swap:0.5,split:0.2,run-on:0.3,swap-words:0.2 \
     --noise-confusions "$OUT/confusions.tsv"
-once real prepare --train-prefix "$OUT/pairs/train" --extra-train-prefix "$OUT/pairs/synthetic" \
-    --valid-prefix "$OUT/pairs/valid" --dest "$OUT/real"
-once tune train tune "$OUT/real" "$TUNE_UPDATES" 0.001 --upsample-primary 4 \
-    --finetune-from-model "$OUT/train/checkpoint_last.pt"
-once editor lev-plugins export "$OUT/tune/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \
+once real-data prepare --train-prefix "$OUT/pairs/train" --extra-train-prefix "$OUT/pairs/synthetic" \
+    --valid-prefix "$OUT/pairs/valid" --dest "$OUT/real-data"
+once real train real "$OUT/real-data" "$TUNE_UPDATES" 0.001 --upsample-primary 4 \
+    --finetune-from-model "$OUT/synthetic/checkpoint_last.pt"
+once editor lev-plugins export "$OUT/real/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \
     --iter-decode-max-iter 0 --data "$OUT/data" --language en --words "$OUT/words/chat.txt" \
     --calibrate "$OUT/pairs/valid.noisy" "$OUT/pairs/valid.clean" --clean "$OUT/words/unexpected.clean" \
     --calibrate "$OUT/words/other.noisy" "$OUT/words/other.clean" --promise-broken "$PROMISE"
