@@ -20,16 +20,16 @@ from torch.autograd.function import once_differentiable
 
 from lev_plugins.layers.weight_cache import EvalCache
 
-LARGE = 4_000_000  # multiplications from which oneDNN pays: it takes 0.4 ms to prepare a new shape
-MANY = 200_000  # weights of a matrix from which another order of them pays
+MIN_PRODUCT = 4_000_000  # multiplications from which oneDNN is faster: it takes 0.4 ms to prepare a new shape
+MIN_PACKED = 200_000  # weights of a matrix from which packing makes products faster
 AVAILABLE = torch.backends.mkldnn.is_available() and all(
     hasattr(torch.ops.mkldnn, name) for name in ("_linear_pointwise", "_reorder_linear_weight")
 )
-AVX2 = torch.backends.cpu.get_cpu_capability() == "AVX2"  # and nothing above it
+AVX2 = torch.backends.cpu.get_cpu_capability() == "AVX2"  # without AVX-512
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """(..., I), (O, I), (O,) -> (..., O), as ``torch.nn.functional.linear``.
+    """Returns what ``torch.nn.functional.linear`` does: (..., I), (O, I), (O,) -> (..., O).
 
     >>> linear(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]), torch.tensor([0.5, 0.0]))
     tensor([[11.5000,  2.0000]])
@@ -37,13 +37,13 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if not is_large(x, weight):
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled() and any(factor is not None and factor.requires_grad for factor in (x, weight, bias)):
-        # flat, since the result is then no view, and may be changed in place
+        # flattened before, since the result may then be changed in place, as ``FeedForward`` does
         return _Linear.apply(x.flatten(0, -2), weight, bias).view(*x.shape[:-1], -1)
     return onednn(x, weight, bias)
 
 
 def gradients_of(gradient: Tensor, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Those of x (n, I) and of the weight (O, I), from that of their product (n, O)."""
+    """Returns the gradients of x (n, I) and of the weight (O, I), given that of their product (n, O)."""
     if AVX2 or not is_large(x, weight):
         return gradient @ weight, gradient.t() @ x
     # the second is (I, n) x (n, O), transposed: the fastest order for many output classes
@@ -55,7 +55,8 @@ def onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return operator(x, weight, bias, "none", [], "")  # "none": no activation fused to it
 
 
-def by_onednn(*factors: Tensor) -> bool:
+def uses_onednn(*factors: Tensor) -> bool:
+    """Returns whether oneDNN may multiply these tensors: on a CPU, in 32 bits."""
     return (
         AVAILABLE
         and all(factor.device.type == "cpu" and factor.dtype == torch.float32 for factor in factors)
@@ -65,7 +66,7 @@ def by_onednn(*factors: Tensor) -> bool:
 
 
 def is_large(x: Tensor, weight: Tensor) -> bool:
-    return x.numel() * weight.size(0) >= LARGE and by_onednn(x, weight)
+    return x.numel() * weight.size(0) >= MIN_PRODUCT and uses_onednn(x, weight)
 
 
 class _Linear(torch.autograd.Function):
@@ -89,9 +90,9 @@ class Linear(nn.Linear):
 
 
 class PackedLinear(nn.Module):
-    """In place of a ``Linear``, for decoding: its weight in oneDNN's order, and in no other, which saves memory."""
+    """Replaces a ``Linear`` for decoding: it has only a copy of the weight in oneDNN's order, to save memory."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None):
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         super().__init__()
         self.out_features, self.in_features = weight.shape
         reorder: Any = torch.ops.mkldnn._reorder_linear_weight.default
@@ -100,7 +101,7 @@ class PackedLinear(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """(O, I) a copy, for code that reads it"""
+        """A copy of the weight (O, I), for code that reads it."""
         return self.packed.to_dense()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -108,15 +109,15 @@ class PackedLinear(nn.Module):
         return onednn(x, self.packed, self.bias)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """torch can neither copy nor save a packed tensor."""
+        """Copies and pickles by unpacking: torch can neither copy nor save a packed tensor."""
         return PackedLinear, (self.weight, self.bias)
 
 
 class SharedLinear(EvalCache):
-    """A product with a table that is computed elsewhere; where nothing is learned, the table is packed."""
+    """A product with a table that is computed elsewhere, which is packed in evaluation mode."""
 
     def forward(self, x: Tensor, weight: Tensor) -> Tensor:
-        if self.learns or weight.numel() < MANY or not by_onednn(x, weight):
+        if self.learns or weight.numel() < MIN_PACKED or not uses_onednn(x, weight):
             return linear(x, weight)
         return self.get(lambda: PackedLinear(weight), weight)(x)
 
@@ -131,7 +132,7 @@ class TiedOutput(Protocol):
 
 def pack_weights(model: nn.Module) -> None:
     """Replace, in place and before decoding, each large ``Linear`` by a ``PackedLinear``, if oneDNN is to multiply."""
-    if not by_onednn(next(model.parameters())):
+    if not uses_onednn(next(model.parameters())):
         return
     for module in list(model.modules()):
         if isinstance(module, TiedOutput):
@@ -139,14 +140,14 @@ def pack_weights(model: nn.Module) -> None:
     packed: dict[nn.Module, PackedLinear] = {}  # a layer may be in several places
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
-            if isinstance(child, Linear) and child.weight.numel() >= MANY:
+            if isinstance(child, Linear) and child.weight.numel() >= MIN_PACKED:
                 if child not in packed:
                     packed[child] = PackedLinear(child.weight, child.bias)
                 setattr(parent, name, packed[child])
 
 
 def output_of(table: Tensor) -> Linear:
-    """A layer that multiplies with the (V, C) words' table, without copying it."""
+    """Returns a layer without bias that has the (V, C) table of words as its weight, without copying it."""
     layer = Linear(table.size(1), table.size(0), bias=False, device="meta")
     layer.weight = nn.Parameter(table)
     return layer

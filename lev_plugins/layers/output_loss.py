@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 
 from lev_plugins.layers.linear import gradients_of, linear
 
-AT_ONCE = 1 << 22  # logits
+CHUNK = 1 << 22  # logits that are computed at a time
 
 
 class SummedLoss(NamedTuple):
@@ -25,19 +25,22 @@ class SummedLoss(NamedTuple):
 
 
 def summed_loss(x: Tensor, weight: Tensor, labels: Tensor, smoothing: float) -> SummedLoss:
-    """Of logits (n, C) times (V, C); every label (n,) counts.
+    """Returns the cross-entropy of the logits of x (n, C) and a weight (V, C), summed over all labels (n,).
 
     >>> x, weight = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[2.0, 0.0], [0.0, 2.0]])
-    >>> found = summed_loss(x, weight, torch.tensor([0, 0]), smoothing=0.0)
-    >>> round(float(found.nll), 3), found.correct, found.best
+    >>> output = summed_loss(x, weight, torch.tensor([0, 0]), smoothing=0.0)
+    >>> round(float(output.nll), 3), output.correct, output.best
     (2.254, tensor(1), tensor([0, 1]))
     """
     learns = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
     return SummedLoss(*_SummedLoss.apply(x, weight, labels, smoothing, learns))
 
 
-def computed_at_once(x: Tensor) -> bool:
-    """Not with --fp16 or --amp on a GPU, where gradients need a loss scale that is not yet known."""
+def gradient_is_ready(x: Tensor) -> bool:
+    """Returns whether the gradient can be computed along with the loss of states ``x``.
+
+    It cannot with --fp16 or --amp on a GPU, where the scale of the loss is not known yet.
+    """
     return x.dtype != torch.half and not (x.is_cuda and torch.is_autocast_enabled("cuda"))
 
 
@@ -49,19 +52,18 @@ class _SummedLoss(torch.autograd.Function):
         for_x, for_weight = torch.empty_like(x), torch.zeros(weight.shape if learns else (), device=x.device)
         loss, nll = x.new_zeros((), dtype=torch.float), x.new_zeros((), dtype=torch.float)
         best = torch.empty_like(labels)
-        rows = max(1, AT_ONCE // len(weight))
-        for some in (slice(first, first + rows) for first in range(0, len(x), rows)):
-            log_probs = linear(x[some], weight).float().log_softmax(-1)
-            nll_of_some = -log_probs.gather(1, labels[some, None]).sum()
-            nll += nll_of_some
-            loss += (1 - smoothing) * nll_of_some - smoothing * log_probs.mean(-1).sum()
-            best[some] = log_probs.argmax(-1)
+        rows = max(1, CHUNK // len(weight))
+        for chunk in (slice(start, start + rows) for start in range(0, len(x), rows)):
+            log_probs = linear(x[chunk], weight).float().log_softmax(-1)
+            chunk_nll = -log_probs.gather(1, labels[chunk, None]).sum()
+            nll += chunk_nll
+            loss += (1 - smoothing) * chunk_nll - smoothing * log_probs.mean(-1).sum()
+            best[chunk] = log_probs.argmax(-1)
             if learns:
-                wrong = log_probs.exp_().sub_(smoothing / len(weight))  # the gradient of the logits
-                wrong.scatter_add_(1, labels[some, None], wrong.new_full((len(wrong), 1), smoothing - 1))
-                into_x, into_weight = gradients_of(wrong.to(x.dtype), x[some], weight)
-                for_x[some] = into_x
-                for_weight += into_weight
+                gradient = log_probs.exp_().sub_(smoothing / len(weight))  # of the logits
+                gradient.scatter_add_(1, labels[chunk, None], gradient.new_full((len(gradient), 1), smoothing - 1))
+                for_x[chunk], chunk_gradient = gradients_of(gradient.to(x.dtype), x[chunk], weight)
+                for_weight += chunk_gradient
         ctx.save_for_backward(for_x, for_weight.to(weight.dtype))
         correct = best.eq(labels).sum()
         ctx.mark_non_differentiable(nll, correct, best)

@@ -33,12 +33,12 @@ class T5Shape:
 
 
 class Norm(nn.Module):
-    def __init__(self, dim: int):
+    def __init__(self, dim: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(dim))
 
     def forward(self, x: Tensor) -> Tensor:
-        if torch.jit.is_tracing():  # an operator that graphs lack
+        if torch.jit.is_tracing():  # ONNX has no operator for F.rms_norm
             return x * (x.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * self.weight
         return F.rms_norm(x, x.shape[-1:], self.weight, EPSILON)
 
@@ -62,7 +62,7 @@ def distance_buckets(distances: Tensor, buckets: int, farthest: int) -> Tensor:
 class DistanceBias(nn.Module):
     """The bias added to attention for the distance of key and query; one table for all blocks."""
 
-    def __init__(self, shape: T5Shape):
+    def __init__(self, shape: T5Shape) -> None:
         super().__init__()
         self.table = nn.Embedding(shape.distance_buckets, shape.attention_heads)
         self.farthest = shape.farthest_distance
@@ -76,7 +76,7 @@ class DistanceBias(nn.Module):
 
 
 class T5Attention(nn.Module):
-    def __init__(self, shape: T5Shape):
+    def __init__(self, shape: T5Shape) -> None:
         super().__init__()
         inner = shape.attention_heads * shape.head_dim
         self.heads, self.dropout = shape.attention_heads, shape.dropout
@@ -94,12 +94,12 @@ class T5Attention(nn.Module):
             for projected in (self.q(x), self.k(source), self.v(source))
         )
         rate = self.dropout if self.training else 0.0
-        seen = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=rate, scale=1.0)
-        return self.o(seen.transpose(1, 2).flatten(2))  # (B, H, T, C') -> (B, T, C)
+        attended = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=rate, scale=1.0)
+        return self.o(attended.transpose(1, 2).flatten(2))  # (B, H, T, C') -> (B, T, C)
 
 
 class T5FeedForward(nn.Module):
-    def __init__(self, shape: T5Shape):
+    def __init__(self, shape: T5Shape) -> None:
         super().__init__()
         gated = shape.feed_forward == "gated-gelu"
         self.inner = Linear(shape.embed_dim, shape.ffn_embed_dim, bias=False)
@@ -120,15 +120,15 @@ class T5FeedForward(nn.Module):
 
 
 class T5Block(nn.Module):
-    """Optional self-attention, optional cross-attention, feed-forward; each adds to its input."""
+    """Self-attention and cross-attention, each if there is one, and feed-forward; each adds to its input."""
 
-    def __init__(self, shape: T5Shape, look_around: bool, look_at_source: bool):
+    def __init__(self, shape: T5Shape, self_attention: bool, cross_attention: bool) -> None:
         super().__init__()
         self.dropout = shape.dropout
-        self.self_attn = T5Attention(shape) if look_around else None
-        self.self_attn_norm = Norm(shape.embed_dim) if look_around else None
-        self.cross_attn = T5Attention(shape) if look_at_source else None
-        self.cross_attn_norm = Norm(shape.embed_dim) if look_at_source else None
+        self.self_attn = T5Attention(shape) if self_attention else None
+        self.self_attn_norm = Norm(shape.embed_dim) if self_attention else None
+        self.cross_attn = T5Attention(shape) if cross_attention else None
+        self.cross_attn_norm = Norm(shape.embed_dim) if cross_attention else None
         self.ffn = T5FeedForward(shape)
         self.ffn_norm = Norm(shape.embed_dim)
 
@@ -136,11 +136,11 @@ class T5Block(nn.Module):
         self, x: Tensor, mask: Tensor | None, source: Tensor | None = None, source_mask: Tensor | None = None
     ) -> Tensor:
         if self.self_attn is not None and self.self_attn_norm is not None:
-            around = self.self_attn_norm(x)
-            x = self._add(x, self.self_attn(around, around, mask))
+            normed = self.self_attn_norm(x)
+            x = self._add(x, self.self_attn(normed, normed, mask))
         if self.cross_attn is not None and self.cross_attn_norm is not None and source is not None:
-            asking = self.cross_attn_norm(x).expand(source.size(0), -1, -1)  # one row may ask for all sources
-            x = self._add(x, self.cross_attn(asking, source, source_mask))
+            queries = self.cross_attn_norm(x).expand(source.size(0), -1, -1)  # one row of x may serve all sources
+            x = self._add(x, self.cross_attn(queries, source, source_mask))
         return self._add(x, self.ffn(self.ffn_norm(x)))
 
     def _add(self, x: Tensor, update: Tensor) -> Tensor:
@@ -148,7 +148,7 @@ class T5Block(nn.Module):
 
 
 def require_range(weight: Tensor, name: str) -> None:
-    """The states of T5 grow beyond what 16-bit floats can represent."""
+    """Refuses 16-bit floats, which cannot represent the states of T5."""
     device = weight.device.type
     autocast = torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16
     require(

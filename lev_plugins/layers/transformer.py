@@ -16,13 +16,13 @@ from torch import Tensor, nn
 
 from lev_plugins.layers.linear import Linear, linear
 
-DROPOUT_LEVELS = 1 << 16  # of the rate; four random numbers of 16 bits are drawn together
-HIGHEST_RATE = 1 - 1 / DROPOUT_LEVELS  # a rate above it would round to 1, which 16 bits cannot tell from 0
-PADDING_WORTH_IT = 0.1  # share of padding from which it is left out
+DROPOUT_LEVELS = 1 << 16  # rates are multiples of 1 / 65,536: an int64 holds four random numbers of 16 bits
+HIGHEST_RATE = 1 - 1 / DROPOUT_LEVELS  # a rate above it would round to 1
+MIN_PADDING = 0.1  # share of padding from which computing on the real tokens alone is faster
 
 
 def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
-    """``torch.nn.functional.dropout``; on a CPU, it takes a third of the time.
+    """Returns what ``torch.nn.functional.dropout`` does, in a third of the time on a CPU.
 
     >>> _ = torch.manual_seed(1)
     >>> dropout(torch.ones(8), 0.25, training=True)
@@ -34,9 +34,9 @@ def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
         return x
     if x.device.type != "cpu" or x.dtype != torch.float32 or rate > HIGHEST_RATE:
         return F.dropout(x, rate)
-    drawn = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-    kept = drawn.view(torch.int16)[: x.numel()].view(x.shape) >= round((rate - 0.5) * DROPOUT_LEVELS)
-    return x * kept.to(x.dtype).mul_(1 / (1 - rate))
+    random = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+    mask = random.view(torch.int16)[: x.numel()].view(x.shape) >= round((rate - 0.5) * DROPOUT_LEVELS)
+    return x * mask.to(x.dtype).mul_(1 / (1 - rate))
 
 
 # ---- token plus position embeddings (Eq. 2 of the LevT paper, l = 0) -------------------------------------------------
@@ -56,7 +56,15 @@ class TextEmbedding(nn.Module):
 
     sinusoids: Tensor
 
-    def __init__(self, tokens: TokenEmbedding, max_positions: int, learned: bool, scale: bool, dropout: float):
+    def __init__(self, tokens: TokenEmbedding, max_positions: int, learned: bool, scale: bool, dropout: float) -> None:
+        """
+        Args:
+            tokens: the table of vectors, or a module that computes them
+            max_positions: the largest number of tokens
+            learned: positions are learned instead of sinusoids
+            scale: vectors are multiplied by sqrt(C)
+            dropout: the rate
+        """
         super().__init__()
         dim = tokens.embedding_dim
         assert tokens.padding_idx is not None
@@ -74,25 +82,28 @@ class TextEmbedding(nn.Module):
 
     @property
     def table(self) -> Tensor:
-        """(V, C), for outputs that share it; spelling-aware words have more than a table."""
+        """The table (V, C), for outputs that share it; vectors that are computed from letters have none."""
         assert isinstance(self.tokens, nn.Embedding)
         return self.tokens.weight
 
     def forward(
         self, tokens: Tensor, start: int = 0, look_up: Callable[[Tensor], Tensor] | None = None, padded: bool = True
     ) -> Tensor:
-        """(B, T) -> (B, T - start, C): the tokens from column ``start`` on, counted from the beginning.
+        """Returns the embeddings of the tokens from column ``start`` on: (B, T) -> (B, T - start, C).
 
-        ``look_up`` gives the vectors of tokens, if these depend on more than the table; without ``padded``, no token is
-        padding.
+        Args:
+            tokens: (B, T), padded on either side
+            start: the first column to embed; its position is counted from column 0
+            look_up: replaces the table: vectors of tokens that depend on the batch
+            padded: False: no token is padding, which saves time
         """
         table = self.learned.weight if self.learned is not None else self.sinusoids
         if padded:
             real = tokens.ne(self.pad).long()
             positions = F.embedding((real.cumsum(1) * real + self.pad)[:, start:], table, self.pad)
         else:
-            first = self.pad + 1
-            positions = F.embedding(torch.arange(first + start, first + tokens.size(1), device=tokens.device), table)
+            offset = self.pad + 1
+            positions = F.embedding(torch.arange(offset + start, offset + tokens.size(1), device=tokens.device), table)
         x = self.scale * (look_up or self.tokens)(tokens[:, start:]) + positions
         return dropout(x, self.dropout, self.training)
 
@@ -101,10 +112,10 @@ class TextEmbedding(nn.Module):
 
 
 class RealTokens(NamedTuple):
-    """Where the n real tokens of a padded batch are: all but attention runs on these alone."""
+    """The places of the n real tokens of a padded batch; all parts of a block but attention compute these alone."""
 
     places: Tensor  # (n,) in the flattened (B * T)
-    back: Tensor  # (B * T,) which of them each token is; of padding, any
+    back: Tensor  # (B * T,) the index of each token among them; any for padding
     shape: torch.Size  # (B, T)
 
 
@@ -114,26 +125,26 @@ class Padding(NamedTuple):
 
 
 def gathered(x: Tensor, real: RealTokens | None) -> Tensor:
-    """(B, T, C) -> (n, C); without ``real``, as it is"""
+    """Returns the rows of the real tokens: (B, T, C) -> (n, C); without ``real``, x itself."""
     return x if real is None else x.flatten(0, 1).index_select(0, real.places)
 
 
 def spread(x: Tensor, real: RealTokens | None) -> Tensor:
-    """(n, C) -> (B, T, C), with anything at the padding; without ``real``, as it is"""
+    """Returns the rows of all tokens: (n, C) -> (B, T, C), any row for padding; without ``real``, x itself."""
     return x if real is None else x.index_select(0, real.back).view(*real.shape, -1)
 
 
 def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
-    """(B, 1, 1, T), True = may be attended to; ``None`` if nothing is padded.
+    """Returns (B, 1, 1, T), True = may be attended to; None, which is faster, if nothing is padded on a CPU.
 
-    Only on a CPU, where None is faster, is padding looked for: reading the answer from a GPU would stall it.
+    On a GPU this is not checked, since it would take a device-to-host copy.
     """
     real = tokens.ne(pad)
     return None if not tokens.is_cuda and bool(real.all()) else real[:, None, None, :]
 
 
 def padding_of(tokens: Tensor, pad: int) -> Padding:
-    """Padding is left out only on a CPU, for the same reason.
+    """Returns the attention mask and, on a CPU, the real tokens, if leaving the padding out pays.
 
     >>> padding_of(torch.tensor([[5, 6], [7, 1]]), pad=1).real.places.tolist()
     [0, 1, 2]
@@ -147,7 +158,7 @@ def padding_of(tokens: Tensor, pad: int) -> Padding:
         return Padding(mask, None)
     flat = mask.flatten()
     places = flat.nonzero()[:, 0]
-    if not 0 < len(places) <= (1 - PADDING_WORTH_IT) * len(flat):
+    if not 0 < len(places) <= (1 - MIN_PADDING) * len(flat):
         return Padding(mask, None)
     return Padding(mask, RealTokens(places, (flat.cumsum(0) - 1).clamp(min=0), tokens.shape))
 
@@ -200,7 +211,7 @@ def attend(queries: Tensor, source: KeysValues, mask: Tensor | None, dropout: fl
     beams = queries.size(0) // source.keys.size(0)
     queries, keys, values = fold_beams(queries, beams), source.keys, source.values
     if torch.is_autocast_enabled("cpu") and not queries.is_cuda:
-        # always in 32 bits: the gradient in bfloat16 takes seven times as long
+        # in 32 bits, since the gradient in bfloat16 takes seven times as long
         with torch.autocast("cpu", enabled=False):
             attended = F.scaled_dot_product_attention(queries.float(), keys.float(), values.float(), mask, dropout)
     else:
@@ -228,11 +239,14 @@ def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: T
 
 
 class GraphAttention(torch.autograd.Function):
-    """``attend`` as one operation of ONNX Runtime, in place of thirty."""
+    """Exports ``attend`` as one operator of ONNX Runtime instead of thirty."""
 
     @staticmethod
     def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, real: Tensor, heads: int) -> Tensor:
-        """Queries (B, T, C), keys and values of the same form or (B, H, S, C / H), real (B, S); in a graph alone."""
+        """Returns any tensor of the right shape; only the exported operator computes.
+
+        Queries are (B, T, C), keys and values (B, S, C) or (B, H, S, C / H), real (B, S).
+        """
         return queries.clone()
 
     @staticmethod
@@ -255,7 +269,7 @@ def _init_projection(projection: nn.Linear, parts: int, gain: float) -> None:
 
 
 class SelfAttention(nn.Module):
-    def __init__(self, dim: int, heads: int, dropout: float = 0.0):
+    def __init__(self, dim: int, heads: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.heads, self.dropout = heads, dropout
         self.in_proj = Linear(dim, 3 * dim)  # queries, keys, values in one product
@@ -287,7 +301,7 @@ class SelfAttention(nn.Module):
 class CrossAttention(nn.Module):
     """Attention whose keys and values come from a source (``source_dim`` channels) and are reused between calls."""
 
-    def __init__(self, dim: int, heads: int, source_dim: int, dropout: float = 0.0):
+    def __init__(self, dim: int, heads: int, source_dim: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.heads, self.dropout = heads, dropout
         self.q_proj = Linear(dim, dim)
@@ -331,7 +345,7 @@ class LayerShape:
 class Residual(nn.Module):
     """Joins a sub-layer and the residual stream, normalising before (pre-norm) or after the sum."""
 
-    def __init__(self, shape: LayerShape):
+    def __init__(self, shape: LayerShape) -> None:
         super().__init__()
         self.pre_norm, self.dropout = shape.pre_norm, shape.dropout
         self.norm = nn.LayerNorm(shape.dim)
@@ -345,7 +359,7 @@ class Residual(nn.Module):
 
 
 class FeedForward(nn.Module):
-    def __init__(self, shape: LayerShape):
+    def __init__(self, shape: LayerShape) -> None:
         super().__init__()
         self.fc1 = Linear(shape.dim, shape.ffn_dim)
         self.fc2 = Linear(shape.ffn_dim, shape.dim)
@@ -367,7 +381,7 @@ class Block(nn.Module):
     otherwise (B, T, C). Parts are created in the order in which they run: old checkpoints have them in this order.
     """
 
-    def __init__(self, shape: LayerShape, source_dim: int | None = None):
+    def __init__(self, shape: LayerShape, source_dim: int | None = None) -> None:
         super().__init__()
         self.self_attn = SelfAttention(shape.dim, shape.heads, shape.attention_dropout)
         self.self_attn_residual = Residual(shape)
@@ -377,11 +391,11 @@ class Block(nn.Module):
         self.ffn = FeedForward(shape)
         self.ffn_residual = Residual(shape)
 
-    def look_at_source(
+    def attend_to_source(
         self, x: Tensor, source: KeysValues, mask: Tensor | None, real: RealTokens | None = None
     ) -> Tensor:
-        seen = self.cross_attn(self.cross_attn_residual.enter(x), source, mask, real)
-        return self.cross_attn_residual.leave(x, seen)
+        attended = self.cross_attn(self.cross_attn_residual.enter(x), source, mask, real)
+        return self.cross_attn_residual.leave(x, attended)
 
     def feed_forward(self, x: Tensor) -> Tensor:
         return self.ffn_residual.leave(x, self.ffn(self.ffn_residual.enter(x)))
@@ -396,12 +410,12 @@ class Block(nn.Module):
     ) -> Tensor:
         x = self.self_attn_residual.leave(x, self.self_attn(self.self_attn_residual.enter(x), mask, real))
         if source is not None:
-            x = self.look_at_source(x, source, source_mask, real)
+            x = self.attend_to_source(x, source, source_mask, real)
         return self.feed_forward(x)
 
 
 def bert_init(module: nn.Module) -> None:
-    """As fairseq's ``init_bert_params``, and where a model has no memory yet (device "meta")."""
+    """Initialises as fairseq's ``init_bert_params`` does, also a model without memory (device "meta")."""
     if isinstance(module, (nn.Linear, nn.Embedding)):
         nn.init.normal_(module.weight, std=0.02)
     if isinstance(module, nn.Linear) and module.bias is not None:

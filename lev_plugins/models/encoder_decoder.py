@@ -1,19 +1,22 @@
-"""Sizes of the encoder-decoders that are trained from scratch: flags, checks, a block, and the words of the source."""
+"""The flags of the encoder-decoders that are trained from scratch, and the parts that follow from them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.tasks import FairseqTask
 from fairseq.utils import get_available_activation_fns
 from omegaconf import II
+from torch import nn
 
 from lev_plugins import ranges
 from lev_plugins.errors import require
-from lev_plugins.layers.transformer import LayerShape, token_embedding
+from lev_plugins.layers.transformer import LayerShape, TokenEmbedding, token_embedding
 from lev_plugins.models.requirements import require_one_dictionary
 from lev_plugins.ranges import flag
 
 SIDES = ("encoder", "decoder")
+Table = TypeVar("Table", bound=TokenEmbedding)
 
 
 @dataclass
@@ -48,7 +51,7 @@ class EncoderDecoderConfig(TransformerSizes):
 
 
 def layer_shape(cfg: TransformerSizes, side: str = "") -> LayerShape:
-    """The shape of the blocks on one ``side`` of an ``EncoderDecoderConfig``, or on both sides of a ``PBDConfig``."""
+    """Returns the sizes of the blocks on one ``side`` of an ``EncoderDecoderConfig``, or on both of a ``PBDConfig``."""
     prefix = f"{side}_" if side else ""
     return LayerShape(
         dim=getattr(cfg, f"{prefix}embed_dim"),
@@ -62,11 +65,11 @@ def layer_shape(cfg: TransformerSizes, side: str = "") -> LayerShape:
     )
 
 
-def source_table(cfg: EncoderDecoderConfig, task: Any, words: Any) -> Any:
-    """The ``words`` of the target with --share-all-embeddings, otherwise a table of the source's own."""
+def source_table(cfg: EncoderDecoderConfig, task: FairseqTask, target_table: Table) -> Table | nn.Embedding:
+    """Returns the table of the target with --share-all-embeddings, otherwise a new one for the source."""
     if cfg.share_all_embeddings:
         require_one_dictionary(task, "--share-all-embeddings", "leave the flag out")
-        return words
+        return target_table
     return token_embedding(len(task.source_dictionary), cfg.encoder_embed_dim, task.source_dictionary.pad())
 
 

@@ -43,9 +43,10 @@ BINARY = 2  # classes of a label: absent, present
 
 
 class EncT5Output(NamedTuple):
-    """Logits: classification (n, classes), regression (n,), multilabel (n, requested labels), tagging (words, tags).
+    """Logits in the order of the batch's ``where``, and the states of the encoder.
 
-    They are in the order of the batch's ``where``; in multilabel, a logit is that of the label's presence.
+    classification (n, classes), regression (n,), multilabel (n, requested labels): the logit of the label's presence,
+    tagging (words, tags)
     """
 
     logits: Tensor
@@ -53,19 +54,19 @@ class EncT5Output(NamedTuple):
 
 
 class LatentDecoder(nn.Module):
-    def __init__(self, shape: T5Shape, layers: int, spec: LabelSpec, interaction: bool):
+    def __init__(self, shape: T5Shape, layers: int, spec: LabelSpec, interaction: bool) -> None:
         super().__init__()
         self.spec, self.dropout = spec, shape.dropout
         self.latents = nn.Embedding(spec.classes if spec.latent_per_label else 1, shape.embed_dim)
         nn.init.normal_(self.latents.weight)
-        self.layers = nn.ModuleList(T5Block(shape, interaction, look_at_source=True) for _ in range(layers))
+        self.layers = nn.ModuleList(T5Block(shape, interaction, cross_attention=True) for _ in range(layers))
         self.norm = Norm(shape.embed_dim)
         self.interaction = interaction
 
     def forward(self, latents: Tensor, source: Tensor, around: Tensor | None, across: Tensor) -> Tensor:
-        """Ids (B, T) and encoder states (B, S, C) -> (B, T, C)."""
+        """Returns states (B, T, C) from the ids of latents (B, T) and encoder states (B, S, C)."""
         if self.spec.latent_per_label and around is None and not (self.training and self.dropout):
-            latents = latents[:1]  # all texts are asked the same, so labels see each other once for a batch
+            latents = latents[:1]  # the same for all texts, so self-attention runs once for the batch
         x = F.dropout(self.latents(latents), self.dropout, self.training)
         for layer in self.layers:
             x = layer(x, around, source, across)
@@ -73,16 +74,16 @@ class LatentDecoder(nn.Module):
 
 
 class Pooling(nn.Module):
-    """In place of the decoder, what it is compared with (section 3): a state of the encoder, or the mean of several."""
+    """Replaces the decoder by what section 3 compares it with: one state of the encoder, or the mean of several."""
 
     interaction = False
 
-    def __init__(self, pool: str, dropout: float):
+    def __init__(self, pool: str, dropout: float) -> None:
         super().__init__()
-        self.first, self.dropout = pool == "cls", dropout
+        self.takes_cls, self.dropout = pool == "cls", dropout
 
     def forward(self, latents: Tensor, source: Tensor, around: Tensor | None, across: Tensor) -> Tensor:
-        """(B, T), (B, S, C), and (B, 1, 1 or T, S): which states a latent may see -> (B, T, C)
+        """Returns (B, T, C) from ids (B, T), encoder states (B, S, C), and which a latent may see (B, 1, 1 or T, S).
 
         >>> Pooling("mean", 0.0)(torch.zeros(1, 2), torch.tensor([[[1.0], [3.0], [8.0]]]), None,
         ...     torch.tensor([[[[True, True, False]]]]))
@@ -90,14 +91,14 @@ class Pooling(nn.Module):
                  [2.]]])
         """
         shares = across[:, 0].to(source)
-        x = source[:, :1] if self.first else shares @ source / shares.sum(2, keepdim=True)
+        x = source[:, :1] if self.takes_cls else shares @ source / shares.sum(2, keepdim=True)
         return F.dropout(x.expand(-1, latents.size(1), -1), self.dropout, self.training)
 
 
 class LabelHead(nn.Module):
     """Projections that read the decoder's output; in multilabel, a label's two scores are for absence and presence."""
 
-    def __init__(self, dim: int, spec: LabelSpec):
+    def __init__(self, dim: int, spec: LabelSpec) -> None:
         super().__init__()
         self.spec = spec
         separate = spec.latent_per_label and spec.heads == "label"
@@ -122,7 +123,9 @@ class LabelHead(nn.Module):
 
 @register_model("enct5", dataclass=EncT5Config)
 class EncT5(LoadedFromFolder, BaseFairseqModel):
-    def __init__(self, encoder: T5LabelEncoder | BertLabelEncoder, decoder: LatentDecoder | Pooling, head: LabelHead):
+    def __init__(
+        self, encoder: T5LabelEncoder | BertLabelEncoder, decoder: LatentDecoder | Pooling, head: LabelHead
+    ) -> None:
         super().__init__()
         self.encoder, self.decoder, self.head = encoder, decoder, head
 
@@ -162,13 +165,13 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         src_tokens: Tensor,  # (B, S)
         latents: Tensor,  # (B, T) ids
         where: Tensor,  # (n,) indices of the B * T latents that are not padding
-        asked: Tensor | None = None,  # (L,) multilabel: the requested labels, in this order for each example
+        asked: Tensor | None = None,  # (L,) multilabel: the requested labels, in the order of their logits
         encoder_segments: Tensor | None = None,  # (B, S) examples of a packed row: 1, 2, ...; 0 = padding
         decoder_segments: Tensor | None = None,  # (B, T) the examples that the latents belong to
         encdec_segments: Tensor | None = None,  # (B, S) words of a row: 1, 2, ...; 0 = none
         latent_encdec_segments: Tensor | None = None,  # (B, T) the words that the latents belong to
         words: BatchWords | Tensor | None = None,  # with --spelling: those of the batch that the dictionary lacks
-        **unused: Any,
+        **unused: object,
     ) -> EncT5Output:
         require_range(self.head.weight, "EncT5")
         states = self.encoder(src_tokens, encoder_segments, words)

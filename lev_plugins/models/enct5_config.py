@@ -1,4 +1,4 @@
-"""The flags of EncT5: what they are, what a pre-trained model sets, and which ones cannot be together."""
+"""The flags of EncT5, the sizes that a pre-trained model sets, and the combinations that are refused."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
@@ -124,13 +124,13 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
     require(
         pool == "no" or str(cfg.decoder_init) == "scratch", "--pool leaves no decoder for --decoder-init: leave it out"
     )
-    many = kind == "multilabel" and str(cfg.latents) == "label"
-    for given, needless in (
-        ("--latents one", str(cfg.latents) != LATENTS[0] and kind != "multilabel"),
-        ("--heads shared", str(cfg.heads) != HEADS[0] and not many),
-        ("--no-label-interaction", cfg.no_label_interaction and not many),
+    latent_per_label = kind == "multilabel" and str(cfg.latents) == "label"
+    for name, conflict in (
+        ("--latents one", str(cfg.latents) == "one" and kind != "multilabel"),
+        ("--heads shared", str(cfg.heads) == "shared" and not latent_per_label),
+        ("--no-label-interaction", cfg.no_label_interaction and not latent_per_label),
     ):
-        require(not needless, f"{given} requires --label-kind multilabel with one latent per label: leave it out")
+        require(not conflict, f"{name} requires --label-kind multilabel with one latent per label: leave it out")
     require(
         str(cfg.decoder_init) == "scratch" or cfg.backbone is not None or task.from_checkpoint,
         "--decoder-init backbone requires --backbone",
@@ -140,18 +140,18 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
 
 
 def fill_sizes(cfg: Any) -> None:
-    """Set the sizes that the user left out, from --backbone or the defaults, so that checkpoints contain them.
+    """Sets the sizes that the user left out, from --backbone or the defaults, so that checkpoints contain them.
 
-    ``cfg`` may be of an older version, which knew fewer of them.
+    ``cfg`` may be of an older version, which lacks some of them.
     """
     folder = None if cfg.backbone is None else require_folder(cfg.backbone, "--backbone")
     fixed = {} if folder is None else backbone_sizes(folder)
     with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():  # a preset's is a Namespace
         for name, value in {**SIZES, **fixed}.items():
-            asked = getattr(cfg, name, None)
+            flag_value = getattr(cfg, name, None)
             require(
-                name not in fixed or asked in (None, value),
-                f"{ranges.flag_name(name)} is {asked} (set directly or by --arch), but --backbone {folder} has "
+                name not in fixed or flag_value in (None, value),
+                f"{ranges.flag_name(name)} is {flag_value} (set directly or by --arch), but --backbone {folder} has "
                 f"{value}: use --arch enct5 and leave out the sizes",
             )
-            setattr(cfg, name, value if asked is None else asked)
+            setattr(cfg, name, value if flag_value is None else flag_value)

@@ -1,4 +1,4 @@
-"""The two encoders of EncT5: T5's, which can also read spelling-aware words, and BERT's."""
+"""The two encoders of EncT5: T5's, which can also compute the vectors of words from their letters, and BERT's."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -14,22 +14,22 @@ from lev_plugins.layers.transformer import Block, LayerShape, bert_init, dropout
 from lev_plugins.spelling.batch_words import BatchWords
 from lev_plugins.spelling.embedding import NgramEmbedding
 
-Read = Callable[[Tensor], Tensor]
+Projection = Callable[[Tensor], Tensor]
 
-EVERY = 2**40  # more occurrences than a word can have
+ALL_OCCURRENCES = 2**40  # more than a word can have
 BERT_EPSILON = 1e-12
-SIDES = 2  # a text, and the text it is compared with
+TOKEN_TYPES = 2  # a text, and the text it is compared with
 
 
 class T5LabelEncoder(nn.Module):
     def __init__(
         self, tokens: nn.Embedding | NgramEmbedding, pad: int, shape: T5Shape, layers: int, word_dropout: float = 0.0
-    ):
+    ) -> None:
         super().__init__()
         self.pad, self.dropout, self.word_dropout = pad, shape.dropout, word_dropout
         self.tokens = tokens
         self.distances = DistanceBias(shape)
-        self.layers = nn.ModuleList(T5Block(shape, look_around=True, look_at_source=False) for _ in range(layers))
+        self.layers = nn.ModuleList(T5Block(shape, self_attention=True, cross_attention=False) for _ in range(layers))
         self.norm = Norm(shape.embed_dim)
 
     def forward(
@@ -37,30 +37,34 @@ class T5LabelEncoder(nn.Module):
         tokens: Tensor,
         segments: Tensor | None,
         words: BatchWords | Tensor | None = None,
-        of_all_blocks: Read | None = None,
+        of_all_blocks: Projection | None = None,
     ) -> Tensor:
-        """(B, S) -> (B, S, C); ``segments`` (B, S) number the examples of a packed row, 0 = padding.
+        """Returns the states (B, S, C), or what ``of_all_blocks`` returns.
 
-        With --spelling, ``words`` are those of the batch that the dictionary lacks. ``of_all_blocks`` reads the states
-        after every block, normed as the last ones are, and side by side: (B, S, blocks * C).
+        Args:
+            tokens: (B, S)
+            segments: (B, S) the number of the example in a packed row, 0 = padding
+            words: with --spelling, the words of the batch that the dictionary lacks
+            of_all_blocks: reads the concatenated states after all blocks, each normed: (B, S, blocks * C)
         """
         # (B, 1, 1 or S, S), True = may be attended to
         allowed = tokens.ne(self.pad)[:, None, None, :] if segments is None else same(segments, segments)
         bias = self.distances(tokens.size(1)).masked_fill(~allowed, float("-inf"))  # (B, H, S, S)
         x = F.dropout(self.embedded(tokens, words), self.dropout, self.training)
-        after = []
+        outputs = []
         for layer in self.layers:
             x = layer(x, bias)
             if of_all_blocks is not None:
-                after.append(self.norm(x))
-        x = self.norm(x) if of_all_blocks is None else torch.cat(after, -1)
+                outputs.append(self.norm(x))
+        x = self.norm(x) if of_all_blocks is None else torch.cat(outputs, -1)
         x = F.dropout(x, self.dropout, self.training)
         return x if of_all_blocks is None else of_all_blocks(x)
 
     def embedded(self, tokens: Tensor, words: BatchWords | Tensor | None) -> Tensor:
-        """(B, S) -> (B, S, C); in training, no spelling-aware word counts its own occurrence; some, none.
+        """Returns the vectors of tokens: (B, S) -> (B, S, C).
 
-        ``words`` (B, S, C): the vectors, if they are computed elsewhere.
+        In training with --spelling, the occurrence of a word in the batch itself does not count, and with
+        --word-dropout, none of its occurrences does. ``words`` may be the vectors (B, S, C), computed elsewhere.
         """
         if not isinstance(self.tokens, NgramEmbedding):
             return self.tokens(tokens)
@@ -69,7 +73,7 @@ class T5LabelEncoder(nn.Module):
         held_out = None
         if self.training:
             dropped = torch.rand_like(tokens, dtype=torch.float) < self.word_dropout
-            held_out = torch.ones_like(tokens).masked_fill(dropped, EVERY)
+            held_out = torch.ones_like(tokens).masked_fill(dropped, ALL_OCCURRENCES)
         vectors = self.tokens.vectors(None if words is None else BatchWords(*words))
         return self.tokens.embedding_dim**0.5 * self.tokens.look_up(tokens, vectors, held_out)
 
@@ -81,7 +85,7 @@ class BertLabelEncoder(nn.Module):
     returned only with ``with_cls``: without it, each token of the source has one state.
     """
 
-    def __init__(self, words: Dictionary, sizes: Any, with_cls: bool):
+    def __init__(self, words: Dictionary, sizes: Any, with_cls: bool) -> None:
         super().__init__()
         self.with_cls = with_cls
         self.pad, self.cls, self.sep, self.dropout = words.pad(), words.bos(), words.eos(), sizes.dropout
@@ -89,7 +93,7 @@ class BertLabelEncoder(nn.Module):
         shape = LayerShape(sizes.embed_dim, sizes.ffn_embed_dim, sizes.attention_heads, activation="gelu", **rates)
         self.tokens = nn.Embedding(len(words), shape.dim)
         self.positions = nn.Embedding(sizes.positions, shape.dim)
-        self.sides = nn.Embedding(SIDES, shape.dim)
+        self.sides = nn.Embedding(TOKEN_TYPES, shape.dim)
         self.norm = nn.LayerNorm(shape.dim)
         self.layers = nn.ModuleList(Block(shape) for _ in range(sizes.layers))
         self.apply(bert_init)
@@ -98,11 +102,11 @@ class BertLabelEncoder(nn.Module):
                 module.eps = BERT_EPSILON
 
     def forward(
-        self, tokens: Tensor, segments: Tensor | None, words: None = None, of_all_blocks: Read | None = None
+        self, tokens: Tensor, segments: Tensor | None, words: None = None, of_all_blocks: Projection | None = None
     ) -> Tensor:
-        """(B, S), padded on the right -> (B, S, C); or what is read of the states of all blocks, side by side.
+        """Returns the states (B, S, C) of tokens (B, S), padded on the right, or what ``of_all_blocks`` returns.
 
-        ``of_all_blocks`` reads (..., blocks * C), without the padding if it is left out.
+        ``of_all_blocks`` reads the concatenated states after all blocks: (B, S, blocks * C), or (n, blocks * C).
         """
         assert segments is None, "positions count from the start of a row, which holds one example"
         tokens = F.pad(tokens, (1, 0), value=self.cls)
@@ -110,19 +114,19 @@ class BertLabelEncoder(nn.Module):
         places = torch.arange(tokens.size(1), device=tokens.device)
         x = self.norm(self.tokens(tokens) + self.positions(places) + self.sides(sides_of(tokens, self.sep)))
         x = gathered(dropout(x, self.dropout, self.training), real)
-        after = []
+        outputs = []
         for layer in self.layers:
             x = layer(x, mask, real)
             if of_all_blocks is not None:
-                after.append(x)
-        read = x if of_all_blocks is None else of_all_blocks(torch.cat(after, -1))
-        return spread(read, real)[:, 0 if self.with_cls else 1 :]
+                outputs.append(x)
+        x = x if of_all_blocks is None else of_all_blocks(torch.cat(outputs, -1))
+        return spread(x, real)[:, 0 if self.with_cls else 1 :]
 
 
 def encoder_of(
     words: Dictionary, sizes: Any, tokens: NgramEmbedding | None = None, word_dropout: float = 0.0
 ) -> T5LabelEncoder | BertLabelEncoder:
-    """``sizes`` by EncT5's flags; ``tokens``: in place of a table."""
+    """Returns the encoder for ``sizes``, named as EncT5's flags; ``tokens`` computes vectors in place of a table."""
     if sizes.encoder == "bert":
         return BertLabelEncoder(words, sizes, with_cls=str(getattr(sizes, "pool", "no")) == "cls")
     t5 = T5Shape(**{size.name: getattr(sizes, size.name) for size in fields(T5Shape)})
@@ -133,17 +137,17 @@ def encoder_of(
 
 
 def sides_of(tokens: Tensor, sep: int) -> Tensor:
-    """0 up to the first ``sep``, 1 after it.
+    """Returns 0 up to the first ``sep``, 1 after it: (B, S) -> (B, S).
 
     >>> sides_of(torch.tensor([[0, 5, 2, 6, 2, 1]]), sep=2)
     tensor([[0, 0, 0, 1, 1, 1]])
     """
     ends = tokens.eq(sep).long()
-    return (ends.cumsum(1) - ends).clamp(max=SIDES - 1)
+    return (ends.cumsum(1) - ends).clamp(max=TOKEN_TYPES - 1)
 
 
 def same(queries: Tensor, keys: Tensor) -> Tensor:
-    """(B, T), (B, S) -> (B, 1, T, S), True = may be attended to: equal numbers.
+    """Returns where numbers are equal, as a mask: (B, T), (B, S) -> (B, 1, T, S), True = may be attended to.
 
     >>> same(torch.tensor([[1, 2]]), torch.tensor([[1, 1, 2, 0]]))[:, 0].int()
     tensor([[[1, 1, 0, 0],

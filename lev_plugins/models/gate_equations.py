@@ -1,4 +1,4 @@
-"""The equations of gated-Trans (see ``gated``), without weights: gates, and three ways to mix what they let through.
+"""The equations of gated-Trans (see ``gated``) as functions: gates, and three ways to mix what they let through.
 
 Shapes: B batch, S source length, T target length, N what may be copied, C channels, V vocabulary.
 """
@@ -13,7 +13,7 @@ NEGLIGIBLE = 1e-30  # smallest probability of a copy, so that its logarithm is f
 
 
 class Copied(NamedTuple):
-    """What the copy gate may copy at each output position."""
+    """The symbols that the copy gate may copy at each output position."""
 
     tokens: Tensor  # (B, T, N) target symbols, or (B, 1, N) for all T
     weights: Tensor  # (B, T, N) their probabilities
@@ -51,7 +51,7 @@ def mix_hidden(states: Tensor, weights: dict[str, Tensor], copied: Tensor, mask_
 
 
 def not_generated(weights: dict[str, Tensor], copied: Copied, mask_symbol: int) -> Copied:
-    """c onehot(y') + s onehot([MASK]), of the words that have any: (B, T, N).
+    """Returns c onehot(y') + s onehot([MASK]) for the words where it is not 0: (B, T, N).
 
     >>> copied = Copied(torch.tensor([[[1, 2]]]), torch.tensor([[[0.25, 0.75]]]))
     >>> not_generated({"copy": torch.tensor([[0.4]]), "skip": torch.tensor([[0.6]])}, copied, 3)
@@ -64,7 +64,7 @@ def not_generated(weights: dict[str, Tensor], copied: Copied, mask_symbol: int) 
 
 
 def mix_vocabulary(logits: Tensor, weights: dict[str, Tensor], rest: Copied) -> Tensor:
-    """The released code's scores, whose softmax is P: (B, T, V), the weights, (B, T, N) -> (B, T, V)."""
+    """Returns the released code's scores, whose softmax is P: (B, T, V), the weights, (B, T, N) -> (B, T, V)."""
     generated = logits.float().log_softmax(-1)
     if "generate" in weights:
         generated = weights["generate"][:, :, None] * generated
@@ -72,24 +72,24 @@ def mix_vocabulary(logits: Tensor, weights: dict[str, Tensor], rest: Copied) -> 
 
 
 def mix_probability(logits: Tensor, weights: dict[str, Tensor], rest: Copied) -> Tensor:
-    """The logarithm of the mixture of softmax(z) and the ``rest``: (B, T, V) -> (B, T, V).
+    """Returns the logarithm of the mixture of softmax(z) and the ``rest``: (B, T, V) -> (B, T, V).
 
     Few passes over (B, T, V), which is most of the work where the dictionary is large.
     """
     generated = logits.float().log_softmax(-1)
     if "generate" in weights:
         generated = weights["generate"].log()[:, :, None] + generated
-    words, mass = once_each(rest)
+    words, mass = sum_by_word(rest)
     words = words.expand_as(mass)
-    before = generated.gather(-1, words)
-    after = torch.stack([before, mass.clamp_min(NEGLIGIBLE).log()]).logsumexp(0)  # logaddexp has no graph
-    return generated.scatter_add(-1, words, (after - before).masked_fill(mass.eq(0), 0))
+    log_generated = generated.gather(-1, words)
+    log_sum = torch.stack([log_generated, mass.clamp_min(NEGLIGIBLE).log()]).logsumexp(0)  # ONNX lacks logaddexp
+    return generated.scatter_add(-1, words, (log_sum - log_generated).masked_fill(mass.eq(0), 0))
 
 
-def once_each(copied: Copied) -> Copied:
-    """The weights of a word that is there several times, added up; the places that this frees have weight 0.
+def sum_by_word(copied: Copied) -> Copied:
+    """Adds up the weights of a word that occurs several times; the places that this frees have weight 0.
 
-    >>> once_each(Copied(torch.tensor([[[7, 5, 7]]]), torch.tensor([[[0.25, 0.5, 0.25]]])))
+    >>> sum_by_word(Copied(torch.tensor([[[7, 5, 7]]]), torch.tensor([[[0.25, 0.5, 0.25]]])))
     Copied(tokens=tensor([[[5, 7, 0]]]), weights=tensor([[[0.5000, 0.5000, 0.0000]]]))
     """
     words, order = copied.tokens.sort(-1)

@@ -117,7 +117,7 @@ def mask_symbol(dictionary: Dictionary) -> int:
 
 
 def counterparts(source: Dictionary, target: Dictionary) -> Tensor:
-    """(V_source,): the target index of each source symbol, or <unk>."""
+    """Returns the target index of each source symbol, or <unk>: (V_source,)."""
     shared = source == target
     indices = torch.tensor([i if shared else target.index(word) for i, word in enumerate(source.symbols)])
     words = [word for word in source.symbols[source.nspecial :] if not word.startswith(FILLER)]
@@ -135,7 +135,7 @@ class GatedEncoder(FairseqEncoder):
     ``backbone`` is any encoder whose output is fairseq's usual dict, with ``embed_tokens`` and ``embed_scale``.
     """
 
-    def __init__(self, backbone: Any, gated: bool):
+    def __init__(self, backbone: Any, gated: bool) -> None:
         super().__init__(backbone.dictionary)
         self.backbone, self.dim = backbone, backbone.embed_tokens.embedding_dim
         self.gate = nn.Linear(self.dim, 1) if gated else None
@@ -152,8 +152,8 @@ class GatedEncoder(FairseqEncoder):
         return {**out, "encoder_out": [states], "mask_gate": [probability[:, :, 0].t()]}
 
     def reorder_encoder_out(self, encoder_out: dict[str, Any], new_order: Tensor) -> dict[str, Any]:
-        ours = {name: [rows[new_order] for rows in encoder_out[name]] for name in ("src_tokens", "mask_gate")}
-        return {**self.backbone.reorder_encoder_out(encoder_out, new_order), **ours}
+        batch_first = {name: [rows[new_order] for rows in encoder_out[name]] for name in ("src_tokens", "mask_gate")}
+        return {**self.backbone.reorder_encoder_out(encoder_out, new_order), **batch_first}
 
     def max_positions(self) -> int:
         return self.backbone.max_positions()
@@ -164,7 +164,7 @@ class OutputGates(nn.Module):
 
     absent: Tensor | None
 
-    def __init__(self, names: list[str], dim: int, source_dim: int | None, absent_take_mass: bool):
+    def __init__(self, names: list[str], dim: int, source_dim: int | None, absent_take_mass: bool) -> None:
         super().__init__()
         self.names = names
         self.zeros = len(OUTPUT_GATES) - len(names) if absent_take_mass else 0
@@ -178,7 +178,7 @@ class OutputGates(nn.Module):
         return dict(zip(self.names, weights.unbind(-1), strict=True))
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """In a checkpoint without this entry, absent gates took no mass in training, and take none in decoding."""
+        """Lets absent gates take no mass if the checkpoint lacks this entry: they took none in its training."""
         if self.absent is not None:
             self.zeros = round(float(state_dict.setdefault(f"{prefix}absent", torch.tensor(0.0))))
         super()._load_from_state_dict(state_dict, prefix, *rest)
@@ -200,7 +200,9 @@ class GatedDecoder(FairseqIncrementalDecoder):
 
     to_target: Tensor
 
-    def __init__(self, backbone: Any, encoder: GatedEncoder, names: list[str], mix: str, copy_from: str, start: int):
+    def __init__(
+        self, backbone: Any, encoder: GatedEncoder, names: list[str], mix: str, copy_from: str, start: int
+    ) -> None:
         super().__init__(backbone.dictionary)
         self.backbone, self.mix, self.start = backbone, mix, start
         self.mask_symbol = mask_symbol(self.dictionary)
@@ -218,19 +220,19 @@ class GatedDecoder(FairseqIncrementalDecoder):
         incremental_state: dict[str, Any] | None = None,
         **options: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Scores (B, T, V), whose log-softmax is log P; T is 1 in incremental decoding."""
+        """Returns scores (B, T, V), whose log-softmax is log P; T is 1 in incremental decoding."""
         states, extra = self.backbone.extract_features(
             prev_output_tokens, encoder_out=encoder_out, incremental_state=incremental_state, **options
         )
         weights = self.gates(states) if self.gates is not None else {}
-        read = prev_output_tokens[:, -states.size(1) :]
-        read = read.masked_fill(read.eq(self.dictionary.eos()), self.start)
-        scores = self.scores(states, weights, read, encoder_out)
+        inputs = prev_output_tokens[:, -states.size(1) :]
+        inputs = inputs.masked_fill(inputs.eq(self.dictionary.eos()), self.start)
+        scores = self.scores(states, weights, inputs, encoder_out)
         mask_gate = encoder_out["mask_gate"][0] if encoder_out["mask_gate"] else None
         return scores, {**extra, "gates": GateProbabilities(encoder_out["src_tokens"][0], mask_gate, **weights)}
 
-    def scores(self, states: Tensor, weights: dict[str, Tensor], read: Tensor, encoder_out: dict[str, Any]) -> Tensor:
-        """States (B, T, C), a weight (B, T) per gate, what the decoder reads (B, T) -> (B, T, V)"""
+    def scores(self, states: Tensor, weights: dict[str, Tensor], inputs: Tensor, encoder_out: dict[str, Any]) -> Tensor:
+        """Returns (B, T, V) from states (B, T, C), a weight (B, T) per gate, and the decoder's inputs (B, T)."""
         if self.gates is None:
             return self.backbone.output_layer(states)
         if self.pointing:
@@ -238,8 +240,8 @@ class GatedDecoder(FairseqIncrementalDecoder):
             padding = encoder_out["encoder_padding_mask"][0]
             copied = Copied(tokens[:, None], self.gates.point(states, encoder_out["encoder_out"][0], padding))
         else:
-            tokens, at = read, read[:, :, None]
-            copied = Copied(at, torch.ones_like(at, dtype=torch.float))
+            tokens, symbols = inputs, inputs[:, :, None]
+            copied = Copied(symbols, torch.ones_like(symbols, dtype=torch.float))
         if self.mix == "hidden":
             embedded = embed(self.backbone, tokens)
             if self.pointing:
@@ -247,13 +249,13 @@ class GatedDecoder(FairseqIncrementalDecoder):
             mixed = mix_hidden(states, weights, embedded, embed(self.backbone, self.mask_symbol))
             return self.backbone.output_layer(mixed)
         logits = self.backbone.output_layer(states)
-        if self.mix == "probability" and not self.training:  # no text has [MASK]
+        if self.mix == "probability" and not self.training:  # no output has [MASK]
             weights = {name: weight for name, weight in weights.items() if name != "skip"}
         rest = not_generated(weights, copied, self.mask_symbol)
         return (mix_vocabulary if self.mix == "vocabulary" else mix_probability)(logits, weights, rest)
 
     def get_normalized_probs(self, net_output: Any, log_probs: bool, sample: Any = None) -> Tensor:
-        """In training, a mixture whose gates sum to 1 is normalised; decoding lacks skip or has a temperature."""
+        """Skips the softmax of a mixture in training, where the gates sum to 1; in decoding they may not."""
         mixed = self.mix == "probability" and self.gates is not None and "generate" in self.gates.names
         if self.training and log_probs and mixed:
             return net_output[0]
@@ -264,10 +266,10 @@ class GatedDecoder(FairseqIncrementalDecoder):
 
 
 def embed(backbone: Any, tokens: Tensor | int) -> Tensor:
-    """Token embeddings as the backbone reads them, without positions: (...,) -> (..., C)"""
+    """Returns token embeddings as the backbone reads them, without positions: (...,) -> (..., C)."""
     table = backbone.embed_tokens
     if not isinstance(tokens, Tensor):
-        tokens = torch.full((), tokens, device=next(table.parameters()).device)  # unlike a copy, no wait for a GPU
+        tokens = torch.full((), tokens, device=next(table.parameters()).device)  # without a copy to the GPU
     return backbone.embed_scale * table(tokens)
 
 
@@ -277,7 +279,9 @@ class GatedModel(LoadedFromFolder, FairseqEncoderDecoderModel):
     ``model(src_tokens, src_lengths, prev_output_tokens)[1]["gates"]`` are the GateProbabilities of a batch.
     """
 
-    def __init__(self, encoder: Any, decoder: Any, gates: str, mix: str, copy_from: str, start: int | None = None):
+    def __init__(
+        self, encoder: Any, decoder: Any, gates: str, mix: str, copy_from: str, start: int | None = None
+    ) -> None:
         names = parse_gates(gates)
         output_gates = [name for name in names if name != "mask"]
         require(
@@ -314,7 +318,7 @@ register_model_architecture("gated_trans", "gated_trans")(base_architecture)
 
 @register_model_architecture("gated_trans", "gated_trans_tiny")
 def gated_trans_tiny(args: Namespace) -> None:
-    small = {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 2}
+    sizes = {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 2}
     for side in ("encoder", "decoder"):
-        fill_in(args, {f"{side}_{name}": value for name, value in small.items()})
+        fill_in(args, {f"{side}_{name}": value for name, value in sizes.items()})
     base_architecture(args)

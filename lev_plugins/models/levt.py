@@ -18,14 +18,14 @@ import torch
 import torch.nn.functional as F
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model
-from torch import Tensor, nn
+from torch import Tensor
 
 from lev_plugins.edits.actions import unknown_to_unk
 from lev_plugins.edits.expert import align
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.output_loss import SummedLoss
-from lev_plugins.layers.transformer import TextEmbedding, bert_init, padding_of, token_embedding
+from lev_plugins.layers.transformer import TextEmbedding, TokenEmbedding, bert_init, padding_of, token_embedding
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape, source_table
 from lev_plugins.models.levt_spelling import SpellingDecoder, build_embedding, upgrade_names
 from lev_plugins.models.levt_stacks import SHARING, EncodedSource, LevTDecoder, LevTEncoder
@@ -103,7 +103,7 @@ class LevTOutput(NamedTuple):
 
 @register_model("levt", dataclass=LevTConfig)
 class LevT(LoadedFromFolder, BaseFairseqModel):
-    def __init__(self, encoder: LevTEncoder, decoder: LevTDecoder, pad: int, unk: int, placeholder: int):
+    def __init__(self, encoder: LevTEncoder, decoder: LevTDecoder, pad: int, unk: int, placeholder: int) -> None:
         """
         Args:
             encoder: reads the source, once
@@ -123,7 +123,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         target, backbone = task.target_dictionary, None
         # the placeholder is not a word: it has a row in the input table, after the V words, but no output class
         own_symbol = cfg.placeholder == "plh"
-        tokens: nn.Module
+        tokens: TokenEmbedding
         if cfg.spelling:
             tokens, backbone = build_embedding(cfg, task)
         else:

@@ -88,7 +88,7 @@ class SpelledSource(EncodedSource):
 class SpellingDecoder(LevTDecoder):
     """A decoder that reads the letters of words and of the words that they replace."""
 
-    def __init__(self, embedding: TextEmbedding, cfg: Any, vocabulary: int):
+    def __init__(self, embedding: TextEmbedding, cfg: Any, vocabulary: int) -> None:
         """The arguments are those of ``LevTDecoder``; ``embedding`` has an ``IntendedWordEmbedding`` as its table."""
         super().__init__(embedding, cfg, vocabulary)
         assert isinstance(embedding.tokens, IntendedWordEmbedding)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from lev_plugins.edits.actions import RemovedTokens, unknown_to_unk
 from lev_plugins.layers.linear import Linear, head_projection, linear, output_of
-from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_loss
+from lev_plugins.layers.output_loss import SummedLoss, gradient_is_ready, summed_loss
 from lev_plugins.layers.transformer import (
     Block,
     KeysValues,
@@ -67,7 +67,9 @@ class StepInputs(NamedTuple):
 
 
 class LevTEncoder(nn.Module):
-    def __init__(self, embedding: TextEmbedding, shape: LayerShape, layers: int, backbone: BackboneWords | None = None):
+    def __init__(
+        self, embedding: TextEmbedding, shape: LayerShape, layers: int, backbone: BackboneWords | None = None
+    ) -> None:
         """
         Args:
             embedding: of the source
@@ -111,7 +113,7 @@ class LevTDecoder(nn.Module):
     word_index: WordIndex | None = None  # the words of the dictionary by their letters
     reads_alignment = False  # whether ``states`` needs an alignment
 
-    def __init__(self, embedding: TextEmbedding, cfg: Any, vocabulary: int):
+    def __init__(self, embedding: TextEmbedding, cfg: Any, vocabulary: int) -> None:
         """
         Args:
             embedding: of the target, with a row for the placeholder
@@ -253,8 +255,8 @@ class LevTDecoder(nn.Module):
         return None
 
     def has_summed_loss(self, states: list[Tensor]) -> bool:
-        """Whether ``token_loss`` can compute the gradient along with the loss."""
-        return computed_at_once(states[-1])
+        """Returns whether ``token_loss`` can compute the gradient along with the loss."""
+        return gradient_is_ready(states[-1])
 
     def token_loss(self, states: list[Tensor], index: Tensor, labels: Tensor, smoothing: float) -> SummedLoss:
         h = self.placeholder_features(states, index)

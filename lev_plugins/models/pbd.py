@@ -94,18 +94,18 @@ class Memory(NamedTuple):
     beams: int = 1  # consecutive rows of the decoder per sentence
 
     def select(self, rows: Tensor) -> "Memory":
-        """The part for the decoder's ``rows`` (n,); rows of one sentence still share it."""
+        """Returns the memory of the decoder's ``rows`` (n,); rows of one sentence share it."""
         owners = rows // self.beams
         sentences, beams = grouped(owners.tolist())
         if sentences == list(range(self.places.size(0))):
             return self._replace(beams=beams)
-        chosen = owners[::beams]
-        source, future = ([block.select(chosen) for block in blocks] for blocks in (self.source, self.future))
-        return Memory(source, future, self.places[chosen], None if self.mask is None else self.mask[chosen], beams)
+        index = owners[::beams]
+        source, future = ([block.select(index) for block in blocks] for blocks in (self.source, self.future))
+        return Memory(source, future, self.places[index], None if self.mask is None else self.mask[index], beams)
 
 
 class Progress(NamedTuple):
-    """What one step of decoding passes to the next."""
+    """The state that one step of decoding passes to the next."""
 
     memory: Memory
     generated: list[KeysValues]  # per block, of the tokens so far, (R, H, t, C / H)
@@ -116,11 +116,11 @@ class Masks(NamedTuple):
 
     generated: Tensor | None  # (T, t) without a future, (R, 1, T, t + S) with one; None = everywhere
     source: Tensor | None  # (B, 1, 1, S)
-    together: bool  # whether a block joins generated and copied positions, or attends to each separately
+    joined: bool  # True = a block concatenates generated and copied positions; False = it attends to each separately
 
 
 def grouped(sentences: Sequence[int]) -> tuple[list[int], int]:
-    """Rows grouped by sentence, if all sentences have the same number of consecutive rows.
+    """Returns the sentences of runs of rows and the length of a run; of single rows, if the lengths differ.
 
     >>> grouped([0, 0, 0, 2, 2, 2])
     ([0, 2], 3)
@@ -163,7 +163,7 @@ def future_mask(places: Tensor, start: int, stop: int) -> Tensor:
 
 
 class PBDEncoder(FairseqEncoder):
-    def __init__(self, dictionary: Dictionary, embedding: TextEmbedding, cfg: PBDConfig):
+    def __init__(self, dictionary: Dictionary, embedding: TextEmbedding, cfg: PBDConfig) -> None:
         super().__init__(dictionary)
         self.embedding, self.positions = embedding, cfg.max_source_positions
         shape = layer_shape(cfg)
@@ -186,7 +186,7 @@ class PBDEncoder(FairseqEncoder):
 
 
 class PBDLayer(Block):
-    def __init__(self, shape: LayerShape, segments: bool):
+    def __init__(self, shape: LayerShape, segments: bool) -> None:
         super().__init__(shape, shape.dim)
         self.segments = nn.Embedding(2, shape.dim) if segments else None
         if self.segments is not None:
@@ -196,30 +196,30 @@ class PBDLayer(Block):
         return x if self.segments is None else x + self.segments.weight[segment]
 
     def project_future(self, states: Tensor) -> KeysValues:
-        """Encoder states (B, S, C) as keys and values of this block's self-attention"""
+        """Returns encoder states (B, S, C) as keys and values of this block's self-attention."""
         return self.self_attn.project_source(self.self_attn_residual.enter(self.in_segment(states, COPIED)))
 
     def forward(  # type: ignore[override]
         self, x: Tensor, past: KeysValues | None, future: KeysValues | None, source: KeysValues, masks: Masks
     ) -> tuple[Tensor, KeysValues]:
-        """(R, T, C) -> (R, T, C), and the keys and values of all tokens generated so far"""
+        """Returns the output (R, T, C), and the keys and values of all tokens generated so far."""
         x = self.in_segment(x, GENERATED)
-        queries, own = self.self_attn.project(self.self_attn_residual.enter(x))
-        own = own if past is None else past.joined(own)
+        queries, generated = self.self_attn.project(self.self_attn_residual.enter(x))
+        generated = generated if past is None else past.joined(generated)
         dropout = self.self_attn.dropout if self.training else 0.0
         if future is None or masks.generated is None:
-            attended = attend(queries, own, masks.generated, dropout)
-        elif masks.together:
-            attended = attend(queries, own.joined(future), masks.generated, dropout)
+            attended = attend(queries, generated, masks.generated, dropout)
+        elif masks.joined:
+            attended = attend(queries, generated.joined(future), masks.generated, dropout)
         else:
-            attended = attend_to_both(queries, own, future, masks.generated, dropout)
+            attended = attend_to_both(queries, generated, future, masks.generated, dropout)
         x = self.self_attn_residual.leave(x, self.self_attn.out_proj(attended))
-        x = self.look_at_source(x, source, masks.source)
-        return self.feed_forward(x), own
+        x = self.attend_to_source(x, source, masks.source)
+        return self.feed_forward(x), generated
 
 
 class PBDDecoder(FairseqIncrementalDecoder):
-    def __init__(self, dictionary: Dictionary, embedding: TextEmbedding, cfg: PBDConfig):
+    def __init__(self, dictionary: Dictionary, embedding: TextEmbedding, cfg: PBDConfig) -> None:
         super().__init__(dictionary)
         self.embedding, self.positions = embedding, cfg.max_target_positions
         self.future, self.future_dropout = not cfg.no_future, cfg.future_dropout
@@ -231,7 +231,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
         self.token_head = None if tied else head_projection(shape.dim, len(dictionary))  # None = the embedding table
 
     def untie_output(self) -> None:
-        """Give an output that shares the table its own layer, which may have another precision."""
+        """Give an output that shares the table a layer of its own, which can be packed."""
         if self.token_head is None:
             self.token_head = output_of(self.embedding.table)
 
@@ -240,7 +240,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
         return cast(list[PBDLayer], list(self.layers))
 
     def remember(self, source: Source) -> Memory:
-        """Project the encoded sources for every block, once."""
+        """Projects the encoded sources for every block, once."""
         real = source.tokens.ne(self.embedding.pad).long()
         copied = source.states[self.copied_from :] if self.future else []
         memory = Memory(
@@ -257,44 +257,44 @@ class PBDDecoder(FairseqIncrementalDecoder):
         encoder_out: Source,
         incremental_state: dict[str, Any] | None = None,
     ) -> tuple[Tensor, None]:
-        """Logits (R, T, V); with ``incremental_state``, of the tokens added since the last call."""
+        """Returns logits (R, T, V); with ``incremental_state``, those of the tokens added since the last call."""
         return self.output_layer(self.extract_features(prev_output_tokens, encoder_out, incremental_state)[0]), None
 
     def extract_features(
         self, prev_output_tokens: Tensor, encoder_out: Source, incremental_state: dict[str, Any] | None = None
     ) -> tuple[Tensor, None]:
-        known: Progress | None = self.get_incremental_state(incremental_state, "progress")
-        memory = self.remember(encoder_out) if known is None else known.memory
-        start = 0 if known is None else known.generated[0].keys.size(2)
+        progress: Progress | None = self.get_incremental_state(incremental_state, "progress")
+        memory = self.remember(encoder_out) if progress is None else progress.memory
+        start = 0 if progress is None else progress.generated[0].keys.size(2)
         masks = self.masks(memory, start, prev_output_tokens.size(1), stepwise=incremental_state is not None)
         x = self.embedding(prev_output_tokens, start)
         generated = []
         for number, layer in enumerate(self.blocks):
-            x, own = layer(
+            x, keys_values = layer(
                 x,
-                None if known is None else known.generated[number],
+                None if progress is None else progress.generated[number],
                 memory.future[number] if memory.future else None,
                 memory.source[number],
                 masks,
             )
-            generated.append(own)
+            generated.append(keys_values)
         self.set_incremental_state(incremental_state, "progress", Progress(memory, generated))
         return self.norm(x), None
 
     def masks(self, memory: Memory, start: int, stop: int, stepwise: bool) -> Masks:
         device = memory.places.device
-        # joining copies the future for every row: too slow for a single step, or where rows share a sentence
-        together = not stepwise and memory.beams == 1
+        # concatenation copies the future for each row: too slow in a single step, and if rows share a sentence
+        joined = not stepwise and memory.beams == 1
         generated = generated_mask(start, stop, device)
         if not memory.future:
-            return Masks(generated if stop - start > 1 else None, memory.mask, together)
+            return Masks(generated if stop - start > 1 else None, memory.mask, joined)
         future = future_mask(memory.places, start, stop)
         if self.training and self.future_dropout:
             shown = torch.rand(memory.places.shape, device=device) >= self.future_dropout
             future = future & shown[:, None, None, :]
         future = future.repeat_interleave(memory.beams, 0)  # (R, 1, T, S)
         both = torch.cat([generated.expand(future.size(0), 1, -1, -1), future], 3)
-        return Masks(both, memory.mask, together)
+        return Masks(both, memory.mask, joined)
 
     def output_layer(self, features: Tensor) -> Tensor:
         """(R, T, C) -> (R, T, V)"""
@@ -303,16 +303,16 @@ class PBDDecoder(FairseqIncrementalDecoder):
         return linear(features, self.embedding.table)
 
     def reorder_incremental_state(self, incremental_state: dict[str, Any], new_order: Tensor) -> None:
-        known: Progress | None = self.get_incremental_state(incremental_state, "progress")
-        if known is not None:
-            generated = [block.select(new_order) for block in known.generated]
-            progress = Progress(known.memory.select(new_order), generated)
+        progress: Progress | None = self.get_incremental_state(incremental_state, "progress")
+        if progress is not None:
+            generated = [block.select(new_order) for block in progress.generated]
+            progress = Progress(progress.memory.select(new_order), generated)
             self.set_incremental_state(incremental_state, "progress", progress)
 
     def max_positions(self) -> int:
         return self.positions
 
-    def make_generation_fast_(self, need_attn: Any = False, **unused: Any) -> None:
+    def make_generation_fast_(self, need_attn: Any = False, **unused: object) -> None:
         require(not need_attn, "--print-alignment requires attention weights, which a pbd does not keep: leave it out")
 
 
@@ -330,8 +330,9 @@ class PBD(LoadedFromFolder, FairseqEncoderDecoderModel):
         positions = max(cfg.max_source_positions, cfg.max_target_positions) if sharing else cfg.max_source_positions
         embedding = text_embedding(cfg, source_table, positions)
         encoder = PBDEncoder(source, embedding, cfg)
-        own = embedding if sharing else text_embedding(cfg, target_table, cfg.max_target_positions)
-        decoder = PBDDecoder(target, own, cfg)
+        if not sharing:
+            embedding = text_embedding(cfg, target_table, cfg.max_target_positions)
+        decoder = PBDDecoder(target, embedding, cfg)
         if sharing:  # section 2.2: every part of the encoder's blocks; cross-attention stays separate
             for layer, encoder_layer in zip(decoder.layers, encoder.layers, strict=True):
                 for name, part in encoder_layer.named_children():

@@ -34,7 +34,7 @@ SOURCE, DRAFT = 0, 1  # the languages
 
 
 def readable(draft: Tensor, dictionary: EditingDictionary) -> Tensor:
-    """Drafts without <s>, with <unk> for unknown words; a draft without words becomes padding: (B, N) -> (B, N)
+    """Returns drafts without <s> and with <unk> for unknown words; one without words becomes padding: (B, N) -> (B, N)
 
     >>> readable(torch.tensor([[0, 5, 2], [0, 2, 1]]), EditingDictionary())
     tensor([[1, 3, 2],
@@ -50,7 +50,7 @@ class PostEditEncoder(TransformerEncoderBase):
 
     def __init__(
         self, cfg: TransformerConfig, source: Any, target: Any, source_words: nn.Embedding, words: nn.Embedding
-    ):
+    ) -> None:
         super().__init__(cfg, source, source_words)
         self.target, self.draft_words = target, words
         self.languages = nn.Embedding(2, source_words.embedding_dim)
@@ -78,11 +78,11 @@ class PostEditEncoder(TransformerEncoderBase):
         return self.forward_scriptable(row, token_embeddings=x)
 
     def embed(self, tokens: Tensor, table: nn.Embedding, language: int) -> Tensor:
-        """(B, S) -> (B, S, C): positions count from the first of ``tokens``; language and word have the same scale."""
+        """Returns the embeddings of one side, whose positions begin at 1: (B, S) -> (B, S, C)."""
         return super().forward_embedding(tokens, table(tokens) + self.languages.weight[language])[0]
 
     def forward_embedding(self, src_tokens: Tensor, token_embedding: Tensor) -> tuple[Tensor, Tensor]:
-        """fairseq's encoder calls this for embeddings, but ``embed`` has already made those of the row."""
+        """Returns the embeddings of the row, which ``embed`` has computed, to fairseq's encoder."""
         return token_embedding, token_embedding
 
 
@@ -96,7 +96,7 @@ class PostEditTransformer(LoadedFromFolder, FairseqEncoderDecoderModel):
         source, target = task.source_dictionary, task.target_dictionary
         words = token_embedding(len(target), cfg.decoder_embed_dim, target.pad())
         source_words = source_table(cfg, task, words)
-        sizes = {each.name: getattr(cfg, each.name) for each in fields(EncoderDecoderConfig)}
+        sizes = {field.name: getattr(cfg, field.name) for field in fields(EncoderDecoderConfig)}
         sizes |= {"decoder_input_dim": cfg.decoder_embed_dim, "decoder_output_dim": cfg.decoder_embed_dim}
         sizes["share_decoder_input_output_embed"] |= cfg.share_all_embeddings
         config = TransformerConfig.from_namespace(Namespace(**sizes))
@@ -110,5 +110,5 @@ class PostEditTransformer(LoadedFromFolder, FairseqEncoderDecoderModel):
         prev_output_tokens: Tensor,  # (B, T) </s>, then the target without its own </s>
         draft: Tensor | None = None,  # (B, N)
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Teacher forcing: logits (B, T, V), and the extra output of fairseq's decoder."""
+        """Returns logits (B, T, V), by teacher forcing, and the extra output of fairseq's decoder."""
         return self.decoder(prev_output_tokens, encoder_out=self.encoder(src_tokens, src_lengths, draft))

@@ -8,15 +8,13 @@ BUCKETS = 32768  # --spelling-buckets, by default
 
 
 def require_task(task: Any, name: str, arch: str) -> None:
-    """Each task has its name as an attribute, so models need not import tasks."""
-    selected = getattr(task.cfg, "_name", None)
-    require(
-        getattr(task, "name", None) == name, f"--arch {arch} does not work with --task {selected}: use --task {name}"
-    )
+    """Refuses a task of another ``name``: our tasks have it as an attribute, so models need not import tasks."""
+    matches = hasattr(task, "name") and task.name == name
+    require(matches, f"--arch {arch} does not work with --task {task.cfg._name}: use --task {name}")
 
 
 def require_one_dictionary(task: Any, what: str, instead: str) -> None:
-    """``what`` requires the same words in source and target; ``instead`` names the alternative."""
+    """Refuses different dictionaries for source and target, because of ``what``; ``instead`` names the alternative."""
     require(
         task.source_dictionary == task.target_dictionary,
         f"{what} requires one dictionary for both sides, but dict.{task.cfg.source_lang}.txt and "

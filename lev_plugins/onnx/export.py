@@ -332,7 +332,7 @@ def of_enct5(model: EncT5) -> dict[str, Traced]:
 
 def of_writer(model: Any) -> dict[str, Traced]:
     if isinstance(model, GatedPretrained):
-        library.take_caches_apart()
+        library.register_caches()
     model.prepare_for_onnx_export_()
     start, (batch, source, length) = Start(model), (2, 5, 7)
 

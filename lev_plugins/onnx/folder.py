@@ -67,7 +67,7 @@ class Vocabulary:
 def indexed(index: WordIndex) -> dict[str, NDArray[Any]]:
     """What is stored of the V words of the dictionary; in the last of V + 1 rows, of the placeholder."""
     (_, starts, shapes, prints), (having, begins) = index.spellings, index.inverted_lists
-    found = {
+    found: dict[str, NDArray[Any]] = {
         "shapes": shapes.astype(np.uint8),  # (V + 1,)
         "prints": prints,  # (2, V + 1)
         "starts": starts[:-1].astype(np.int32),  # (V + 1,) where the groups of letters of each word begin

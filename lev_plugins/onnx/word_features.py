@@ -75,7 +75,8 @@ class MeantBatch(SpeltBatch):
         pieces = self.index.pieces
         if pieces is None:
             return {}
-        return dict(zip(("pieces", "where", "word"), pieces.in_rows(rows, self.unknown), strict=True))
+        packed = pieces.in_rows(rows, self.unknown)
+        return {"pieces": packed.rows, "where": packed.places, "word": packed.owners}
 
     def joined(self, rows: Array, shapes: Array) -> Array:
         """As ``spelling.embedding.joined_counts``."""

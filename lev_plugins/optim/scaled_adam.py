@@ -1,8 +1,9 @@
-"""``--optimizer scaled_adam``: fairseq's adam, with a fraction of the learning rate for marked weights.
+"""``--optimizer scaled_adam``: fairseq's adam, with another learning rate for the weights of a backbone.
 
-The marks are those of fairseq's ``composite`` optimizer: ``parameter.optim_overrides`` and ``parameter.param_group``,
-which is the only one that every version of fairseq copies in mixed precision. ``composite`` must be set up in hydra's
-files, with one optimizer and one scheduler per group; here every flag of adam and every scheduler work unchanged.
+These weights are marked as for fairseq's ``composite`` optimizer, by ``parameter.optim_overrides`` and by
+``parameter.param_group``. The latter is the only mark that every version of fairseq copies in mixed precision.
+``composite`` must be set up in hydra's files, with one optimizer and one scheduler per group; here every flag of adam
+and every scheduler work unchanged.
 """
 
 from collections.abc import Iterable
@@ -22,10 +23,10 @@ class ParameterGroup(str):
 
 
 def check_learning_rate(cfg: Any) -> None:
-    """Refuses a ``backbone_lr_factor`` that no optimizer heeds.
+    """Refuses a ``backbone_lr_factor`` that the optimizer would ignore.
 
-    A field that refers to the optimizer would not do: omegaconf 2.0 looks it up in the field's own dataclass, and some
-    optimizers of fairseq have no configuration to refer to.
+    The optimizer is read from the root of the configuration: a field that refers to it (``II("optimizer._name")``)
+    fails with omegaconf 2.0 and with optimizers of fairseq that have no configuration.
     """
     if cfg.backbone_lr_factor != 1:
         optimizer = getattr(cfg._get_root().optimizer, "_name", None)
@@ -47,7 +48,7 @@ def scale_learning_rate(parameters: Iterable[nn.Parameter], factor: float) -> No
 
 @register_optimizer("scaled_adam", dataclass=FairseqAdamConfig)
 class ScaledAdam(FairseqAdam):
-    def __init__(self, cfg: FairseqAdamConfig, params: Iterable[Any]):
+    def __init__(self, cfg: FairseqAdamConfig, params: Iterable[Any]) -> None:
         by_factor: dict[float, list[Any]] = {}
         for parameter in params:
             factor = getattr(getattr(parameter, "param_group", None), "lr_scale", 1.0)
@@ -67,5 +68,5 @@ class ScaledAdam(FairseqAdam):
             group["lr"] = lr * factor
 
     def get_lr(self) -> float:
-        """The rate that --lr and the scheduler give."""
+        """Returns the learning rate of --lr and the scheduler, without a factor."""
         return self.param_groups[0]["lr"] / self.factors[0]

@@ -98,7 +98,7 @@ class UnknownWords:
     ['teh', 'fo']
     """
 
-    def __init__(self, size: int):
+    def __init__(self, size: int) -> None:
         """``size``: V, the id of the placeholder, after which those of the unknown words come."""
         self.offset, self.numbers = size + 1, dict[str, int]()
 

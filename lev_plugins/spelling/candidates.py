@@ -218,7 +218,7 @@ class WordIndex:
         buckets: int,
         pieces: WordPieces | None = None,
         cache_size: int = CACHED_CANDIDATES,
-    ):
+    ) -> None:
         """
         Args:
             words: the dictionary; special symbols come first, as empty words
@@ -268,7 +268,7 @@ class WordIndex:
     @cached_property
     def inverse_norms(self) -> Floats:
         """(V,) 1 divided by the square root of the number of each word's n-grams: the word's factor of the cosine."""
-        return 1 / np.sqrt(np.diff(self.spellings.ngram_starts)[: len(self.words)].clip(min=1).astype(np.float32))
+        return np.reciprocal(np.sqrt(np.diff(self.spellings.ngram_starts)[:-1].clip(min=1).astype(np.float32)))
 
     @cached_property
     def dense(self) -> tuple[Integers, Floats]:
@@ -300,7 +300,7 @@ class WordIndex:
         size = len(self.words)
         return self.nearest([self.words[row] if row < size else unknown[row - size - 1] for row in rows])
 
-    def candidates(self, rows: Sequence[NDArray[np.void]]) -> Candidates:
+    def candidates(self, rows: Sequence[NDArray[np.void]] | NDArray[np.void]) -> Candidates:
         """Returns the columns of rows (K,) of CANDIDATE."""
         table = np.stack(rows) if len(rows) else np.empty((0, min(MAX_CANDIDATES, len(self.words))), CANDIDATE)
         ids, overlap, distance = (np.ascontiguousarray(table[name]) for name in CANDIDATE.names or ())

@@ -148,7 +148,7 @@ class NgramEmbedding(nn.Module):
     shapes: Tensor  # (V + 1,)
     levels: Tensor  # the smallest number of occurrences of each level of familiarity from 1 on
 
-    def __init__(self, dictionary: Dictionary, dim: int, index: WordIndex):
+    def __init__(self, dictionary: Dictionary, dim: int, index: WordIndex) -> None:
         """
         Args:
             dictionary: has the ids of <pad> and <unk>
@@ -248,7 +248,7 @@ class IntendedWordEmbedding(NgramEmbedding):
     intended: Tensor  # (2, V + 1) guesses, and their edit distances, for words that occur once, when that is held out
     letter_hashes: Tensor  # (2, V + 1)
 
-    def __init__(self, dictionary: Dictionary, dim: int, index: WordIndex, sizes: SampleSizes = SAMPLE_SIZES):
+    def __init__(self, dictionary: Dictionary, dim: int, index: WordIndex, sizes: SampleSizes = SAMPLE_SIZES) -> None:
         """
         Args:
             dictionary: has the ids of <pad> and <unk>
@@ -338,7 +338,7 @@ class JoinedWordEmbedding(nn.Module):
     hashes: Tensor  # (n,) letter hashes of the dictionary's words, ascending
     counts: Tensor  # (n,)
 
-    def __init__(self, index: WordIndex, dim: int):
+    def __init__(self, index: WordIndex, dim: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(2 * (len(LEVELS) + 1), dim))
         for name, values in zip(("hashes", "counts"), index.hash_counts, strict=True):
@@ -405,7 +405,7 @@ class CollectingTable:
     [[9.0], [8.0]]
     """
 
-    def __init__(self, weight: Tensor, row_of: Tensor | None = None, more: Tensor | None = None):
+    def __init__(self, weight: Tensor, row_of: Tensor | None = None, more: Tensor | None = None) -> None:
         """
         Args:
             weight: (R, C)

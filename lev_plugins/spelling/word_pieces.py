@@ -27,7 +27,7 @@ class WordTokenizer:
     Words have the form of ``--bpe words``: ▁ in front stands for the blank before the word.
     """
 
-    def __init__(self, folder: Path, symbols: Symbols):
+    def __init__(self, folder: Path, symbols: Symbols) -> None:
         """
         Args:
             folder: made by ``lev-plugins import-pretrained``
@@ -50,7 +50,7 @@ class WordTokenizer:
 class WordPieces:
     """The pieces of all words of a dictionary, and of any other word."""
 
-    def __init__(self, tokenizer: WordTokenizer, pieces: Integers, starts: Integers):
+    def __init__(self, tokenizer: WordTokenizer, pieces: Integers, starts: Integers) -> None:
         """
         Args:
             tokenizer: splits words that are not in the dictionary

@@ -116,7 +116,7 @@ class DictionaryCandidates(nn.Module):
     ngram_overlap: Tensor  # (V + 1, K) the bits of 32-bit floats as integers, which ``half()`` leaves alone
     edit_distance: Tensor  # (V + 1, K)
 
-    def __init__(self, index: WordIndex):
+    def __init__(self, index: WordIndex) -> None:
         super().__init__()
         self.index = index
         size = len(index.words) + 1, min(MAX_CANDIDATES, len(index.words))
@@ -133,8 +133,8 @@ class DictionaryCandidates(nn.Module):
             ids, overlap, distance = self.index.nearest([spellings[i] if i < len(spellings) else "" for i in missing])
             rows = (self.ids, ids), (self.ngram_overlap, overlap.view(np.int32)), (self.edit_distance, distance)
             for table, values in rows:
-                values = torch.from_numpy(values).to(table, non_blocking=True)
-                table.index_copy_(0, row_index(missing, table.device), values)
+                on_device = torch.from_numpy(values).to(table, non_blocking=True)
+                table.index_copy_(0, row_index(missing, table.device), on_device)
             self.filled.update(missing)
 
     def forward(self, words: Tensor) -> CandidateTensors:
@@ -152,8 +152,12 @@ class WordScorer(nn.Module):
     shapes: Tensor  # (V,)
     log_counts: Tensor  # (V,)
     case_changes: Tensor  # (CASES, CASES)
+    # feature weights, stored at a tenth
+    frequency: Tensor
+    blank: Tensor
+    case: Tensor
 
-    def __init__(self, index: WordIndex, shapes: Tensor, pad: int, dim: int, pretrained: bool = False):
+    def __init__(self, index: WordIndex, shapes: Tensor, pad: int, dim: int, pretrained: bool = False) -> None:
         """
         Args:
             index: the words of the dictionary

@@ -12,7 +12,7 @@ from lev_plugins.layers.t5 import FEED_FORWARDS
 from lev_plugins.models.backbones import library
 
 # EncT5's flag -> the setting in the library's configuration; a BERT's decoder has blocks of T5 1.1 of the same width
-SIZES = {
+SETTINGS = {
     "t5": {
         "embed_dim": "d_model",
         "ffn_embed_dim": "d_ff",
@@ -31,7 +31,7 @@ SIZES = {
         "positions": "max_position_embeddings",
     },
 }
-ENCODERS = list(SIZES)
+ENCODERS = list(SETTINGS)
 # settings that EncT5 does not offer, and their values there
 FIXED: dict[str, dict[str, list[Any]]] = {
     "t5": {"feed_forward_proj": FEED_FORWARDS},
@@ -62,11 +62,11 @@ BERT_LAYERS = {
 
 
 def backbone_sizes(folder: Path, arch: str = "enct5") -> dict[str, Any]:
-    """By EncT5's flags; without the package that the folder was made with."""
+    """Returns the sizes of a pre-trained encoder by EncT5's flags; this needs no ``transformers``."""
     config = read_object(folder / "config.json")
     family = library.family_of(config.get("model_type"))
     require(family in ENCODERS, f"--arch {arch} requires a T5 or a BERT, but --backbone {folder} contains a {family}")
-    lacking = [name for name in (*SIZES[family].values(), *FIXED[family]) if name not in config]
+    lacking = [name for name in (*SETTINGS[family].values(), *FIXED[family]) if name not in config]
     require(not lacking, f"{folder / 'config.json'} lacks {', '.join(lacking)}: import the model again")
     for name, values in FIXED[family].items():
         require(
@@ -74,45 +74,45 @@ def backbone_sizes(folder: Path, arch: str = "enct5") -> dict[str, Any]:
             f"--backbone {folder}: its {name} must be {' or '.join(map(str, values))}, but is {config[name]}: "
             "choose another model",
         )
-    sizes = {flag: config[name] for flag, name in SIZES[family].items()}
+    sizes = {flag: config[name] for flag, name in SETTINGS[family].items()}
     return {"encoder": family, "head_dim": sizes["embed_dim"] // sizes["attention_heads"], **sizes}
 
 
-def t5_name(own: str, gated: bool) -> str:
-    """The library's name for a weight; ``gated``: with the feed-forward layers of T5 1.1.
+def t5_name(name: str, gated: bool) -> str:
+    """Returns the library's name for a weight; ``gated``: with the feed-forward layers of T5 1.1.
 
     >>> t5_name("encoder.layers.3.ffn.inner.weight", gated=True)
     'encoder.block.3.layer.1.DenseReluDense.wi_0.weight'
     >>> t5_name("decoder.layers.0.cross_attn_norm.weight", gated=True)
     'decoder.block.0.layer.1.layer_norm.weight'
     """
-    part, _, leaf = own.rpartition(".")
+    part, _, leaf = name.rpartition(".")
     if part in T5_OUTSIDE:
         return f"{T5_OUTSIDE[part]}.{leaf}"
     side, _, block, part, *rest = part.split(".")
     layer = T5_LAYERS[part.removesuffix("_norm")].format(ffn=1 if side == "encoder" else 2)
     if part.endswith("_norm"):
         layer, rest = layer.split(".")[0], ["layer_norm"]
-    theirs = {"inner": "wi_0" if gated else "wi", "linear": "wi_1", "outer": "wo"}
-    return ".".join([f"{side}.block.{block}.layer.{layer}", *(theirs.get(name, name) for name in rest), leaf])
+    names = {"inner": "wi_0" if gated else "wi", "linear": "wi_1", "outer": "wo"}
+    return ".".join([f"{side}.block.{block}.layer.{layer}", *(names.get(part, part) for part in rest), leaf])
 
 
-def bert_names(own: str) -> list[str]:
-    """Those of the library's weights that EncT5 has in one.
+def bert_names(name: str) -> list[str]:
+    """Returns the names of the library's weights that are one weight here.
 
     >>> bert_names("encoder.layers.3.self_attn.out_proj.weight")
     ['encoder.layer.3.attention.output.dense.weight']
     >>> bert_names("encoder.layers.0.self_attn.in_proj.bias")[0]
     'encoder.layer.0.attention.self.query.bias'
     """
-    _, *parts, leaf = own.split(".")
+    _, *parts, leaf = name.split(".")
     if parts[0] != "layers":
         return [f"embeddings.{BERT_OUTSIDE[parts[0]]}.{leaf}"]
     return [f"encoder.layer.{parts[1]}.{part}.{leaf}" for part in BERT_LAYERS[".".join(parts[2:])]]
 
 
 def load_backbone(encoder: nn.Module, sizes: Any, folder: Path, decoder: nn.Module | None = None) -> None:
-    """The encoder of --backbone and, with --decoder-init backbone, the first blocks of its decoder.
+    """Copies the weights of --backbone to an ``encoder`` and, with --decoder-init backbone, to a ``decoder``.
 
     ``sizes`` has those of ``backbone_sizes``.
     """
@@ -122,16 +122,16 @@ def load_backbone(encoder: nn.Module, sizes: Any, folder: Path, decoder: nn.Modu
             decoder is None,
             f"--decoder-init backbone needs the decoder of a T5, but --backbone {folder} is a BERT: leave it out",
         )
-        theirs, missing = library.read_model("BertModel", folder, add_pooling_layer=False)
+        model, missing = library.read_model("BertModel", folder, add_pooling_layer=False)
     else:
-        theirs, missing = library.read_model(library.class_of(library.read_config(folder)), folder)
-        there, wanted = theirs.config.num_decoder_layers, getattr(sizes, "decoder_layers", 0)
+        model, missing = library.read_model(library.class_of(library.read_config(folder)), folder)
+        available, layers = model.config.num_decoder_layers, getattr(sizes, "decoder_layers", 0)
         require(
-            decoder is None or wanted <= there,
-            f"--decoder-init backbone: --decoder-layers must be at most {there}, as in --backbone {folder}, but is "
-            f"{wanted}",
+            decoder is None or layers <= available,
+            f"--decoder-init backbone: --decoder-layers must be at most {available}, as in --backbone {folder}, but is "
+            f"{layers}",
         )
-    weights = theirs.state_dict()
+    weights = model.state_dict()
     sides = {"encoder": encoder} if decoder is None else {"encoder": encoder, "decoder": decoder}
     for name, parameter in nn.ModuleDict(sides).named_parameters():
         if name != "decoder.latents.weight":

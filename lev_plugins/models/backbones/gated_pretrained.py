@@ -47,13 +47,15 @@ class GatedPretrained(GatedModel):
     DROPOUTS: ClassVar[list[str]]  # dropout fields in the library's configuration
 
     @classmethod
-    def load_stacks(cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: Any) -> Stacks:
-        """``options``: those of ``library.read_model``."""
+    def load_stacks(
+        cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
+    ) -> Stacks:
+        """Returns the parts of the model in a folder; ``options`` are those of ``library.read_model``."""
         raise NotImplementedError
 
     @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> "GatedPretrained":
-        folder = check_config(cfg, cls.FAMILY)
+    def build_model(cls, cfg: PretrainedConfig, task: Any) -> "GatedPretrained":
+        folder = check_backbone(cfg, cls.FAMILY)
         dictionary = Dictionary.load(str(folder / DICTIONARY))
         for words in (task.source_dictionary, task.target_dictionary):
             require(
@@ -69,14 +71,16 @@ class GatedPretrained(GatedModel):
         decoder = PretrainedDecoder(dictionary, stacks, cfg.max_target_positions)
         model = cls(encoder, decoder, cfg.gates, str(cfg.gate_mix), str(cfg.copy_from), start=stacks.start[-1])
         gates = [module for module in (model.encoder.gate, model.decoder.gates) if module is not None]
-        new = {*stacks.new, *(parameter for gate in gates for parameter in gate.parameters())}
+        untrained = {*stacks.untrained, *(parameter for gate in gates for parameter in gate.parameters())}
         if options["weights"]:
-            freeze(model, new, cfg)
-        scale_learning_rate([weight for weight in model.parameters() if weight not in new], cfg.backbone_lr_factor)
+            freeze(model, untrained, cfg)
+        scale_learning_rate(
+            [weight for weight in model.parameters() if weight not in untrained], cfg.backbone_lr_factor
+        )
         return model
 
 
-def check_config(cfg: Any, family: str) -> Path:
+def check_backbone(cfg: PretrainedConfig, family: str) -> Path:
     ranges.check(cfg)
     check_learning_rate(cfg)
     folder = require_folder(cfg.backbone, "--backbone", MOVED)
@@ -88,7 +92,7 @@ def check_config(cfg: Any, family: str) -> Path:
     return folder
 
 
-def freeze(model: GatedModel, new: set[nn.Parameter], cfg: Any) -> None:
+def freeze(model: GatedModel, untrained: set[nn.Parameter], cfg: PretrainedConfig) -> None:
     frozen: list[nn.Parameter] = []
     if cfg.freeze_backbone:
         frozen += model.parameters()
@@ -98,7 +102,7 @@ def freeze(model: GatedModel, new: set[nn.Parameter], cfg: Any) -> None:
         tables = [module for module in model.modules() if isinstance(module, nn.Embedding)]
         frozen += [parameter for table in tables for parameter in table.parameters()]
     for parameter in frozen:
-        parameter.requires_grad = parameter in new
+        parameter.requires_grad = parameter in untrained
     require(
         any(parameter.requires_grad for parameter in model.parameters()),
         "--freeze-backbone leaves no weights to train: add --gates, or leave it out",
@@ -109,7 +113,7 @@ def freeze(model: GatedModel, new: set[nn.Parameter], cfg: Any) -> None:
 class BartHead(nn.Module):
     bias: Tensor
 
-    def __init__(self, table: nn.Linear, bias: Tensor):
+    def __init__(self, table: nn.Linear, bias: Tensor) -> None:
         super().__init__()
         self.table = table
         self.register_buffer("bias", bias)
@@ -126,7 +130,9 @@ class GatedBart(GatedPretrained):
     DROPOUTS = ["dropout", "attention_dropout", "activation_dropout"]
 
     @classmethod
-    def load_stacks(cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: Any) -> Stacks:
+    def load_stacks(
+        cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
+    ) -> Stacks:
         model, _ = library.read_model("BartForConditionalGeneration", folder, **options)
         bos, eos = dictionary.bos(), dictionary.eos()
         head = BartHead(model.lm_head, model.final_logits_bias)
@@ -150,7 +156,9 @@ class GatedBert(GatedPretrained):
     DROPOUTS = ["hidden_dropout_prob", "attention_probs_dropout_prob"]
 
     @classmethod
-    def load_stacks(cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: Any) -> Stacks:
+    def load_stacks(
+        cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
+    ) -> Stacks:
         encoder, _ = library.read_model("BertModel", folder, add_pooling_layer=False, **options)
         decoder, missing = library.read_model(
             "BertLMHeadModel", folder, is_decoder=True, add_cross_attention=True, **options
@@ -167,7 +175,7 @@ class GatedBert(GatedPretrained):
             before_source=[dictionary.bos()],
             start=[dictionary.bos()],
             positions=decoder.config.max_position_embeddings,
-            new=[parameter for name, parameter in decoder.named_parameters() if name in missing],
+            untrained=[parameter for name, parameter in decoder.named_parameters() if name in missing],
         )
 
 
@@ -175,7 +183,7 @@ class GatedBert(GatedPretrained):
 class T5Head(nn.Module):
     """The output table; T5, but not T5 1.1 and mT5, scales the states down first. T5 has no <s>."""
 
-    def __init__(self, table: nn.Linear, scale: float, absent: int):
+    def __init__(self, table: nn.Linear, scale: float, absent: int) -> None:
         super().__init__()
         self.table, self.scale, self.absent = table, scale, absent
 
@@ -192,7 +200,9 @@ class GatedT5(GatedPretrained):
     DROPOUTS = ["dropout_rate"]
 
     @classmethod
-    def load_stacks(cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: Any) -> Stacks:
+    def load_stacks(
+        cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
+    ) -> Stacks:
         name = library.class_of(library.read_config(folder))
         model, missing = library.read_model(name, folder, **options)
         for side in ("encoder", "decoder"):

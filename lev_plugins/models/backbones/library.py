@@ -31,7 +31,7 @@ DISPENSABLE = {"bert": ("cls.",), "t5": ("decoder.", "lm_head."), "bart": ("fina
 
 @contextmanager
 def quietly(folder: Path, trouble: str = "") -> Iterator[None]:
-    """Without reports or progress bars; any failure becomes an error in ``folder``: ``trouble``, then the reason."""
+    """Silences reports and progress bars; any failure becomes an error in ``folder``: ``trouble``, then the reason."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -51,8 +51,8 @@ def quietly(folder: Path, trouble: str = "") -> Iterator[None]:
 
 
 @cache
-def take_caches_apart() -> None:
-    """So that torch sees the tensors of what decoders remember."""
+def register_caches() -> None:
+    """Lets torch find the tensors in the caches of decoders (``torch.utils._pytree``)."""
     from transformers import EncoderDecoderCache as Cache
 
     register_pytree_node(Cache, lambda cache: ([*cache], None), lambda layers, _: Cache(layers))
@@ -74,7 +74,7 @@ def read_config(folder: Path) -> Any:
 
 
 def family_of(model_type: Any) -> str:
-    """Of the type in config.json; one that is not known is its own."""
+    """Returns the family of a ``model_type`` in config.json; a type that is not supported is returned as it is."""
     return CLASSES[model_type][0] if model_type in CLASSES else str(model_type)
 
 
@@ -98,7 +98,7 @@ def read_tokenizer(folder: Path) -> Any:
 
 
 def read_model(name: str, folder: Path, weights: bool = True, **options: Any) -> tuple[Any, set[str]]:
-    """A model of the class ``name`` in 32 bits, and the names of the weights missing from the folder.
+    """Returns a model of the class ``name`` in 32 bits, and the names of the weights missing from the folder.
 
     Pickled weights are read with ``weights_only``, which executes no code from the file. Without ``weights`` they are
     random, and none of them counts as missing.
@@ -125,7 +125,7 @@ def read_model(name: str, folder: Path, weights: bool = True, **options: Any) ->
 
 
 def require_pretrained(model: Any, missing: set[str], folder: Path) -> None:
-    """Weights of another model have other names, and the library silently leaves ours random."""
+    """Refuses the weights of another model: the library leaves weights random whose names it does not find."""
     family = family_of(model.config.model_type)
     lacking = sorted(name for name in missing if not name.startswith(DISPENSABLE[family]))
     require(
@@ -136,7 +136,7 @@ def require_pretrained(model: Any, missing: set[str], folder: Path) -> None:
 
 
 def reorder_tables(model: Any, rows: list[int]) -> None:
-    """Put every table and bias with one row per word into the order of ``rows``."""
+    """Puts every table and bias with one row per word into the order of ``rows``."""
     index = torch.tensor(rows)
     words = model.config.vocab_size
     require(
@@ -152,7 +152,7 @@ def reorder_tables(model: Any, rows: list[int]) -> None:
 
 
 def save(model: Any, missing: set[str], dictionary: Dictionary, folder: Path) -> None:
-    """Write the model in the library's format, with fairseq's ids and without the ``missing`` weights."""
+    """Writes the model in the library's format, with fairseq's ids and without the ``missing`` weights."""
     from transformers import GenerationConfig
 
     config = model.config

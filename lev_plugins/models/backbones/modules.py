@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 @dataclass
 class Stacks:
-    """A pre-trained model in parts."""
+    """The parts of a pre-trained model, and how it begins a text."""
 
     encoder: Any
     decoder: Any
@@ -23,11 +23,11 @@ class Stacks:
     before_source: list[int]  # symbols that the encoder expects before fairseq's source
     start: list[int]  # symbols that the decoder starts with, where fairseq has </s>
     positions: int | None = None  # maximum sequence length, None = unlimited
-    new: list[nn.Parameter] = field(default_factory=list)  # weights that were not pre-trained
+    untrained: list[nn.Parameter] = field(default_factory=list)  # weights that were not pre-trained
 
 
 class PretrainedEncoder(FairseqEncoder):
-    def __init__(self, dictionary: Dictionary, stacks: Stacks, longest: int):
+    def __init__(self, dictionary: Dictionary, stacks: Stacks, longest: int) -> None:
         super().__init__(dictionary)
         self.stack, self.before = stacks.encoder, stacks.before_source
         self.longest = longest if stacks.positions is None else min(longest, stacks.positions - len(self.before))
@@ -37,15 +37,17 @@ class PretrainedEncoder(FairseqEncoder):
     def embed_tokens(self) -> nn.Embedding:
         return self.stack.get_input_embeddings()
 
-    def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: Any) -> dict[str, list[Tensor]]:
-        """(B, S), padded on either side -> states (S, B, C) of the tokens in ``src_tokens``, padded on the right."""
+    def forward(
+        self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: object
+    ) -> dict[str, list[Tensor]]:
+        """Returns states (S, B, C) of tokens (B, S), padded on either side; the result is padded on the right."""
         tokens = self.as_trained(src_tokens)
         real = tokens.ne(self.dictionary.pad())  # (B, S), True = may be attended to
         states = self.stack(input_ids=tokens, attention_mask=real.long()).last_hidden_state  # (B, S, C)
         return {"encoder_out": [states.transpose(0, 1)], "encoder_padding_mask": [~real], "src_tokens": [tokens]}
 
     def as_trained(self, tokens: Tensor) -> Tensor:
-        """Positions count from the first real token, and BERT and BART read <s> there."""
+        """Moves padding to the right, so that positions count from the first token, and adds the <s> of BERT and BART."""
         tokens = utils.convert_padding_direction(tokens, self.dictionary.pad(), left_to_right=True)
         if not self.before or bool(tokens[:, 0].eq(self.before[0]).all()):
             return tokens
@@ -62,7 +64,7 @@ class PretrainedEncoder(FairseqEncoder):
 
 
 class PretrainedDecoder(FairseqIncrementalDecoder):
-    def __init__(self, dictionary: Dictionary, stacks: Stacks, longest: int):
+    def __init__(self, dictionary: Dictionary, stacks: Stacks, longest: int) -> None:
         super().__init__(dictionary)
         self.stack, self.head, self.start = stacks.decoder, stacks.head, stacks.start
         self.longest = longest if stacks.positions is None else min(longest, stacks.positions + 1 - len(self.start))
@@ -78,9 +80,9 @@ class PretrainedDecoder(FairseqIncrementalDecoder):
         prev_output_tokens: Tensor,  # (B, T), padded on the right
         encoder_out: dict[str, list[Tensor]],
         incremental_state: dict[str, Any] | None = None,
-        **unused: Any,
+        **unused: object,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """States (B, T, C); with ``incremental_state``, of the last token only, (B, 1, C)."""
+        """Returns states (B, T, C); with ``incremental_state``, of the last token only, (B, 1, C)."""
         cache = self.get_incremental_state(incremental_state, "cache")
         if cache is not None:
             tokens = prev_output_tokens[:, -1:]

@@ -24,7 +24,7 @@ from lev_plugins.optim.scaled_adam import scale_learning_rate
 
 
 class BackboneWords(nn.Module):
-    def __init__(self, sizes: dict[str, Any], symbols: Dictionary, dim: int, dropout: float, frozen: bool):
+    def __init__(self, sizes: dict[str, Any], symbols: Dictionary, dim: int, dropout: float, frozen: bool) -> None:
         """
         Args:
             sizes: those of the encoder (``backbone_sizes``)

@@ -12,7 +12,7 @@ from fairseq.nan_detector import NanDetector
 from torch import Tensor
 
 from lev_plugins.criterions.dual_policy import HEADS, DualPolicyCriterion, head_loss
-from lev_plugins.layers.output_loss import computed_at_once, summed_loss
+from lev_plugins.layers.output_loss import gradient_is_ready, summed_loss
 from lev_plugins.models.levt import HeadOutput, LevT
 from tests.helpers import slow_alignment, tensor_to_rows, toy_batch, toy_criterion, toy_model
 
@@ -226,13 +226,13 @@ def given(rows: int, classes: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def test_gradients_in_16_bit_floats_wait_for_the_loss_scale() -> None:
     x = torch.zeros(1)
-    assert computed_at_once(x) and computed_at_once(x.bfloat16()) and not computed_at_once(x.half())
+    assert gradient_is_ready(x) and gradient_is_ready(x.bfloat16()) and not gradient_is_ready(x.half())
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("at_once", [1, 50, 1 << 22])
 def test_loss_and_gradients_are_of_all_logits(smoothing: float, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lev_plugins.layers.output_loss.AT_ONCE", at_once)
+    monkeypatch.setattr("lev_plugins.layers.output_loss.CHUNK", at_once)
     x, weight, labels = given(7, 12)
     expected = head_loss(HeadOutput(F.linear(x, weight), labels), smoothing)
     gradients = torch.autograd.grad(3 * expected.loss, (x, weight))
@@ -258,7 +258,7 @@ def test_small_steps_add_up_in_16_bits() -> None:
     (exact,) = torch.autograd.grad(summed_loss(x, weight, labels, 0.1).loss, [weight])
     short_x, short_weight = (each.detach().bfloat16().requires_grad_() for each in (x, weight))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lev_plugins.layers.output_loss.AT_ONCE", 50)
+        patch.setattr("lev_plugins.layers.output_loss.CHUNK", 50)
         (found,) = torch.autograd.grad(summed_loss(short_x, short_weight, labels, 0.1).loss, [short_weight])
     assert found.dtype == torch.bfloat16 and float((found - exact).norm() / exact.norm()) < 0.02
 

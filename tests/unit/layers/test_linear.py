@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import prune
 
-from lev_plugins.layers.linear import AVAILABLE, LARGE, Linear, PackedLinear, SharedLinear, linear, pack_weights
+from lev_plugins.layers.linear import AVAILABLE, MIN_PRODUCT, Linear, PackedLinear, SharedLinear, linear, pack_weights
 from lev_plugins.layers.transformer import FeedForward, LayerShape
 from lev_plugins.models.levt import LevT
 from tests.helpers import BOS, EOS, toy_config, toy_task
@@ -26,7 +26,7 @@ def close(found: Tensor, expected: Tensor) -> None:
 def factors() -> list[Tensor]:
     torch.manual_seed(1)
     x, weight, bias = torch.randn(2, 32, 512), torch.randn(512, 512), torch.randn(512)
-    assert x.numel() * weight.size(0) >= LARGE
+    assert x.numel() * weight.size(0) >= MIN_PRODUCT
     return [x, weight, bias]
 
 
