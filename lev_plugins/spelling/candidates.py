@@ -268,7 +268,8 @@ class WordIndex:
     @cached_property
     def inverse_norms(self) -> Floats:
         """(V,) 1 divided by the square root of the number of each word's n-grams: the word's factor of the cosine."""
-        return np.reciprocal(np.sqrt(np.diff(self.spellings.ngram_starts)[:-1].clip(min=1).astype(np.float32)))
+        lengths = np.diff(self.spellings.ngram_starts)[: len(self.words)].clip(min=1)
+        return np.reciprocal(np.sqrt(lengths.astype(np.float32)))
 
     @cached_property
     def dense(self) -> tuple[Integers, Floats]:

@@ -47,7 +47,7 @@ class PretrainedEncoder(FairseqEncoder):
         return {"encoder_out": [states.transpose(0, 1)], "encoder_padding_mask": [~real], "src_tokens": [tokens]}
 
     def as_trained(self, tokens: Tensor) -> Tensor:
-        """Moves padding to the right, so that positions count from the first token, and adds the <s> of BERT and BART."""
+        """Moves padding to the right, since positions count from the first token, and adds the <s> of BERT and BART."""
         tokens = utils.convert_padding_direction(tokens, self.dictionary.pad(), left_to_right=True)
         if not self.before or bool(tokens[:, 0].eq(self.before[0]).all()):
             return tokens
