@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from lev_plugins.layers.transformer import (
@@ -17,7 +16,6 @@ from lev_plugins.layers.transformer import (
     padding_of,
     token_embedding,
 )
-from lev_plugins.spelling.embedding import CollectingTable
 from tests.helpers import BOS, EOS, PAD
 
 DIM, HEADS = 8, 2
@@ -88,28 +86,6 @@ def test_positions_count_real_tokens_only(learned: bool) -> None:
     right, left = torch.tensor([[BOS, 5, EOS, PAD]]), torch.tensor([[PAD, BOS, 5, EOS]])
     assert embedding(right)[0, :3].equal(embedding(left)[0, 1:])
     assert not embedding(right)[0, 3].any()
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("uses", ["rows", "rows and all", "all", "nothing"])
-def test_a_table_has_the_gradient_of_its_look_ups(uses: str, dtype: torch.dtype) -> None:
-    ids = torch.tensor([[0, 3], [3, 1]]), torch.tensor([3, 2])
-    found = []
-    for ours in (True, False):
-        weight = torch.arange(10.0, dtype=dtype).view(5, 2).requires_grad_()
-        scaled = weight * 2  # not a leaf
-        table = CollectingTable(scaled)
-        loss = weight.sum()
-        if "rows" in uses:
-            looked_up = (table.rows(each) if ours else F.embedding(each, scaled) for each in ids)
-            loss = loss + sum(number * each.square().sum() for number, each in enumerate(looked_up, 1))
-        if "all" in uses:
-            loss = loss + (table.weight if ours else scaled)[:4].pow(3).sum()
-        loss.backward()
-        found.append(weight.grad)
-    assert found[0].dtype == dtype and torch.equal(*found)
-    with torch.no_grad():
-        assert CollectingTable(weight).rows(ids[0]).equal(weight[ids[0]])
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])

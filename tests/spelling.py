@@ -1,0 +1,81 @@
+"""A small dictionary, its index, and the parts of a levt with --spelling that several tests share."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
+from lev_plugins.data.noisy import NoisyWords, noise_and_codec
+from lev_plugins.models.levt import LevT
+from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary
+from lev_plugins.spelling.candidates import WordIndex
+from lev_plugins.spelling.embedding import IntendedWordEmbedding, SampleSizes, WordVectors
+from lev_plugins.spelling.word_scorer import WordScorer
+from tests.helpers import PAD, toy_config, toy_pairs, toy_task
+
+BUCKETS = 256
+
+
+WORDS = ["▁the", "▁value", "▁values", "▁of", "▁form", "▁from", "▁function", "."]
+
+
+COUNTS = [40, 9, 5, 30, 1, 12, 3, 50]
+
+
+def dictionary() -> EditingDictionary:
+    words = EditingDictionary()
+    for word, count in zip(WORDS, COUNTS, strict=True):
+        words.add_symbol(word, count)
+    words.placeholder_index = len(words)
+    return words
+
+
+def index_of(words: EditingDictionary | None = None) -> WordIndex:
+    return WordIndex.of_dictionary(words or dictionary(), BUCKETS)
+
+
+OWN = 4 + len(WORDS) + 1  # the first row of an unknown word
+
+
+UNKNOWN = ["▁vlaue", "▁teh", "▁fucntion"]
+
+
+def batch_words(words: list[str] | None = None) -> BatchWords:
+    return BatchWords.of_words(UNKNOWN if words is None else words, index_of())
+
+
+def spelling(dim: int = 8, seed: int = 1, words: EditingDictionary | None = None) -> IntendedWordEmbedding:
+    torch.manual_seed(seed)
+    return IntendedWordEmbedding(words or dictionary(), dim, index_of(words), SampleSizes(2, 1, 1))
+
+
+def scores(
+    table: IntendedWordEmbedding, states: Tensor, replaced: Tensor, words: WordVectors, reads: bool = False
+) -> Tensor:
+    with torch.random.fork_rng():  # draws go on as they are
+        torch.manual_seed(1)
+        scorer = WordScorer(table.index, table.shapes, PAD, table.embedding_dim, reads).to(table.grams.dtype)
+    candidates = scorer.candidates(replaced.tolist(), replaced, words.words)
+    return scorer(states, replaced, words, table.directions(words), candidates)
+
+
+def model(**options: Any) -> LevT:
+    torch.manual_seed(1)
+    config = toy_config(**{"share_all_embeddings": True, "spelling": True, "spelling_buckets": BUCKETS, **options})
+    return LevT.build_model(config, toy_task(dictionary()))
+
+
+TEXT = [["▁the", "▁value", "▁of", "▁the", "▁function", "."], ["▁values", "▁form", "▁the", "▁function", "."]] * 3
+
+
+def noisy_dataset(seed: int = 1) -> TextEditingDataset:
+    """Clean text alone; every word that can gets a slip, other ones in every epoch."""
+    words = dictionary()
+    rows = [[words.bos(), *(words.index(word) for word in row), words.eos()] for row in TEXT]
+    pair = toy_pairs(rows, rows, words)
+    flags = {"noise_kind": "swap,insert", "noise_word_rate": 0.7, "noise_seed": seed, "noise_bpe": "words"}
+    cfg = toy_task(words, **flags, noise_tokenizer=None).cfg
+    rollin = RollIn(seed, alpha=1.0, beta=1.0)
+    noise = NoisyWords(*noise_and_codec(pair, cfg, words, words), 20, pair.tgt)
+    return TextEditingDataset(pair, None, rollin, noise=noise, index=index_of())
