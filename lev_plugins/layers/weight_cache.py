@@ -21,7 +21,7 @@ class EvalCache(nn.Module):
 
     @property
     def learns(self) -> bool:
-        """Whether gradients may be needed, so that nothing is cached."""
+        """True if gradients may be needed: then nothing is cached."""
         return self.training or torch.is_grad_enabled()
 
     def get(self, compute: Callable[[], Value], *weights: Tensor) -> Value:

@@ -20,11 +20,12 @@ n is the number of outputs of the batch: examples, or words in tagging.
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from fairseq.models import BaseFairseqModel, register_model
+from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
@@ -130,7 +131,7 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         self.encoder, self.decoder, self.head = encoder, decoder, head
 
     @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> "EncT5":
+    def build_model(cls, cfg: EncT5Config, task: FairseqTask) -> "EncT5":
         spec, words = check_config(cfg, task), task.source_dictionary
         shape = T5Shape(**{size.name: getattr(cfg, size.name) for size in fields(T5Shape)})
         tokens = None

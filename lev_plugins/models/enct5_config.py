@@ -1,10 +1,12 @@
 """The flags of EncT5, the sizes that a pre-trained model sets, and the combinations that are refused."""
 
+from argparse import Namespace
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
-from typing import Any, Optional
+from typing import Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.tasks import FairseqTask
 from omegaconf import OmegaConf, open_dict
 
 from lev_plugins import ranges
@@ -92,7 +94,7 @@ class LabelSpec:
         return self.kind == "multilabel" and self.latents == "label"
 
 
-def check_config(cfg: Any, task: Any) -> LabelSpec:
+def check_config(cfg: EncT5Config, task: FairseqTask) -> LabelSpec:
     require_task(task, "text_labelling", cfg._name or "enct5")
     ranges.check(cfg)
     for name, choices in (("feed_forward", FEED_FORWARDS), ("encoder", ENCODERS)):
@@ -139,7 +141,7 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
     return LabelSpec(kind, classes, str(cfg.latents), str(cfg.heads))
 
 
-def fill_sizes(cfg: Any) -> None:
+def fill_sizes(cfg: EncT5Config | Namespace) -> None:
     """Sets the sizes that the user left out, from --backbone or the defaults, so that checkpoints contain them.
 
     ``cfg`` may be of an older version, which lacks some of them.

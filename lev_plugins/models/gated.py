@@ -49,6 +49,7 @@ from fairseq.models import (
     register_model_architecture,
 )
 from fairseq.models.transformer import TransformerModel, base_architecture
+from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from lev_plugins.errors import require
@@ -303,7 +304,7 @@ class GatedTrans(GatedModel):
         gen_parser_from_dataclass(parser, GateConfig())
 
     @classmethod
-    def build_model(cls, args: Namespace, task: Any) -> "GatedTrans":
+    def build_model(cls, args: Namespace, task: FairseqTask) -> "GatedTrans":
         require(
             not getattr(args, "spelling", False),
             "this gated model was trained with --spelling, which only --arch levt and enct5 have now: train a levt "

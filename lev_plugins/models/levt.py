@@ -12,12 +12,13 @@ Padding of y is always on the right; the source may be padded on either side.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 import torch
 import torch.nn.functional as F
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model
+from fairseq.tasks import FairseqTask
 from torch import Tensor
 
 from lev_plugins.edits.actions import unknown_to_unk
@@ -117,7 +118,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         self.pad, self.unk, self.placeholder = pad, unk, placeholder
 
     @classmethod
-    def build_model(cls, cfg: LevTConfig, task: Any) -> "LevT":
+    def build_model(cls, cfg: LevTConfig, task: FairseqTask) -> "LevT":
         require_task(task, "text_editing", cfg._name or "levt")
         check_config(cfg)
         target, backbone = task.target_dictionary, None

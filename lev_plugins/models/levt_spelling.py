@@ -14,6 +14,7 @@ from typing import Any, cast
 import torch
 import torch.nn.functional as F
 from fairseq.data import Dictionary
+from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from lev_plugins.edits.actions import RemovedTokens, among, source_positions
@@ -41,7 +42,7 @@ from lev_plugins.text.pretrained import DICTIONARY, MOVED, require_folder
 REMOVED_COUNTS = 16  # classes for the number of words that were deleted side by side; the last one is for more
 
 
-def build_embedding(cfg: Any, task: Any) -> tuple[IntendedWordEmbedding, BackboneWords | None]:
+def build_embedding(cfg: Any, task: FairseqTask) -> tuple[IntendedWordEmbedding, BackboneWords | None]:
     """Returns the table of words, and the encoder of --backbone, still without its weights."""
     require(cfg.share_all_embeddings, "--spelling is for both sides and the output: add --share-all-embeddings")
     require(

@@ -31,6 +31,7 @@ import torch
 from fairseq.data import Dictionary
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import FairseqEncoder, FairseqEncoderDecoderModel, FairseqIncrementalDecoder, register_model
+from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from lev_plugins import ranges
@@ -319,7 +320,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
 @register_model("pbd", dataclass=PBDConfig)
 class PBD(LoadedFromFolder, FairseqEncoderDecoderModel):
     @classmethod
-    def build_model(cls, cfg: PBDConfig, task: Any) -> "PBD":
+    def build_model(cls, cfg: PBDConfig, task: FairseqTask) -> "PBD":
         check_config(cfg, task)
         source, target = task.source_dictionary, task.target_dictionary
         sharing = not cfg.no_sharing
@@ -348,7 +349,7 @@ def text_embedding(cfg: PBDConfig, table: nn.Embedding, positions: int) -> TextE
     return TextEmbedding(table, positions, cfg.learned_pos, not cfg.no_scale_embedding, cfg.dropout)
 
 
-def check_config(cfg: PBDConfig, task: Any) -> None:
+def check_config(cfg: PBDConfig, task: FairseqTask) -> None:
     ranges.check(cfg)
     if not cfg.no_sharing:
         require_one_dictionary(task, "an encoder that shares its embeddings with the decoder", "add --no-sharing")

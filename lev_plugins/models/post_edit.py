@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from fairseq.models import FairseqEncoderDecoderModel, register_model
 from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase, TransformerEncoderBase
+from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from lev_plugins.edits.actions import deletable, require_draft_fits
@@ -89,7 +90,7 @@ class PostEditEncoder(TransformerEncoderBase):
 @register_model("post_edit_transformer", dataclass=EncoderDecoderConfig)
 class PostEditTransformer(LoadedFromFolder, FairseqEncoderDecoderModel):
     @classmethod
-    def build_model(cls, cfg: EncoderDecoderConfig, task: Any) -> "PostEditTransformer":
+    def build_model(cls, cfg: EncoderDecoderConfig, task: FairseqTask) -> "PostEditTransformer":
         require_task(task, "text_editing", "post_edit_transformer")
         check_sizes(cfg)
         require_equal_widths(cfg, "--arch post_edit_transformer")  # both sides read the target's table

@@ -1,19 +1,19 @@
 """What a model requires of its task and of its dictionaries."""
 
-from typing import Any
+from fairseq.tasks import FairseqTask
 
 from lev_plugins.errors import require
 
 BUCKETS = 32768  # --spelling-buckets, by default
 
 
-def require_task(task: Any, name: str, arch: str) -> None:
+def require_task(task: FairseqTask, name: str, arch: str) -> None:
     """Refuses a task of another ``name``: our tasks have it as an attribute, so models need not import tasks."""
     matches = hasattr(task, "name") and task.name == name
     require(matches, f"--arch {arch} does not work with --task {task.cfg._name}: use --task {name}")
 
 
-def require_one_dictionary(task: Any, what: str, instead: str) -> None:
+def require_one_dictionary(task: FairseqTask, what: str, instead: str) -> None:
     """Refuses different dictionaries for source and target, because of ``what``; ``instead`` names the alternative."""
     require(
         task.source_dictionary == task.target_dictionary,

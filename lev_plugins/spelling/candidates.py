@@ -273,7 +273,7 @@ class WordIndex:
 
     @cached_property
     def dense(self) -> tuple[Integers, Floats]:
-        """For each bucket its row among the D most frequent ones, or -1, and a matrix (D, V) of the words with them."""
+        """The row of each bucket among the D most frequent ones, or -1, and a matrix (D, V): which words have them."""
         words, starts = self.inverted_lists
         frequent = np.argsort(-np.diff(starts), kind="stable")[:DENSE_NGRAMS]
         rows = np.full(self.buckets, -1)

@@ -16,7 +16,6 @@ from lev_plugins import load
 from lev_plugins.cli.main import main
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.data.tokenise import Words
-from lev_plugins.edits.actions import source_positions
 from lev_plugins.errors import UserError
 from lev_plugins.layers.linear import Linear
 from lev_plugins.model_folder import read_shapes
@@ -236,9 +235,3 @@ def test_what_does_not_go_together(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=reason):
             LevT.build_model(toy_config(**{**SIZES, **options}), toy_task(dictionary()))
-
-
-def test_a_text_that_equals_its_source_has_each_token_beside_itself() -> None:
-    source = torch.tensor([[1, 1, 0, 5, 5, 6, 2], [0, 5, 6, 7, 8, 9, 2]])
-    places = source_positions(torch.tensor([[0, 5, 5, 6, 2, 1, 1], [0, 5, 6, 7, 8, 9, 2]]), source, pad=1)
-    assert places.tolist() == [[2, 3, 4, 5, 6, 7, 7], [0, 1, 2, 3, 4, 5, 6]]

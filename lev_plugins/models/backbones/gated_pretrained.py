@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Optional
 
 from fairseq.data import Dictionary
 from fairseq.models import register_model
+from fairseq.tasks import FairseqTask
 from omegaconf import II
 from torch import Tensor, nn
 
@@ -54,7 +55,7 @@ class GatedPretrained(GatedModel):
         raise NotImplementedError
 
     @classmethod
-    def build_model(cls, cfg: PretrainedConfig, task: Any) -> "GatedPretrained":
+    def build_model(cls, cfg: PretrainedConfig, task: FairseqTask) -> "GatedPretrained":
         folder = check_backbone(cfg, cls.FAMILY)
         dictionary = Dictionary.load(str(folder / DICTIONARY))
         for words in (task.source_dictionary, task.target_dictionary):

@@ -8,9 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils import prune
 
-from lev_plugins.layers.linear import AVAILABLE, MIN_PRODUCT, Linear, PackedLinear, SharedLinear, linear, pack_weights
+from lev_plugins.layers.linear import AVAILABLE, MIN_PRODUCT, Linear, PackedLinear, linear, pack_weights
 from lev_plugins.layers.transformer import FeedForward, LayerShape
 from lev_plugins.models.levt import LevT
 from tests.helpers import BOS, EOS, toy_config, toy_task
@@ -101,22 +100,3 @@ def test_a_task_decodes_with_packed_weights_again_and_again(tied: bool) -> None:
         assert hypothesis["tokens"].equal(expected["tokens"])
     assert sum(isinstance(module, PackedLinear) for module in model.modules()) > 5
     assert next(model.parameters()).device.type == "cpu"
-
-
-def test_a_shared_table_is_packed_in_evaluation_until_it_is_another() -> None:
-    layer, x = SharedLinear().eval(), torch.randn(3, 5, 512)
-    tables = torch.randn(500, 512), torch.randn(500, 512)
-    for table in (*tables, tables[0], tables[0]):
-        with torch.no_grad():
-            torch.testing.assert_close(layer(x, table), F.linear(x, table), atol=1e-4, rtol=1e-4)
-    assert layer.entry is not None
-    assert copy.deepcopy(layer).entry is None
-    layer.train()
-    assert layer.entry is None and layer(x, tables[0].requires_grad_()).requires_grad
-
-
-def test_a_weight_that_is_computed_is_used() -> None:
-    """Such as one that torch prunes: it is no parameter any more."""
-    layer, x = Linear(4, 3), torch.randn(2, 4)
-    prune.l1_unstructured(layer, "weight", amount=0.5)
-    assert layer(x).allclose(F.linear(x, layer.weight_orig * layer.weight_mask, layer.bias))

@@ -12,13 +12,9 @@ from torch import Tensor, nn
 
 from lev_plugins.errors import UserError
 from lev_plugins.models import pbd
-from lev_plugins.models.levt import IGNORE, PRESETS, Learning, LevT, LevTConfig, LevTOutput, mix_rows, roll_in
+from lev_plugins.models.levt import IGNORE, PRESETS, Learning, LevT, LevTConfig, LevTOutput, roll_in
 from tests.helpers import (
-    BOS,
-    EOS,
     PAD,
-    random_rows,
-    rows_to_tensor,
     run_model,
     toy_batch,
     toy_config,
@@ -72,25 +68,6 @@ def test_every_parameter_learns(options: dict[str, Any]) -> None:
     total(run_model(model, toy_batch())).backward()
     idle = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert idle == []
-
-
-def test_an_early_exit_builds_no_block_that_nothing_reads() -> None:
-    model = toy_model(deletion_layers=1, placeholder_layers=2, share_weights="none")
-    assert {name: len(stack) for name, stack in model.decoder.stacks.items()} == {
-        "shared": 2,
-        "deletion": 1,
-        "placeholder": 2,
-    }
-
-
-def test_known_states_are_continued_not_recomputed() -> None:
-    model = toy_model(deletion_layers=1).eval()
-    canvas = rows_to_tensor(random_rows(3, seed=1))
-    memory = model.encode(canvas)
-    known = model.decoder.states("deletion", canvas, memory)
-    continued = model.decoder.states("placeholder", canvas, memory, computed=known)
-    assert all(kept is old for kept, old in zip(continued, known, strict=False))
-    assert continued[-1].equal(model.decoder.states("placeholder", canvas, memory)[-1])
 
 
 def test_a_placeholder_of_its_own_is_no_output_class() -> None:
@@ -160,12 +137,6 @@ def test_dae_rolls_in_the_missing_words_at_random() -> None:
     drawn = roll_in(torch.zeros(300, 24), words, Learning("dae", torch.Generator().manual_seed(1)))
     assert not drawn.equal(words)
     assert set(drawn.tolist()) == {5, 6, 7}
-
-
-def test_mixed_rows_are_padded_to_the_wider() -> None:
-    first, second = torch.tensor([[BOS, EOS], [BOS, EOS]]), torch.tensor([[BOS, 5, 6, EOS], [BOS, 7, EOS, PAD]])
-    mixed = mix_rows(torch.tensor([True, False]), first, second, PAD)
-    assert mixed.tolist() == [[BOS, EOS, PAD, PAD], [BOS, 7, EOS, PAD]]
 
 
 def test_a_preset_has_the_flags_that_older_checkpoints_lack() -> None:

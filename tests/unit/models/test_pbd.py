@@ -6,22 +6,18 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from fairseq.sequence_generator import SequenceGenerator
-from hypothesis import given
-from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import Tensor
 
 from lev_plugins.errors import UserError
-from lev_plugins.layers.transformer import Block, CrossAttention, KeysValues, Residual, SelfAttention
+from lev_plugins.layers.transformer import Block, CrossAttention, Residual, SelfAttention
 from lev_plugins.models import pbd
-from lev_plugins.models.pbd import COPIED, GENERATED, PBD, PBDLayer, future_mask, generated_mask, grouped
+from lev_plugins.models.pbd import COPIED, GENERATED, PBD, PBDLayer
 from tests.helpers import (
     EOS,
     PAD,
     left_padded,
     random_rows,
     rows_to_tensor,
-    thorough,
     toy_dictionary,
     toy_pbd,
     toy_task,
@@ -56,19 +52,6 @@ def shifted(rows: list[list[int]]) -> Tensor:
 
 
 # --- the paper, one position at a time
-
-
-def slow_mask(source: list[int], length: int) -> list[list[bool]]:
-    """Row N - 1: what may be looked at to predict output N, of the decoder's inputs and of the source (section 2.1)."""
-    rows = []
-    for n in range(1, length + 1):
-        generated = [i <= n for i in range(1, length + 1)]
-        place, copied = 0, []
-        for token in source:
-            place += token != PAD
-            copied.append(token != PAD and place >= n + 1)
-        rows.append(generated + copied)
-    return rows
 
 
 def one_head(query: Tensor, keys: list[Tensor], values: list[Tensor]) -> Tensor:
@@ -155,17 +138,6 @@ def test_logits_are_those_of_the_paper(options: dict[str, Any], source_length: i
     torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
 
 
-@given(st.lists(st.lists(st.integers(4, 9), max_size=6), min_size=1, max_size=3), st.integers(1, 8), st.booleans())
-@thorough
-def test_the_mask_is_the_plain_construction(sources: list[list[int]], length: int, left: bool) -> None:
-    rows = [[*source, EOS] for source in sources]
-    tokens = left_padded(rows) if left else rows_to_tensor(rows)
-    real = tokens.ne(PAD).long()
-    future = future_mask(real.cumsum(1) * real, 0, length)
-    mask = torch.cat([generated_mask(0, length).expand(len(future), 1, -1, -1), future], 3)
-    assert mask[:, 0].tolist() == [slow_mask(row, length) for row in tokens.tolist()]
-
-
 # --- one step at a time
 
 
@@ -231,32 +203,6 @@ def test_any_reordering_is_followed() -> None:
     torch.testing.assert_close(found[:, 0], model(source, None, previous)[0][rows, 3], atol=1e-5, rtol=0)
 
 
-@torch.no_grad()
-def test_beams_are_followed_without_incremental_state() -> None:
-    model, source = toy_pbd(), rows_to_tensor(outputs(3, seed=1))
-    previous = shifted(outputs(6, seed=2))
-    rows = torch.tensor([0, 0, 1, 1, 2, 2])
-    found = model.decoder(previous, model.encoder.reorder_encoder_out(model.encoder(source), rows))[0]
-    torch.testing.assert_close(found, model(source[rows], None, previous)[0], atol=1e-5, rtol=0)
-
-
-def test_a_source_is_projected_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = toy_pbd()
-    rows: list[int] = []
-    for cls, name in ((SelfAttention, "project_source"), (CrossAttention, "project")):
-        original = getattr(cls, name)
-
-        def counted(self: nn.Module, x: Tensor, original: Any = original) -> KeysValues:
-            rows.append(x.size(0))
-            return original(self, x)
-
-        monkeypatch.setattr(cls, name, counted)
-    source = rows_to_tensor(outputs(3, seed=1))
-    generator = SequenceGenerator([model], toy_dictionary(), beam_size=5, max_len_b=10)
-    generator.generate([model], {"net_input": {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}})
-    assert rows == [3] * 4  # two blocks, each for self-attention and for cross-attention
-
-
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
 @torch.no_grad()
 def test_neither_padding_nor_the_batch_changes_a_row(options: dict[str, Any]) -> None:
@@ -267,13 +213,6 @@ def test_neither_padding_nor_the_batch_changes_a_row(options: dict[str, Any]) ->
         alone = model(torch.tensor([row]), None, shifted([target]))[0][0]
         for together in (right, left):
             torch.testing.assert_close(together[i, : len(target)], alone, atol=1e-9, rtol=0)
-
-
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=12))
-@thorough
-def test_grouped_rows_spell_out_the_same_sentences(sentences: list[int]) -> None:
-    kept, beams = grouped(sentences)
-    assert [sentence for sentence in kept for _ in range(beams)] == sentences
 
 
 # --- what each option builds, what learns, and what is refused
@@ -321,21 +260,6 @@ def test_future_dropout_hides_a_token_from_all_outputs() -> None:
     hidden = ~kept.any(2, keepdim=True)
     assert kept.equal(shown & ~hidden)
     assert kept.any() and not kept.equal(shown)
-
-
-@torch.no_grad()
-def test_the_future_is_seen_and_nothing_before_it() -> None:
-    """Without cross-attention, output N depends on source position j just if j > N."""
-    model = toy_pbd(layers=1).double()
-    model.decoder.layers[0].cross_attn.out_proj.weight.zero_()
-    source = torch.tensor([[4, 5, 6, 7, EOS]])
-    previous = torch.tensor([[EOS, 8, 9, 10, 11, 12]])
-    before = model(source, None, previous)[0]
-    for j in range(5):
-        changed = source.clone()
-        changed[0, j] = 20
-        moved = (model(changed, None, previous)[0] - before).abs().amax(2)[0] > 1e-12
-        assert moved.tolist() == [n < j + 1 for n in range(1, 7)], j
 
 
 @pytest.mark.parametrize(("shared", "millions"), [(True, 132.0), (False, 163.3)])
