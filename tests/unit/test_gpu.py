@@ -18,8 +18,10 @@ from lev_plugins.errors import explain
 from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.models.levt import LevT
 from lev_plugins.spelling import embedding as spelling
+from tests import spelling as spelled
 from tests.helpers import (
     PAD,
+    collated,
     lively_model,
     random_rows,
     rows_to_tensor,
@@ -32,7 +34,6 @@ from tests.helpers import (
     toy_task,
 )
 from tests.simulated_gpu import simulated_gpu
-from tests.unit.spelling import test_spelling as spelled
 from tests.unit.tasks import test_text_correction as correction
 
 AN_ITERATION = 3  # waits for the GPU; see docs/scaling.md
@@ -210,7 +211,7 @@ def test_an_update_of_words_that_are_spelt(sampled: bool, monkeypatch: pytest.Mo
     if sampled:  # as if the dictionary were large
         monkeypatch.setattr(spelling, "SAMPLED", 2)
         monkeypatch.setattr(spelling, "COMMON", 1)
-    sample = spelled.collated(spelled.noisy_dataset(), range(4))
+    sample = collated(spelled.noisy_dataset(), range(4))
     found = waits_of_last_update(spelled.model().train(), sample, 2)  # the first finds what words may be meant to be
     assert sum(found.values()) == 1 + 2 * sampled, found
 
@@ -227,12 +228,12 @@ def largest_gradients(model: LevT, sample: dict[str, Any]) -> dict[str, float]:
 def test_the_first_gradients_of_words_that_are_spelt_fit_into_16_bits(seed: int) -> None:
     """So that --fp16 has the same scale of the loss with and without --spelling."""
     dataset = spelled.noisy_dataset(seed)
-    largest = largest_gradients(spelled.model(), spelled.collated(dataset, range(4)))
+    largest = largest_gradients(spelled.model(), collated(dataset, range(4)))
     query = max(value for name, value in largest.items() if "word_scorer.query" in name)
     assert query <= 2 * max(value for name, value in largest.items() if "word_scorer" not in name)
     dataset.index = None
     plain = LevT.build_model(toy_config(share_all_embeddings=True), toy_task(spelled.dictionary()))
-    assert max(largest.values()) <= 4 * max(largest_gradients(plain, spelled.collated(dataset, range(4))).values())
+    assert max(largest.values()) <= 4 * max(largest_gradients(plain, collated(dataset, range(4))).values())
 
 
 # ---- flags -----------------------------------------------------------------------------------------------------------
