@@ -17,7 +17,7 @@ from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import explain
 from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.models.levt import LevT
-from lev_plugins.spelling import embedding as spelling
+from lev_plugins.spelling.embedding import SampleSizes
 from tests import spelling as spelled
 from tests.helpers import (
     PAD,
@@ -207,12 +207,12 @@ def test_an_update_waits_for_its_log_alone() -> None:
 
 
 @pytest.mark.parametrize("sampled", [False, True])
-def test_an_update_of_words_that_are_spelt(sampled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_update_of_words_that_are_spelt(sampled: bool) -> None:
+    model = spelled.model().train()
     if sampled:  # as if the dictionary were large
-        monkeypatch.setattr(spelling, "SAMPLED", 2)
-        monkeypatch.setattr(spelling, "COMMON", 1)
+        model.decoder.word_embedding.sizes = SampleSizes(2, 1, 16)
     sample = collated(spelled.noisy_dataset(), range(4))
-    found = waits_of_last_update(spelled.model().train(), sample, 2)  # the first finds what words may be meant to be
+    found = waits_of_last_update(model, sample, 2)  # the first finds what words may be meant to be
     assert sum(found.values()) == 1 + 2 * sampled, found
 
 
