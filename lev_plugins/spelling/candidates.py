@@ -303,7 +303,7 @@ class WordIndex:
 
     def candidates(self, rows: Sequence[NDArray[np.void]] | NDArray[np.void]) -> Candidates:
         """Returns the columns of rows (K,) of CANDIDATE."""
-        table = np.stack(rows) if len(rows) else np.empty((0, min(MAX_CANDIDATES, len(self.words))), CANDIDATE)
+        table = np.stack(list(rows)) if len(rows) else np.empty((0, min(MAX_CANDIDATES, len(self.words))), CANDIDATE)
         ids, overlap, distance = (np.ascontiguousarray(table[name]) for name in CANDIDATE.names or ())
         return Candidates(ids.astype(np.int64), overlap, distance.astype(np.int64))
 
