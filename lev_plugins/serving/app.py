@@ -13,7 +13,7 @@ import time
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 
 from starlette.applications import Starlette
@@ -89,16 +89,7 @@ def application(context: Context) -> Starlette:
 
     app = Starlette(
         routes=ROUTES,
-        middleware=[
-            Middleware(
-                CORSMiddleware,
-                allow_origins=context.access.origins,
-                allow_methods=["GET", "POST"],
-                allow_headers=["Authorization", "Content-Type"],
-                allow_private_network=True,
-            ),
-            Middleware(Guard, context=context),
-        ],
+        middleware=[Middleware(Guard, context=context)],
         exception_handlers={HTTPException: refuse},
         lifespan=lifespan,
     )
@@ -123,7 +114,15 @@ class Guard:
     """Middleware that checks, times and logs every request, and turns exceptions into answers."""
 
     def __init__(self, app: ASGIApp, context: Context) -> None:
-        self.app, self.context = app, context
+        self.context = context
+        self.cors = partial(
+            CORSMiddleware,
+            allow_origins=context.access.origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type"],
+            allow_private_network=True,
+        )
+        self.app = self.cors(app)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -148,7 +147,7 @@ class Guard:
         except Exception as error:
             if status is not None:
                 raise
-            await error_response(scope["path"], error)(scope, receive, answer)
+            await self.cors(error_response(scope["path"], error))(scope, receive, answer)
         path = scope["path"] if "endpoint" in scope else "another path"  # an unknown path may contain text
         logger.info("%s %s: %s, %.0f ms", scope["method"], path, status, 1000 * (time.perf_counter() - start))
         if self.context.log_text and "texts" in scope.get("state", {}):
@@ -159,7 +158,8 @@ class Guard:
         access, path, host = self.context.access, request.scope["path"], request.headers.get("host", "")
         access.check_host(host)
         access.check_origin(request.headers.get("origin"), host)
-        if path not in PUBLIC_PATHS and not path.startswith(LANGUAGETOOL):
+        needs_token = path not in PUBLIC_PATHS and not path.startswith(LANGUAGETOOL)
+        if needs_token and request.method != "OPTIONS":  # browsers send no token with a preflight request
             access.check_token(bearer(request))
 
 

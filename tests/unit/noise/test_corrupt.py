@@ -15,6 +15,7 @@ from lev_plugins.noise import NOISE_KINDS, Corruption
 from lev_plugins.noise.layouts import known_layouts, neighbouring_keys, shifts
 from lev_plugins.noise.options import NoiseOptions, build_corruption
 from lev_plugins.noise.text import Line
+from lev_plugins.scoring import wrr
 from tests.helpers import BUILT_IN, SAME_NUMBER, noise
 
 WORDS = 40_000
@@ -59,6 +60,15 @@ def characters() -> int:
 def test_word_rate_is_the_share_of_words_that_change(kind: str, rate: float) -> None:
     changed = sum(word != other for word, other in pairs(noise(kind, rate)))
     assert changed / WORDS == pytest.approx(rate, rel=0.02)
+
+
+@pytest.mark.parametrize("kind", [*BUILT_IN, "insert,delete,swap", "swap,swap-words"])
+def test_wrr_misses_the_words_that_change_but_counts_moved_and_joined_ones_otherwise(kind: str) -> None:
+    lines = text()[:600]
+    corrupt = noise(kind, 0.29)
+    found = wrr.evaluate(lines, [corrupt(line, index) for index, line in enumerate(lines)])
+    share = {"swap-words": 0.145, "swap,swap-words": 0.195, "run-on": 0.49}.get(kind, 0.29)
+    assert 1 - found.score == pytest.approx(share, abs=0.01)
 
 
 def test_short_words_stay_unless_they_are_named() -> None:

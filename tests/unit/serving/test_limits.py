@@ -4,6 +4,8 @@ import json
 import socket
 import time
 
+import pytest
+
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import Access
 from tests.serving import SECONDS, Client, FakeEditor, models, serving
@@ -65,6 +67,20 @@ def test_pages_of_other_origins_are_refused_unless_allowed() -> None:
         for own in (f"http://127.0.0.1:{client.port}", f"https://127.0.0.1:{client.port}"):
             assert client.post("/v1/edit", {"texts": []}, Origin=own).status == 200
             assert "access-control-allow-origin" not in client.get("/healthz", Origin=own).headers
+
+
+def test_preflight_requests(caplog: pytest.LogCaptureFixture) -> None:
+    """They need no token, and the log names a refused origin; pages can read why their requests are refused."""
+    page, evil, ask = "https://mail.example", "https://evil.example", {"Access_Control_Request_Method": "POST"}
+    with (
+        caplog.at_level("INFO"),
+        serving(Context(models(FakeEditor()), Access(token=TOKEN, origins=(page,)))) as client,
+    ):
+        assert client.ask("OPTIONS", "/v1/edit", Origin=page, **ask).status == 200
+        refusal = client.post("/v1/edit", {"texts": ["teh"]}, Origin=page)
+        assert (refusal.status, refusal.headers["access-control-allow-origin"]) == (401, page)
+        assert client.ask("OPTIONS", "/v1/edit", Origin=evil, **ask).status == 400
+    assert f"start it with --allow-origin {evil}" in caplog.text
 
 
 def test_a_token() -> None:
