@@ -23,15 +23,7 @@ from torch import Tensor, nn
 from lev_plugins.edits.actions import positions_where
 from lev_plugins.layers.weight_cache import EvalCache
 from lev_plugins.spelling.batch_words import BatchWords
-from lev_plugins.spelling.candidates import (
-    CAPITALISED,
-    CASES,
-    LEVELS,
-    MAX_DISTANCE,
-    SHAPES,
-    UPPERCASE,
-    WordIndex,
-)
+from lev_plugins.spelling.candidates import CAPITALISED, CASES, LEVELS, MAX_DISTANCE, SHAPES, UPPERCASE, WordIndex
 
 NGRAM_SCALE = 3.0  # makes the mean of some thirty vectors about as long as an embedding row
 NORM_EPS = 1e-2  # vectors that are shorter than this, such as zeros, are not normalised to length 1
