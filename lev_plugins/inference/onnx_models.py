@@ -20,7 +20,7 @@ from lev_plugins.inference.options import Computation, EditOptions
 from lev_plugins.inference.scorer import Scorer
 from lev_plugins.inference.segments import LevTSegments, Seq2SeqSegments
 from lev_plugins.model_folder import ModelConfig
-from lev_plugins.onnx.beam_search import Writer
+from lev_plugins.onnx.beam_search import BeamSearch
 from lev_plugins.onnx.folder import LABEL, StoredIndex, Vocabulary
 from lev_plugins.onnx.refinement import GraphPolicies, Graphs
 from lev_plugins.onnx.session import Session
@@ -108,12 +108,12 @@ class OnnxSeq2Seq(Seq2SeqSegments):
     def __init__(self, folder: Path, config: ModelConfig, flags: Mapping[str, Any], bits: int, max_tokens: int):
         """``flags``: settings of decoding, some of ``SEARCH_FLAGS``; ``bits``: those of the products, 32 or 8."""
         super().__init__(*dictionaries_of(folder, config), max_tokens)
-        self.writer = Writer(folder, bits, whole_number(config.model_flags, "max_target_positions"), **flags)
+        self.search = BeamSearch(folder, bits, whole_number(config.model_flags, "max_target_positions"), **flags)
 
     def try_out(self) -> None:
         """Runs each graph once, with the last word of each dictionary."""
         source = [[self.source.size - 1, EOS]]
-        self.writer.write(source, self.copies(source), longest=1)
+        self.search.write(source, self.copies(source), longest=1)
         self.score(source, [[self.words.size - 1, EOS]])
 
     def copies(self, sources: Rows) -> Rows:
@@ -121,10 +121,10 @@ class OnnxSeq2Seq(Seq2SeqSegments):
         return [[self.words.index(self.source[word]) for word in source] for source in sources]
 
     def write(self, sources: Rows) -> Rows:
-        return self.writer.write(sources, self.copies(sources))
+        return self.search.write(sources, self.copies(sources))
 
     def score(self, sources: Rows, outputs: Rows) -> list[float]:
-        return self.writer.score(sources, outputs)
+        return self.search.score(sources, outputs)
 
 
 def whole_number(flags: Mapping[str, object], name: str) -> int:

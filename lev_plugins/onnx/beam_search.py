@@ -1,4 +1,4 @@
-"""A text written from left to right, by graphs: fairseq's beam search, and the log-probability of a given text."""
+"""fairseq's beam search with graphs, and the log-probability of an output."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from lev_plugins.spelling.candidates import best_places
 from lev_plugins.text.ids import EOS, PAD, Rows, padded
 
 Array = NDArray[Any]
-LONGER = 200  # words that an output may have more than its source, as in ``tasks.text_correction``
+MAX_EXTRA_WORDS = 200  # that an output may have beyond its source, as in ``tasks.text_correction``
 
 
-class Text(NamedTuple):
-    """What has been written of one, and what chose its last word."""
+class Hypothesis(NamedTuple):
+    """An unfinished output."""
 
-    number: int  # of its source in the batch
-    row: int  # of the pass
-    words: list[int]  # </s> in front
-    score: float = 0.0
-    distances: Any = None  # with a bias, as in ``edits.copy_alignment``
+    source: int  # number of its source in the batch
+    row: int  # the row of the pass that scored its last word
+    words: list[int]  # with </s> in front
+    score: float = 0.0  # log-probability of the words
+    distances: Any = None  # with a copy bias, as in ``edits.copy_alignment``
 
 
-class Writer:
-    """Writes texts for sources by fairseq's beam search."""
+class BeamSearch:
+    """Writes an output for each source of a batch."""
 
     def __init__(self, folder: Path, bits: int, positions: int, beam: int = 5, keep_bias: float = 0.0):
         """
@@ -37,94 +37,105 @@ class Writer:
         bits: those of the products of the graphs, 32 or 8
         positions: tokens that an output may have, with </s>
         beam: hypotheses that are followed for each source
-        keep_bias: log-odds added to the next words of the source, as in ``generators.keeping``
+        keep_bias: log-odds that the next words of the source get in addition, as in ``generators.copy_bias``
         """
-        self.start, self.step, self.likely = (Session(folder, name, bits) for name in ("start", "step", "score"))
+        self.start, self.step, self.scorer = (Session(folder, name, bits) for name in ("start", "step", "score"))
         self.positions, self.beam, self.keep_bias = positions, beam, keep_bias
 
     def write(self, sources: Rows, copies: Rows, longest: int | None = None) -> Rows:
-        """Returns the best text for each source, all with </s>.
+        """Returns the best output for each source, all with </s>.
 
-        ``copies``: the sources in ids of the target dictionary; ``longest``: words that a text may have.
+        sources: texts in ids of the source dictionary
+        copies: the same texts in ids of the target dictionary
+        longest: words that an output may have; None: as in fairseq
         """
-        passes, copied = Pass(self, sources), [np.array(copy) for copy in copies]
-        texts = [Text(i, i, [EOS], distances=np.arange(len(copy) + 1)) for i, copy in enumerate(copied)]
-        found: list[list[Text]] = [[] for _ in sources]
-        scores = passes.scores
+        decoder, source_words = StepwiseDecoder(self, sources), [np.array(copy) for copy in copies]
+        hypotheses = [
+            Hypothesis(i, i, [EOS], distances=np.arange(len(words) + 1)) for i, words in enumerate(source_words)
+        ]
+        finished: list[list[Hypothesis]] = [[] for _ in sources]
+        scores = decoder.scores
         if longest is None:
-            longest = min(max(map(len, sources)) + LONGER, self.positions - 1)
+            longest = min(max(map(len, sources)) + MAX_EXTRA_WORDS, self.positions - 1)
         for length in range(1, longest + 2):
             if self.keep_bias:
-                scores = np.stack([self.biased(*each, copied) for each in zip(scores, texts, strict=True)])
+                pairs = zip(scores, hypotheses, strict=True)
+                scores = np.stack([self.add_bias(row, each, source_words[each.source]) for row, each in pairs])
             scores[:, [PAD, EOS] if length == 1 else [PAD]] = -np.inf
             if length > longest:
                 scores[:, np.arange(scores.shape[1]) != EOS] = -np.inf
-            left = []
-            for number, group in groupby(range(len(texts)), key=lambda row: texts[row].number):
-                going, ended = self.extended(texts, list(group), scores)
-                found[number] += [text._replace(score=text.score / length) for text in ended]
-                left += going if len(found[number]) < self.beam else []
-            if not left:
+            unfinished: list[Hypothesis] = []
+            for source, group in groupby(range(len(hypotheses)), key=lambda row: hypotheses[row].source):
+                extended, ended = self.extend(hypotheses, list(group), scores)
+                finished[source] += [each._replace(score=each.score / length) for each in ended]
+                unfinished += extended if len(finished[source]) < self.beam else []
+            if not unfinished:
                 break
             if self.keep_bias:
-                left = [text._replace(distances=after(text, copied[text.number])) for text in left]
-            texts, scores = left, passes(left)
-        return [max(some, key=lambda text: text.score).words[1:] for some in found]
+                unfinished = [
+                    each._replace(distances=distances_after(each, source_words[each.source])) for each in unfinished
+                ]
+            hypotheses, scores = unfinished, decoder(unfinished)
+        return [max(each, key=lambda hypothesis: hypothesis.score).words[1:] for each in finished]
 
-    def extended(self, texts: list[Text], rows: list[int], scores: Array) -> tuple[list[Text], list[Text]]:
-        """The best of those of one source with one word more: those to go on with, and those that end."""
-        totals = (scores[rows] + np.array([texts[row].score for row in rows])[:, None]).ravel()
-        going, ended = [], []
-        for place, at in enumerate(best_places(totals, 2 * self.beam).tolist()):
-            row, word = divmod(at, scores.shape[1])
-            old = texts[rows[row]]
-            new = Text(old.number, rows[row], [*old.words, word], float(totals[at]), old.distances)
+    def extend(
+        self, hypotheses: list[Hypothesis], rows: list[int], scores: Array
+    ) -> tuple[list[Hypothesis], list[Hypothesis]]:
+        """Adds a word to the hypotheses of one source; returns the best unfinished ones, and those that end."""
+        totals = (scores[rows] + np.array([hypotheses[row].score for row in rows])[:, None]).ravel()
+        extended, ended = [], []
+        for rank, place in enumerate(best_places(totals, 2 * self.beam).tolist()):
+            row, word = divmod(place, scores.shape[1])
+            prefix = hypotheses[rows[row]]
+            hypothesis = prefix._replace(row=rows[row], words=[*prefix.words, word], score=float(totals[place]))
             if word != EOS:
-                going.append(new)
-            elif place < self.beam and new.score > -np.inf:
-                ended.append(new)
-        return going[: self.beam], ended
+                extended.append(hypothesis)
+            elif rank < self.beam and hypothesis.score > -np.inf:
+                ended.append(hypothesis)
+        return extended[: self.beam], ended
 
-    def biased(self, scores: Array, text: Text, copied: list[Array]) -> Array:
-        """As ``generators.copy_bias.add_copy_bias``."""
-        nearest = text.distances[:-1] == text.distances.min()
+    def add_bias(self, scores: Array, hypothesis: Hypothesis, source: Array) -> Array:
+        """Adds the copy bias to the log-probabilities (V,), as ``generators.copy_bias.add_copy_bias`` does in torch."""
+        nearest = hypothesis.distances[:-1] == hypothesis.distances.min()
         scores = scores.copy()
-        scores[np.unique(copied[text.number][nearest])] += self.keep_bias
+        scores[np.unique(source[nearest])] += self.keep_bias
         return scores - np.logaddexp.reduce(scores)
 
-    def score(self, sources: Rows, texts: Rows) -> list[float]:
-        """The log-probability of a text for each source."""
-        return self.likely(words=padded(sources), texts=padded(texts))[0].tolist()
+    def score(self, sources: Rows, outputs: Rows) -> list[float]:
+        """Returns the log-probability of an output for each source, all with </s>."""
+        return self.scorer(words=padded(sources), texts=padded(outputs))[0].tolist()
 
 
-class Pass:
-    """The graphs' passes over texts of one batch, which get longer by a word from one to the next."""
+class StepwiseDecoder:
+    """Runs the graphs for one batch of sources, one more word of each hypothesis at a time."""
 
-    def __init__(self, writer: Writer, sources: Rows):
-        self.step, self.numbers = writer.step, [*range(len(sources))]
-        self.scores, *state = writer.start(words=padded(sources))  # (B, V) of what comes first
-        named = zip(writer.start.outputs[1:], state, strict=True)
-        self.state = {name: values for name, values in named if name in self.step.inputs}
+    def __init__(self, search: BeamSearch, sources: Rows):
+        self.step, self.sources = search.step, [*range(len(sources))]
+        self.scores, *state = search.start(words=padded(sources))  # (B, V) log-probabilities of the first word
+        by_name = zip(search.start.outputs[1:], state, strict=True)
+        self.state = {name: values for name, values in by_name if name in self.step.inputs}
         self.growing = [name for name in self.state if name.startswith(GROWING)]
 
-    def __call__(self, texts: list[Text]) -> Array:
-        """Log-probabilities (R, V) of what comes next."""
-        rows, numbers = [text.row for text in texts], [text.number for text in texts]
-        # what does not grow is the same for all texts of a source
-        moving, self.numbers = self.growing if numbers == self.numbers else [*self.state], numbers
-        self.state |= {name: self.state[name].take(rows, self.step.inputs[name].index(ROWS)) for name in moving}
-        scores, *new = self.step(words=np.array([text.words for text in texts]), **self.state)
-        self.state |= zip(self.growing, new, strict=True)
+    def __call__(self, hypotheses: list[Hypothesis]) -> Array:
+        """Returns the log-probabilities (R, V) of the next word of R hypotheses."""
+        rows, sources = [each.row for each in hypotheses], [each.source for each in hypotheses]
+        # parts that do not grow are the same for all hypotheses of a source
+        reordered = self.growing if sources == self.sources else [*self.state]
+        self.sources = sources
+        self.state |= {name: self.state[name].take(rows, self.step.inputs[name].index(ROWS)) for name in reordered}
+        scores, *grown = self.step(words=np.array([each.words for each in hypotheses]), **self.state)
+        self.state |= zip(self.growing, grown, strict=True)
         return scores
 
 
-def after(text: Text, source: Array) -> Array:
-    """As ``edits.copy_alignment.distances_after``.
+def distances_after(hypothesis: Hypothesis, source: Array) -> Array:
+    """Updates the edit distances for the last word, as ``edits.copy_alignment.distances_after`` does in torch.
 
-    >>> after(Text(0, 0, [EOS, 11], distances=np.arange(4)), np.array([11, 12, EOS])).tolist()
+    >>> hypothesis = Hypothesis(0, 0, [EOS, 11], distances=np.arange(4))
+    >>> distances_after(hypothesis, np.array([11, 12, EOS])).tolist()
     [1, 0, 1, 2]
     """
-    inserted, steps = text.distances + 1, np.arange(len(text.distances))
-    paired = text.distances[:-1] + (source != text.words[-1])
+    inserted, steps = hypothesis.distances + 1, np.arange(len(hypothesis.distances))
+    paired = hypothesis.distances[:-1] + (source != hypothesis.words[-1])
     nearest = np.minimum(inserted, np.append(inserted[0], paired))
     return np.minimum.accumulate(nearest - steps) + steps

@@ -1,4 +1,4 @@
-"""A model as ONNX graphs, for a runtime without torch (the other modules of ``lev_plugins.onnx``).
+"""Writes a model as ONNX graphs, which the other modules of ``lev_plugins.onnx`` run without torch.
 
 encoder   a source -> the keys and values that each decoder block reads of it, and the vectors of unknown words
 decide    a text -> what the deletion and the placeholder policy say of it, both in one pass
@@ -47,12 +47,12 @@ from lev_plugins.spelling.embedding import NGRAM_SCALE, CollectingTable, WordFea
 from lev_plugins.spelling.word_scorer import CandidateTensors
 from lev_plugins.text.ids import EOS, PAD, UNK
 
-ALIGNED = 4096  # places of weights in their file, so that they can be mapped into memory
-INLINE = 1024  # bytes of a tensor that stays in its graph
+PAGE = 4096  # weights begin at multiples of it in their file, so that they can be mapped into memory
+MAX_INLINE = 1024  # bytes of a tensor that stays in its graph
 
 
 class Traced(NamedTuple):
-    """What makes a graph: a module, an example of each input with those of its sizes that may be any, and outputs."""
+    """A module to trace, an example of each input with the names of its dynamic sizes, and the names of the outputs."""
 
     module: nn.Module
     inputs: dict[str, tuple[Tensor, dict[int, str]]]
@@ -60,7 +60,7 @@ class Traced(NamedTuple):
 
 
 class Spelling(nn.Module):
-    """Vectors of words, known and unknown."""
+    """A graph that reads words by their spelling."""
 
     def __init__(self, table: Any):
         """``table``: an ``NgramEmbedding``, or None."""
@@ -68,20 +68,21 @@ class Spelling(nn.Module):
         self.table = table
 
     def of_groups(self, parts: Tensor, owners: Tensor, number: Tensor) -> Tensor:
-        """Groups (P,) and whose they are (P,) of (U,) -> (U, C)"""
-        each = self.table.grams[parts]
-        total = torch.zeros_like(number[:, None] * each[:1]).scatter_add(0, owners[:, None].expand_as(each), each)
+        """Letter groups (P,), the words that have them (P,), groups per word (U,) -> vectors of unknown words (U, C)"""
+        vectors = self.table.grams[parts]
+        zeros = torch.zeros_like(number[:, None] * vectors[:1])
+        total = zeros.scatter_add(0, owners[:, None].expand_as(vectors), vectors)
         return NGRAM_SCALE * (total / number[:, None])
 
     def vectors(self, words: Tensor, rare: Tensor) -> WordVectors:
-        """Of those that were read (F, B, T), and of the unknown ones (U, C)."""
-        known = self.table.vectors(None)
-        means = CollectingTable(known.ngram_means.weight, more=rare)
-        return known._replace(ngram_means=means, features=WordFeatures(*words.unbind(0)))
+        """Features of words (F, B, T) and vectors of the unknown ones (U, C) -> what the embedding reads"""
+        vectors = self.table.vectors(None)
+        means = CollectingTable(vectors.ngram_means.weight, more=rare)
+        return vectors._replace(ngram_means=means, features=WordFeatures(*words.unbind(0)))
 
 
 class Graph(Spelling):
-    """What those of a levt share."""
+    """The part that the graphs of a levt share."""
 
     def __init__(self, model: LevT):
         super().__init__(None if model.word_index is None else model.decoder.embedding.tokens)
@@ -90,9 +91,13 @@ class Graph(Spelling):
     def source(
         self, words: Tensor, memory: Tensor, real: Tensor, rare: Tensor | None = None, *beside: Tensor
     ) -> EncodedSource:
-        """Of a text ``words`` (F, B, T); ``real`` (B, S) are the tokens of the sources.
+        """Assembles the encoded source that a decoder reads.
 
-        ``beside``, if anything: states of the source (B, S, C), and which of them is beside each token (B, T).
+        words: features of a text (F, B, T)
+        memory: keys and values of the source (2 L, B, H, S, C / H)
+        real: True = a token of a source (B, S), not padding
+        rare: vectors of the unknown words (U, C)
+        beside: with a pre-trained encoder, its states (B, S, C), and the one that is aligned to each token (B, T)
         """
         stored = (KeysValues(memory[i], memory[i + 1]) for i in count(step=2))
         layers = {name: [next(stored) for _ in self.decoder.stack(name)] for name in self.decoder.stacks}
@@ -103,9 +108,11 @@ class Graph(Spelling):
 
 
 class Encoder(Graph):
-    def forward(self, words: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
+    """Encodes the sources."""
+
+    def forward(self, words: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
         """(F, B, S), groups of letters, pieces -> memory (2 L, B, H, S, C / H), rare (U, C), beside (B, S, C)"""
-        tokens, groups, pieces = words[0], given[:3], given[3:]
+        tokens, groups, pieces = words[0], inputs[:3], inputs[3:]
         rare = [self.of_groups(*groups)] if groups else []
         vectors = BatchVectors(self.table, self.vectors(words, *rare)) if rare else None
         padding, decoder, beside = padding_of(tokens, self.model.pad), self.decoder, []
@@ -118,23 +125,32 @@ class Encoder(Graph):
 
 
 class Decide(Graph):
+    """The deletion and the placeholder policy in one pass."""
+
     def forward(self, words: Tensor, memory: Tensor, real: Tensor, *spelling: Tensor) -> tuple[Tensor, ...]:
-        """-> deletion (B, T, 2): log-probabilities; nothing, something, most likely (B, T - 1): the log-probability of
-        inserting nothing, the one of the most likely number above 0, and that of any; number (B, T - 1)
+        """Returns log-probabilities and a number.
+
+        deletion: of keeping and deleting each token (B, T, 2)
+        nothing, best, something: of inserting nothing, the most likely number above 0, any number (B, T - 1)
+        number: the most likely number above 0 (B, T - 1)
         """
         decoder, removed = self.decoder, RemovedTokens(*spelling[1:3]) if spelling else None
         source = self.source(words, memory, real, *spelling[:1], *spelling[3:])
         alignment = spelling[4] if len(spelling) > 3 else None
         states = decoder.states("deletion", words[0], source, removed, alignment)
-        same = decoder.sharing["deletion"] == decoder.sharing["placeholder"]
-        others = decoder.states("placeholder", words[0], source, removed, alignment, states if same else ())
-        counts = decoder.placeholder_logits(others).log_softmax(-1)
+        shares = decoder.sharing["deletion"] == decoder.sharing["placeholder"]
+        placeholder_states = decoder.states(
+            "placeholder", words[0], source, removed, alignment, states if shares else ()
+        )
+        counts = decoder.placeholder_logits(placeholder_states).log_softmax(-1)
         best, number = counts[..., 1:].max(-1)
         some = counts[..., 1:].logsumexp(-1)
         return decoder.deletion_logits(states).log_softmax(-1), counts[..., 0], best, some, number + 1
 
 
 class Fill(Graph):
+    """The token policy."""
+
     never: Tensor  # (V,) True = no placeholder is filled with this word
 
     def __init__(self, model: LevT, never: tuple[int, ...]):
@@ -143,10 +159,11 @@ class Fill(Graph):
         self.register_buffer("never", of_words.index_fill(0, torch.tensor(never), True))
 
     def forward(self, words: Tensor, memory: Tensor, real: Tensor, holes: Tensor, *spelling: Tensor) -> Any:
-        """holes (n,): places in (B * T) -> the ALTERNATIVES best words, the best one first, and their log-probabilities
+        """Returns the ALTERNATIVES best words for each placeholder, best first, and their log-probabilities.
 
-        With --spelling: rare, replaced (B, T), whether (B, T), near, alike and slips (n, K), and shape (n,) of the word
-        that is replaced, SHAPES: none.
+        holes: positions of the placeholders in (B * T), (n,)
+        spelling: rare (U, C), the replaced words (B, T) and whether there is one (B, T), their candidates: near, alike
+            and slips (n, K), and the shape of the replaced word (n,), SHAPES if there is none
         """
         decoder, removed, nearest = self.decoder, None, None
         if spelling:
@@ -158,27 +175,29 @@ class Fill(Graph):
         # ONNX Runtime's own logarithm of a sum of exponentials loses the many small ones of a large dictionary
         # -inf in place of the scores: added to them, it would leave the NaN of damaged weights
         scores = scores.log_softmax(-1).masked_fill(self.never, -torch.inf)
-        chosen, words = scores.topk(min(ALTERNATIVES, len(self.never)))
-        return words, chosen
+        log_probs, words = scores.topk(min(ALTERNATIVES, len(self.never)))
+        return words, log_probs
 
 
 class Label(Spelling):
+    """Scores the labels of texts."""
+
     def __init__(self, model: EncT5, names: list[str]):
-        """``names`` of what the graph reads besides words and groups."""
+        """``names``: of the inputs besides words and groups of letters."""
         super().__init__(model.encoder.tokens if model.word_index is not None else None)
         self.model, self.names = model, names
 
-    def forward(self, words: Tensor, *given: Tensor) -> Tensor:
-        """(F, B, S), with --spelling groups of letters, and what ``EncT5.forward`` reads -> what it answers"""
-        batch = dict(zip(self.names, given, strict=False))
+    def forward(self, words: Tensor, *inputs: Tensor) -> Tensor:
+        """(F, B, S), the inputs of ``EncT5.forward``, with --spelling groups of letters -> scores"""
+        batch = dict(zip(self.names, inputs, strict=False))
         if self.table is not None:
-            vectors = self.vectors(words, self.of_groups(*given[len(self.names) :]))
+            vectors = self.vectors(words, self.of_groups(*inputs[len(self.names) :]))
             batch["words"] = self.table.look_up(words[0], vectors)
         return answers_of(self.model(words[0], **batch).logits, self.model.spec.kind)
 
 
 class Start(nn.Module):
-    """Of any encoder-decoder of fairseq; its state is whatever encoder and decoder keep."""
+    """Encodes sources for any encoder-decoder of fairseq; the state is whatever encoder and decoder store."""
 
     def __init__(self, model: Any):
         super().__init__()
@@ -190,8 +209,8 @@ class Start(nn.Module):
 
     def next(self, words: Tensor, state: tuple[Any, dict[str, Any] | None]) -> Tensor:
         """(B, T) -> log-probabilities of what comes next: (B, 1, V), and the state changes; without one, (B, T, V)"""
-        found = self.model.decoder(words, encoder_out=state[0], incremental_state=state[1])
-        return self.model.get_normalized_probs(found, log_probs=True)
+        output = self.model.decoder(words, encoder_out=state[0], incremental_state=state[1])
+        return self.model.get_normalized_probs(output, log_probs=True)
 
     def forward(self, words: Tensor) -> tuple[Tensor, ...]:
         scores, state = self.begin(words)
@@ -199,22 +218,26 @@ class Start(nn.Module):
 
 
 class Step(Start):
+    """Reads one more word of each text."""
+
     def __init__(self, model: Any, state: Any, grown: list[bool]):
         super().__init__(model)
         (self.parts, self.form), self.grown = tree_flatten(state), grown
 
-    def forward(self, words: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
-        rest = iter(given)
-        parts = [next(rest) if isinstance(part, Tensor) else part for part in self.parts]
+    def forward(self, words: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
+        tensors = iter(inputs)
+        parts = [next(tensors) if isinstance(part, Tensor) else part for part in self.parts]
         state = tree_unflatten(parts, self.form)
         scores = self.next(words, state)
         return scores[:, -1], *(part for part, grows in zip(tensors_of(state), self.grown, strict=True) if grows)
 
 
 class Score(Start):
-    def forward(self, words: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
-        """(B, S), and a text for each (B, T) -> its log-probability (B,)"""
-        (texts,) = given
+    """Scores texts by teacher forcing."""
+
+    def forward(self, words: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
+        """Sources (B, S), and a text for each (B, T) -> its log-probability (B,)"""
+        (texts,) = inputs
         scores = self.next(F.pad(texts[:, :-1], (1, 0), value=EOS), (self.model.encoder(words), None))
         return (scores.gather(2, texts[:, :, None])[:, :, 0].masked_fill(texts.eq(PAD), 0).sum(1),)
 
@@ -227,13 +250,15 @@ def tensors_of(state: Any) -> list[Tensor]:
 
 
 def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
-    """The graphs of a model, in 32 and in 8 bits, and with --spelling, the index of its words.
+    """Writes the graphs of a model, in 32 and in 8 bits, and with --spelling, the index of its words.
 
-    ``never``: what no hole is filled with.
+    model: a levt, an enct5, or an encoder-decoder of fairseq
+    never: words of a levt that fill no placeholder
+    folder: the model folder
     """
     (folder / GRAPHS).mkdir()
     with warnings.catch_warnings(), torch.no_grad():
-        # that sizes are those of the example, where they are; and what torch says of GPUs where oneDNN is switched off
+        # warnings that some sizes are fixed, as intended, and of torch about GPUs while oneDNN is switched off
         warnings.simplefilter("ignore")
         with torch.backends.mkldnn.flags(enabled=False):
             if isinstance(model, LevT):
@@ -255,16 +280,17 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
 
 
 def trace(traced: Traced, path: Path) -> None:
-    given = tuple(tensor for tensor, _ in traced.inputs.values())
+    """Writes one graph."""
+    examples = tuple(tensor for tensor, _ in traced.inputs.values())
     keeping = [part for part in traced.module.eval().modules() if isinstance(part, EvalCache)]
     if keeping:
-        traced.module(*given)
+        traced.module(*examples)
     for part in keeping:
         if part.entry is not None:  # so that it is one of the graph's weights
             part.register_buffer("value", part.entry[1])
     torch.onnx.export(
         traced.module,
-        given,
+        examples,
         str(path),
         input_names=list(traced.inputs),
         output_names=traced.outputs,
@@ -273,14 +299,15 @@ def trace(traced: Traced, path: Path) -> None:
     )
 
 
-# sizes of the examples, all different, so that none is taken for another
+# the sizes of the examples: all differ, so that tracing confuses none
 SIZES = {"B": 2, "S": 5, "T": 7, "U": 3, "P": 11, "n": 4, "K": 6, "W": 8, "Q": 9, "R": 12}
 Inputs = dict[str, tuple[Tensor, dict[int, str]]]
 
 
-def given(shape: str, dtype: torch.dtype = torch.long) -> tuple[Tensor, dict[int, str]]:
-    """
-    >>> given("2 K")
+def example(shape: str, dtype: torch.dtype = torch.long) -> tuple[Tensor, dict[int, str]]:
+    """Returns an input for tracing, and its dynamic sizes.
+
+    >>> example("2 K")
     (tensor([[0, 0, 0, 0, 0, 0],
             [0, 0, 0, 0, 0, 0]]), {1: 'K'})
     """
@@ -290,7 +317,7 @@ def given(shape: str, dtype: torch.dtype = torch.long) -> tuple[Tensor, dict[int
 
 
 def groups_of(spells: bool) -> Inputs:
-    return {"parts": given("P"), "owners": given("P"), "number": given("U", torch.float)} if spells else {}
+    return {"parts": example("P"), "owners": example("P"), "number": example("U", torch.float)} if spells else {}
 
 
 def of_levt(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
@@ -298,17 +325,17 @@ def of_levt(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
     blocks, features = sum(len(decoder.stack(name)) for name in decoder.stacks), 7 if spells else 1
     attention = decoder.stack("shared")[0].cross_attn
     heads, dim = attention.heads, attention.out_proj.out_features
-    memory = given(f"{2 * blocks} B {heads} S {dim // heads}", torch.float)
-    text = {"words": given(f"{features} B T"), "memory": memory, "real": given("B S", torch.bool)}
-    read = {"words": given(f"{features} B S"), **groups_of(spells)}
-    candidates, holes = Inputs(), {"holes": given("n")}
+    memory = example(f"{2 * blocks} B {heads} S {dim // heads}", torch.float)
+    text = {"words": example(f"{features} B T"), "memory": memory, "real": example("B S", torch.bool)}
+    read = {"words": example(f"{features} B S"), **groups_of(spells)}
+    candidates, holes = Inputs(), {"holes": example("n")}
     if spells:
-        spelling = {"rare": given(f"U {dim}", torch.float), "removed": given("B T"), "count": given("B T")}
-        candidates = {"near": given("n K"), "alike": given("n K", torch.float), "slips": given("n K")}
-        candidates["shape"] = given("n")
+        spelling = {"rare": example(f"U {dim}", torch.float), "removed": example("B T"), "count": example("B T")}
+        candidates = {"near": example("n K"), "alike": example("n K", torch.float), "slips": example("n K")}
+        candidates["shape"] = example("n")
     if model.encoder.backbone is not None:
-        read |= {"pieces": given("R W"), "where": given("Q"), "word": given("Q")}
-        beside = {"beside": given(f"B S {dim}", torch.float), "places": given("B T")}
+        read |= {"pieces": example("R W"), "where": example("Q"), "word": example("Q")}
+        beside = {"beside": example(f"B S {dim}", torch.float), "places": example("B T")}
     said = ["deletion", "nothing", "best", "something", "number"]
     return {
         "encoder": Traced(Encoder(model), read, ["memory"] + ["rare"] * spells + ["beside"] * bool(beside)),
@@ -320,13 +347,13 @@ def of_levt(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
 def of_enct5(model: EncT5) -> dict[str, Traced]:
     kind, spells = model.spec.kind, model.word_index is not None
     places = SIZES["B"] * SIZES["T"]
-    read: Inputs = {"latents": given("B T"), "where": (torch.arange(places), {0: "n"})}
+    read: Inputs = {"latents": example("B T"), "where": (torch.arange(places), {0: "n"})}
     if kind == "multilabel":
-        read["asked"] = given("T")[0], {0: "L"}
+        read["asked"] = example("T")[0], {0: "L"}
     if kind == "tagging":
-        read |= {name: given("B T") for name in ("decoder_segments", "latent_encdec_segments")}
-        read["encdec_segments"] = given("B S")
-    words = {"words": given(f"{4 if spells else 1} B S")}
+        read |= {name: example("B T") for name in ("decoder_segments", "latent_encdec_segments")}
+        read["encdec_segments"] = example("B S")
+    words = {"words": example(f"{4 if spells else 1} B S")}
     return {LABEL: Traced(Label(model, list(read)), {**words, **read, **groups_of(spells)}, ["scores"])}
 
 
@@ -336,7 +363,7 @@ def of_writer(model: Any) -> dict[str, Traced]:
     model.prepare_for_onnx_export_()
     start, (batch, source, length) = Start(model), (2, 5, 7)
 
-    def example(more: int) -> tuple[Tensor, Any]:
+    def sample(more: int) -> tuple[Tensor, Any]:
         words = torch.full((batch + more, source + more), UNK)
         words[:, -1] = PAD
         _, state = start.begin(words)
@@ -344,7 +371,7 @@ def of_writer(model: Any) -> dict[str, Traced]:
             start.next(words.new_zeros((batch + more, size)), state)
         return words, state
 
-    (words, state), (_, other) = example(0), example(1)  # what depends on a size has another one
+    (words, state), (_, other) = sample(0), sample(1)  # what depends on a size has another one
     parts, grown = Inputs(), list[bool]()
     for number, (part, larger) in enumerate(zip(tensors_of(state), tensors_of(other), strict=True)):
         sizes = {axis: size for axis, size in enumerate(part.shape) if larger.size(axis) != size}
@@ -356,7 +383,7 @@ def of_writer(model: Any) -> dict[str, Traced]:
     return {
         "start": Traced(start, {"words": (words, {0: ROWS, 1: "S"})}, ["scores", *parts]),
         "step": Traced(Step(model, state, grown), {**text, **parts}, ["scores", *growing]),
-        "score": Traced(Score(model), {"words": (words, {0: "B", 1: "S"}), "texts": given("B T")}, ["score"]),
+        "score": Traced(Score(model), {"words": (words, {0: "B", 1: "S"}), "texts": example("B T")}, ["score"]),
     }
 
 
@@ -368,11 +395,11 @@ def share_weights(paths: list[Path], weights: Path) -> None:
             model = onnx.load(path)
             for tensor in model.graph.initializer:
                 data = onnx.numpy_helper.to_array(tensor).tobytes()
-                if len(data) <= INLINE:
+                if len(data) <= MAX_INLINE:
                     continue
                 digest = hashlib.sha256(data).hexdigest()
                 if digest not in places:
-                    file.write(bytes(-file.tell() % ALIGNED))
+                    file.write(bytes(-file.tell() % PAGE))
                     places[digest] = file.tell()
                     file.write(data)
                 tensor.raw_data = data  # where the next line looks for them

@@ -1,4 +1,4 @@
-"""The part of a model folder that a runtime without torch reads.
+"""The files of a model folder that are read where torch is not installed.
 
 graphs/encoder.onnx, decide.onnx, fill.onnx     a levt in 32 bits; NAME.int8.onnx in 8 bits
 graphs/start.onnx, step.onnx, score.onnx        a model that writes from left to right
@@ -33,12 +33,12 @@ SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 
 
 def path_of(name: str, bits: int) -> str:
-    """Of a graph, in its folder."""
+    """Returns the path of a graph in the model folder; ``bits``: those of its products."""
     return f"{GRAPHS}/{name}{ENDINGS[bits]}"
 
 
 def has_graphs(folder: str | Path) -> bool:
-    """And whether they can be used."""
+    """Whether a model folder has graphs, and ONNX Runtime is installed."""
     return (Path(folder) / GRAPHS).is_dir() and find_spec("onnxruntime") is not None
 
 

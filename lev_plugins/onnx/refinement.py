@@ -33,7 +33,7 @@ class GraphPolicies(Policies):
     """The policies for one batch of sources, which are encoded once."""
 
     def __init__(self, graphs: Graphs, sources: Rows, batch: MeantBatch | None = None):
-        """With --spelling, ``batch`` has the unknown words."""
+        """``batch``: with --spelling, the unknown words."""
         self.graphs, self.batch = graphs, batch
         rows = padded(sources)
         features = {} if batch is None else {**batch.groups, **batch.pieces(rows)}

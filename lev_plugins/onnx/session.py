@@ -19,14 +19,14 @@ from lev_plugins.onnx.graph_file import check_graph
 @functools.cache
 def limit_memory() -> None:
     """Limits all graphs together to half of the memory of the machine, however large a stranger's tensors become."""
-    most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    how = onnxruntime.OrtArenaCfg({"max_mem": most, "arena_extend_strategy": 1, "initial_chunk_size_bytes": 4096})
+    max_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    how = onnxruntime.OrtArenaCfg({"max_mem": max_bytes, "arena_extend_strategy": 1, "initial_chunk_size_bytes": 4096})
     kind, use = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT
     onnxruntime.create_and_register_allocator(onnxruntime.OrtMemoryInfo("Cpu", kind, 0, use), how)
 
 
 class Session:
-    """One graph."""
+    """One graph of a model folder, which anybody may have written."""
 
     def __init__(self, folder: Path, name: str, bits: int):
         keep_freed()
@@ -47,15 +47,16 @@ class Session:
             self.session = onnxruntime.InferenceSession(str(self.path), options, **how)
         except Exception as error:  # of many kinds, all of which are faults of the folder
             raise self.fault("read", error) from error
-        self.inputs = {given.name: given.shape for given in self.session.get_inputs()}  # a size or its name
-        self.outputs = [said.name for said in self.session.get_outputs()]
+        self.inputs = {each.name: each.shape for each in self.session.get_inputs()}  # sizes, or names of dynamic ones
+        self.outputs = [each.name for each in self.session.get_outputs()]
 
     def fault(self, action: str, error: Exception, advice: str = "") -> UserError:
         reason = " ".join(str(error).split())[-200:]
         return UserError(f"{self.path} cannot be {action} ({reason}): {advice}{model_folder.AGAIN}")
 
-    def __call__(self, **given: NDArray[Any]) -> list[NDArray[Any]]:
-        inputs = {name: value for name, value in given.items() if name in self.inputs}
+    def __call__(self, **values: NDArray[Any]) -> list[NDArray[Any]]:
+        """Runs the graph; values that it does not read are ignored."""
+        inputs = {name: value for name, value in values.items() if name in self.inputs}
         try:
             outputs = self.session.run(None, inputs, self.options)
         except Exception as error:
