@@ -102,7 +102,8 @@ def test_pages_name_what_exists() -> None:
     files = {path: path.read_text("utf-8") for path in (ROOT / "lev_plugins").rglob("*.py")}
     named = set(re.findall(r"`([a-z_]+/[a-z_0-9/]+\.py)`", read("docs/code.md"))) - {"tests/slow_refinement.py"}
     assert len(named) > 20 and [name for name in named if ROOT / "lev_plugins" / name not in files] == []
-    words = set(re.findall(r"\w+", " ".join([*files.values(), *map(str, files)])))
+    scripts = ROOT.glob("examples/*/*.sh")
+    words = set(re.findall(r"\w+", " ".join([*files.values(), *map(str, files), *map(str, scripts)])))
     for page, pattern in (("code", r"`(?:[A-Z]\w+\.)?(\w*[A-Z_]\w*)`"), ("papers", r"`([a-z]\w*(?:\.\w+)+)`")):
         names = set(re.findall(pattern, read(f"docs/{page}.md")))
         assert len(names) > 20 and [name for name in names if not words.issuperset(name.split("."))] == []
