@@ -38,7 +38,7 @@ CHECKS: dict[type, Callable[[Namespace], object]] = {
     LabellingConfig: lambda cfg: LabellingCriterion(cfg, SimpleNamespace(info=None)),
 }
 POSITIONS = ("max_source_positions", "max_target_positions")
-# a seed is any number; fairseq's own are its own; those of noise are in test_noisy_dataset.py
+# a seed is any number; fairseq's own are its own; those of noise are in test_noisy.py
 NOT_HERE = {"seed", *(each.name for each in fields(TranslationConfig)), *(each.name for each in fields(NoiseConfig))}
 NUMBERS = [
     (config, name)

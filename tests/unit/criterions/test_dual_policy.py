@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from fairseq.logging import metrics
 from fairseq.nan_detector import NanDetector
 from torch import Tensor
 
-from lev_plugins.criterions.dual_policy import HEADS, DualPolicyCriterion, head_loss
-from lev_plugins.layers.output_loss import gradient_is_ready, summed_loss
-from lev_plugins.models.levt import HeadOutput, LevT
+from lev_plugins.criterions.dual_policy import HEADS, DualPolicyCriterion
+from lev_plugins.models.levt import LevT
 from tests.helpers import slow_alignment, tensor_to_rows, toy_batch, toy_criterion, toy_model
 
 SMOOTHING = {"label_smoothing": 0.1, "placeholder_label_smoothing": 0.02, "deletion_label_smoothing": 0.05}
@@ -213,63 +211,3 @@ def test_logs_of_several_workers_may_be_summed() -> None:
     logs = [toy_criterion()(model, batch)[2] for batch in (toy_batch(), toy_batch(seed=2))]
     together = {key: logs[0][key] + logs[1][key] for key in logs[0]}
     assert reduced(*logs) == pytest.approx(reduced(together))
-
-
-# ---- the loss of an output layer, a few rows at a time, against the one from all logits ------------------------------
-
-
-def given(rows: int, classes: int) -> tuple[Tensor, Tensor, Tensor]:
-    torch.manual_seed(1)
-    x, weight = torch.randn(rows, 8, requires_grad=True), torch.randn(classes, 8, requires_grad=True)
-    return x, weight, torch.randint(classes, (rows,))
-
-
-def test_gradients_in_16_bit_floats_wait_for_the_loss_scale() -> None:
-    x = torch.zeros(1)
-    assert gradient_is_ready(x) and gradient_is_ready(x.bfloat16()) and not gradient_is_ready(x.half())
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("at_once", [1, 50, 1 << 22])
-def test_loss_and_gradients_are_of_all_logits(smoothing: float, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lev_plugins.layers.output_loss.CHUNK", at_once)
-    x, weight, labels = given(7, 12)
-    expected = head_loss(HeadOutput(F.linear(x, weight), labels), smoothing)
-    gradients = torch.autograd.grad(3 * expected.loss, (x, weight))
-    found = summed_loss(x, weight, labels, smoothing)
-    assert float(found.loss) == pytest.approx(float(expected.loss)) and float(found.nll) == pytest.approx(
-        float(expected.nll)
-    )
-    assert found.correct.equal(expected.correct) and found.best.equal(F.linear(x, weight).argmax(-1))
-    for one, other in zip(torch.autograd.grad(3 * found.loss, (x, weight)), gradients, strict=True):
-        assert one.allclose(other, atol=1e-5)
-
-
-@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-def test_nothing_is_differentiated_where_nothing_is_learned(mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("lev_plugins.layers.output_loss.gradients_of")
-    with mode():
-        assert not summed_loss(*given(3, 5), 0.1).loss.requires_grad
-
-
-def test_small_steps_add_up_in_16_bits() -> None:
-    """The gradient of the weight is a sum over all rows, so it is summed in 32 bits."""
-    x, weight, labels = given(600, 12)
-    (exact,) = torch.autograd.grad(summed_loss(x, weight, labels, 0.1).loss, [weight])
-    short_x, short_weight = (each.detach().bfloat16().requires_grad_() for each in (x, weight))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lev_plugins.layers.output_loss.CHUNK", 50)
-        (found,) = torch.autograd.grad(summed_loss(short_x, short_weight, labels, 0.1).loss, [short_weight])
-    assert found.dtype == torch.bfloat16 and float((found - exact).norm() / exact.norm()) < 0.02
-
-
-def test_only_the_loss_has_a_gradient() -> None:
-    found = summed_loss(*given(3, 5), 0.1)
-    assert found.loss.requires_grad and not found.nll.requires_grad
-
-
-def test_without_decisions_the_loss_is_0_and_has_a_gradient() -> None:
-    x, weight, labels = given(0, 5)
-    found = summed_loss(x, weight, labels, 0.1)
-    found.loss.backward()
-    assert float(found.loss) == 0 and weight.grad is not None and not weight.grad.any()

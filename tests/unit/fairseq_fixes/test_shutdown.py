@@ -28,7 +28,6 @@ batches = BufferedIterator(SIZE, SOURCE)
 assert next(batches).shape == (600, 600)
 """
 SOURCES = {
-    "busy inside torch": (1000, "Products()"),
     "waiting for room": (1, "Products()"),
     "batches of a worker": (1000, "torch.utils.data.DataLoader(Products(), batch_size=None, num_workers=1)"),
 }

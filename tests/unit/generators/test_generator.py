@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 from fairseq.models.transformer import TransformerModel
-from fairseq_cli.generate import get_symbols_to_strip_from_output
 
 from lev_plugins.edits.expert import align
 from lev_plugins.edits.options import RefinementOptions
@@ -90,13 +89,6 @@ def test_gamma_lengthens_and_a_negative_one_shortens() -> None:
         results = assert_refined([model], SOURCES, gamma=gamma, max_ratio=20.0, max_iter=0)
         lengths.append(sum(len(words_of(result)) for result in results))
     assert lengths[0] < lengths[1] < lengths[2] < lengths[3]
-
-
-def test_the_history_is_the_start_and_three_states_an_iteration() -> None:
-    results = assert_refined([lively_model()], SOURCES, DRAFTS, retain_history=True)
-    assert len({result["steps"] for result in results}) >= 3
-    for result in results:
-        assert len(result["history"]) == 1 + 3 * (result["steps"] + 1)
 
 
 @pytest.mark.parametrize("drafts", [None, DRAFTS])
@@ -182,22 +174,6 @@ def test_candidates_are_the_greedy_one_and_samples() -> None:
     assert different > len(SOURCES) / 2
 
 
-def test_of_equal_candidates_the_first_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = {"a": 1, "b": 3, "c": 3, "d": 2, "e": 2, "f": 5}
-    found = [{"name": name, "score": torch.tensor(score)} for name, score in scores.items()]
-    candidates = generator([toy_model()], candidates=3)
-    monkeypatch.setattr(candidates, "hypotheses", lambda sentences: found)
-    groups = candidates.generate([], {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:2])}})
-    assert ["".join(each["name"] for each in group) for group in groups] == ["bca", "fde"]
-
-
-def test_a_low_temperature_samples_the_greedy_result() -> None:
-    model = lively_model()
-    net_input = {"src_tokens": rows_to_tensor(SOURCES)}
-    groups = generator([model], candidates=3, temperature=1e-4).generate([model], {"net_input": net_input})
-    assert all(len({tuple(words_of(c)) for c in group}) == 1 for group in groups)
-
-
 def test_sampling_leaves_the_global_generator_alone() -> None:
     before = torch.random.get_rng_state()
     models = [lively_model()]
@@ -251,11 +227,6 @@ def test_to_the_reranker_an_unknown_word_of_the_batch_is_unknown() -> None:
         rerank(toy_transformer(), toy_dictionary(), torch.tensor([[BOS, 8, 9, EOS]]), groups)
         scores.append(float(groups[0][0]["score"]))
     assert scores[0] == scores[1] < 0
-
-
-def test_fairseq_generate_leaves_out_the_end_of_a_sentence() -> None:
-    generator = RefinementGenerator([toy_model()], toy_dictionary(), RefinementOptions())
-    assert get_symbols_to_strip_from_output(generator) == {EOS}
 
 
 def test_padding_fills_no_hole() -> None:
@@ -341,15 +312,6 @@ def test_candidates_are_not_chosen_for_what_they_keep_of_a_draft() -> None:
     assert shares[:, 0].mean() < shares.mean() < shares.max(1).values.mean() - 0.1
     # no policy thought that a draft was certainly right
     assert all(float(candidate["score"]) < 0 for group in groups for candidate in group)
-
-
-def test_padding_makes_no_draft_too_long() -> None:
-    model = lively_model(max_target_positions=10)
-    drafts = [row[:9] + [EOS] for row in DRAFTS]
-    padded = torch.nn.functional.pad(rows_to_tensor(drafts), (0, 16 - max(map(len, drafts))), value=PAD)
-    sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES), "draft": padded}}
-    found = generator([model]).generate([model], sample)
-    assert [words_of(best[0]) for best in found] == [words_of(best) for best in refine([model], SOURCES, drafts)]
 
 
 def test_weights_that_are_not_finite_are_refused() -> None:

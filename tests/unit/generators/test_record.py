@@ -6,12 +6,9 @@ from typing import Any
 import pytest
 import torch
 
-from examples.post_editing.quality import first_odds
 from lev_plugins.edits import mark_bits
-from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.text.segments import WordEdits
-from tests.helpers import BOS, EOS, PAD, lively_model, random_rows, rows_to_tensor, toy_dictionary
+from tests.helpers import BOS, EOS, lively_model, random_rows
 from tests.slow_refinement import refine
 
 DRAFTS = random_rows(40, seed=5, longest=8)
@@ -72,19 +69,3 @@ def test_without_history_there_is_no_record() -> None:
     for one, other in zip(plain, recorded(DRAFTS), strict=True):
         assert "edits" not in one and torch.equal(one["tokens"], other["tokens"])
         assert torch.equal(one["positional_scores"], other["positional_scores"])
-
-
-def test_a_draft_of_nothing() -> None:
-    (hypothesis,) = recorded([[BOS, EOS]])
-    assert hypothesis["edits"].origin == [-1] * len(hypothesis["tokens"])
-    assert PAD not in hypothesis["tokens"]
-
-
-def test_the_first_iteration_deletes_what_is_more_likely_to_go() -> None:
-    found = recorded(DRAFTS)
-    generator = RefinementGenerator([lively_model()], toy_dictionary(), RefinementOptions())
-    odds = first_odds(generator, {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(DRAFTS)})
-    for draft, row, hypothesis in zip(DRAFTS, odds, found, strict=True):
-        left = [token for token, each in zip(draft, row.tolist(), strict=False) if token in (BOS, EOS) or each <= 0]
-        assert hypothesis["history"][1]["tokens"].tolist() == left
-    assert (odds > 0).any() and (odds < 0).any()

@@ -134,32 +134,12 @@ def test_what_the_best_checkpoint_may_go_by_is_logged(kind: str, accuracy: bool,
     assert set(logged_by(criterion)) - others == set(found) - others
 
 
-def test_only_what_was_asked_for_is_logged() -> None:
-    for asked in ({}, {"eval_wrr": True}):
-        task = correction_task(**asked)
-        found = logged(task, build(task), [collated(toy_pairs(sentences(3), sentences(3)))])
-        assert {"exact_match", "wrr", "bleu"} & set(found) == {name.removeprefix("eval_") for name in asked}
-
-
 def test_all_scores_share_one_decoding() -> None:
     task = correction_task(eval_metrics="ter,rougeL", **ALL)
     model = build(task)
     with mock.patch.object(task.sequence_generator, "generate", wraps=task.sequence_generator.generate) as generate:
         found = logged(task, model, [collated(toy_pairs(sentences(3), sentences(3)))])
     assert {"exact_match", "wrr", "bleu", "ter", "rougeL"} <= set(found) and generate.call_count == 1
-
-
-def test_the_search_of_validation_is_the_one_that_was_described() -> None:
-    task = correction_task(eval_exact_match=True, eval_bleu_args='{"beam": 3, "max_len_b": 7}')
-    build(task)
-    search = task.sequence_generator
-    assert (search.beam_size, search.max_len_b) == (3, 7)
-
-
-def test_words_are_joined_before_they_are_compared() -> None:
-    task = correction_task(eval_wrr=True, eval_bleu_remove_bpe="letter")
-    build(task)
-    assert task._text(torch.tensor([4, 5, EOS]), "?") == "w0w1"
 
 
 def decoded(task: TextCorrectionTask, model: Any, sources: list[list[int]], beam: int = 3) -> list[Any]:
@@ -284,11 +264,6 @@ def test_a_model_that_does_not_write_from_left_to_right_is_refused(arch: str) ->
     options = {"decoder_layers": 1, "encoder_layers": 1, "tokens_per_sample": 8, **POSITIONS}
     with pytest.raises(UserError, match=f"such as --arch pbd or transformer, but --arch is {arch}"):
         task.build_model(Namespace(arch=arch, **options))
-
-
-def test_the_layers_of_a_model_without_a_number_of_heads_are_counted() -> None:
-    with pytest.raises(UserError, match="--encoder-layers must be at most 1000, but is 1000000000"):
-        correction_task().build_model(Namespace(arch="transformer", encoder_layers=10**9, **POSITIONS))
 
 
 def test_a_criterion_of_another_task_is_refused() -> None:

@@ -20,7 +20,7 @@ from lev_plugins.fairseq_fixes.batching import KeepLastBatch
 from lev_plugins.noise import NOISE_FLAGS, Corruption, NoiseOptions, build_corruption
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.text.tokenise import Chars
-from tests.helpers import epochs_of, tensor_to_rows, toy_pairs
+from tests.helpers import toy_pairs
 
 TEXTS = [f"the quick brown fox number {chr(97 + number)} jumps over it" for number in range(24)]
 
@@ -57,23 +57,6 @@ def noisy(
 
 def texts(dataset: Any, side: str = "source") -> list[str]:
     return [codec().decode(dataset[index][side]) for index in range(len(dataset))]
-
-
-def test_the_pair_itself_stays_as_it_was() -> None:
-    data = pair()
-    texts(noisy(data))
-    assert texts(data) == TEXTS
-
-
-def test_worker_processes_hear_of_a_new_epoch() -> None:
-    """fairseq keeps them from epoch to epoch, and has one unless told otherwise."""
-
-    def sources(batch: dict[str, Any]) -> list[list[int]]:
-        return [sorted(row) for row in tensor_to_rows(batch["net_input"]["src_tokens"])]
-
-    alone = epochs_of(noisy(), sources, workers=0)
-    assert alone[0] != alone[1] != alone[2] != alone[0]
-    assert epochs_of(noisy(), sources, workers=1) == alone
 
 
 def test_noise_does_not_depend_on_the_order_or_on_numpy_or_on_the_process() -> None:
@@ -135,11 +118,6 @@ def test_bpe_and_tokenizer_are_undone_and_done_in_order() -> None:
     assert words.decode(words.encode("ab c")) == "ab c"
 
 
-def test_what_cannot_be() -> None:
-    with pytest.raises(UserError, match=r"the dictionary contains the character U\+E000"):
-        TextCodec(dictionary_of([UNKNOWN_CHAR]))
-
-
 # ---- the flags -------------------------------------------------------------------------------------------------------
 
 PLAIN: dict[str, Any] = {"noise_kind": "swap:2,keyboard", "noise_word_rate": 0.5, "noise_bpe": "chars"}
@@ -195,14 +173,6 @@ def test_epochs_of_a_training_have_other_noise() -> None:
         known = set("abcdefghijklmnopqrstuvwxyz ")
         noise = [corrupt(text, index, epoch) for index, text in enumerate(TEXTS)]
         assert rows == ["".join(letter if letter in known else UNKNOWN_CHAR for letter in text) for text in noise]
-
-
-def test_a_table_of_confusions(tmp_path: Path) -> None:
-    table = tmp_path / "table.tsv"
-    table.write_text("characters\tbecome\trate\nqu\tkv\t1.0\n", encoding="utf-8")
-    codec = TextCodec(dictionary_of(), Chars())
-    dataset = with_flags(codec, noise_kind="confusions", noise_word_rate=None, noise_confusions=str(table))
-    assert codec.decode(dataset[0]["source"]) == "the kvick brown fox number a jumps over it"
 
 
 REFUSED = {

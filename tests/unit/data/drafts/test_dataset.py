@@ -72,12 +72,6 @@ def test_a_rollin_does_not_depend_on_the_batch() -> None:
         assert tensor_to_rows(alone["net_input"]["states"].kept_tokens) == [kept[i]]
 
 
-def test_equal_sentences_at_different_places_get_different_rollins() -> None:
-    rows = [[BOS, *range(4, 20), EOS]] * 8
-    dataset = toy_dataset(rows, rows, rollin=RollIn(seed=1))
-    assert len({tuple(missing(dataset, i)) for i in range(8)}) > 4
-
-
 def test_a_truncated_source_is_not_left_out() -> None:
     """Neither is it one token too long, with its <s>."""
     positions = {"max_source_positions": 6, "max_target_positions": 64}
@@ -302,12 +296,6 @@ def test_a_part_without_drafts_starts_from_nothing(tmp_path: Path) -> None:
     assert [(source, len(draft)) for source, draft, _ in found] == [(1, 1), (2, 2), (3, 3)] * 2 + [
         (11, 0), (12, 0), (13, 0)
     ]  # fmt: skip
-
-
-def test_the_first_part_may_be_the_one_without_drafts(tmp_path: Path) -> None:
-    write_part(tmp_path, "train", range(1, 3), drafts=False)
-    write_part(tmp_path, "train1", range(11, 13))
-    assert [draft for _, draft, _ in triples(load(tmp_path, upsample=2))] == [[]] * 4 + [[111], [112, 112]]
 
 
 @pytest.mark.parametrize(("combine", "upsample", "size"), [(True, -1, 12), (True, 1, 12), (False, 3, 5)])
