@@ -1,4 +1,4 @@
-"""Decoding with checkpoints of any task: of a data folder, or of segments of text that were not binarised."""
+"""Decodes with checkpoints in torch: a binarised data folder, or segments of an editor's texts."""
 
 from argparse import Namespace
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from lev_plugins.text.tokenise import Tokeniser
 
 
 class CheckpointDecoder:
-    """Checkpoints with the task of their training, but another data folder; or a model folder."""
+    """An ensemble of checkpoints, or a model folder, with the task of its training."""
 
     def __init__(
         self,
@@ -43,7 +43,14 @@ class CheckpointDecoder:
         fp16: bool = False,
         folder: ModelConfig | None = None,
     ):
-        """``folder``: what the model folder says of itself, if it has been read."""
+        """
+        paths: checkpoints, or one model folder
+        overrides: flags of the task, such as another data folder
+        search: fairseq's flags of generation
+        device: of torch
+        fp16: compute in half precision
+        folder: the contents of the model folder's config.json, if they have been read
+        """
         # without the metrics and the noise of their own training
         self.loaded = read_models(paths, {**WITHOUT_SCORES, **WITHOUT_NOISE, **overrides}, folder=folder)
         self.models, self.task = self.loaded.models, self.loaded.task
@@ -84,12 +91,12 @@ class CheckpointDecoder:
 
 
 def sizes(decoder: CheckpointDecoder) -> tuple[tuple[Any, Any], tuple[int, int]]:
-    """The dictionaries and positions of source and target."""
+    """Returns the dictionaries and positions of source and target."""
     return (decoder.task.source_dictionary, decoder.task.target_dictionary), decoder.max_positions
 
 
 class TorchLevT(LevTSegments):
-    """Through a levt in torch."""
+    """Edits segments with a levt in torch."""
 
     def __init__(self, decoder: CheckpointDecoder, max_tokens: int):
         super().__init__(*sizes(decoder), max_tokens, decoder.task.word_index is not None)
@@ -106,7 +113,7 @@ class TorchLevT(LevTSegments):
 
 
 class TorchSeq2Seq(Seq2SeqSegments):
-    """Through a model of ``text_correction`` in torch."""
+    """Edits segments with a model of ``text_correction`` in torch."""
 
     def __init__(self, decoder: CheckpointDecoder, max_tokens: int):
         super().__init__(*sizes(decoder), max_tokens)
@@ -153,7 +160,7 @@ def require_editor(loaded: Loaded, path: str | Path) -> None:
 
 
 def bpe_of(task: Any, bpe: Namespace | None) -> Namespace | None:
-    """What was given, or the sentencepiece model that was learned with the data of a checkpoint, if any."""
+    """Returns ``bpe``, or the sentencepiece model in the data folder of a checkpoint, if there is one."""
     learned = Path(split_paths(task.cfg.data)[0], MODEL)
     if bpe is None and learned.is_file():
         return Namespace(bpe="sentencepiece", sentencepiece_model=str(learned))

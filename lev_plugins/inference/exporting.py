@@ -1,4 +1,4 @@
-"""A checkpoint as a model folder (``lev_plugins.model_folder``)."""
+"""Writes a checkpoint as a model folder (``lev_plugins.model_folder``)."""
 
 import json
 import logging
@@ -43,13 +43,13 @@ from lev_plugins.version import __version__
 
 logger = logging.getLogger(__name__)
 
-ALWAYS = (model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD)  # in a folder, but not in its list of files
+UNLISTED = (model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD)  # in a folder, but not in its list of files
 HERE = "_name_or_path"  # where the library says that a configuration was read
 
 
 @dataclass(frozen=True)
 class Extras:
-    """What a checkpoint does not know."""
+    """The parts of a model folder that are not in the checkpoint."""
 
     decoding: Decoding = field(default_factory=Decoding)
     bpe: Namespace | None = None
@@ -102,9 +102,9 @@ def export(
 
 
 def require_exported(folder: Path) -> None:
-    """Nothing but what an export writes, and not elsewhere, is in a folder that will be removed."""
+    """Refuses to replace a folder that is a link, or that has files that no export writes."""
     require(not folder.is_symlink(), f"{folder} is a link: name the folder that it leads to")
-    names = {*model_folder.read_unchecked(folder).files, *ALWAYS, f"{GRAPHS}/{WEIGHTS}"}
+    names = {*model_folder.read_unchecked(folder).files, *UNLISTED, f"{GRAPHS}/{WEIGHTS}"}
     names |= {name.partition("/")[0] for name in names}
     others = sorted({path.relative_to(folder).as_posix() for path in folder.rglob("*")} - names)
     require(not others, f"{folder / ''.join(others[:1])} was not written by an export: move it elsewhere")
@@ -153,7 +153,7 @@ def architecture_of(loaded: Loaded) -> str:
 
 
 def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: Path, graphs: bool) -> ModelConfig:
-    """Writes all but the weights and the card, and says what the model is."""
+    """Writes all but the weights and the card, and returns the contents of config.json."""
     task = loaded.task
     labels = isinstance(task, TextLabellingTask)
     bpe = task.info.bpe_flags(task.folder) if labels else vars(bpe_of(task, extras.bpe) or Namespace())
@@ -213,7 +213,7 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
 
 
 def copy_tokeniser(flags: dict[str, Any], folder: Path) -> str | None:
-    """``flags``: fairseq's, with the files where they are now; returns the --bpe."""
+    """Copies the file of a tokeniser and returns its --bpe; ``flags`` are fairseq's, with the path of the file."""
     if not flags:
         return None
     name = flags["bpe"]
@@ -235,7 +235,7 @@ def copy_tokeniser(flags: dict[str, Any], folder: Path) -> str | None:
 
 
 def copy_some(source: Path, target: Path, names: list[str]) -> None:
-    """Those that are there."""
+    """Copies the files of these names that exist."""
     target.mkdir(exist_ok=True)
     for name in names:
         if (source / name).is_file():

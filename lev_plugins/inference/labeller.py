@@ -35,6 +35,8 @@ DIGITS = 4  # digits of a probability
 
 
 class Scored(NamedTuple):
+    """A text with the scores of its labels."""
+
     columns: list[str]  # of the text
     scores: Any  # (labels,), (words, tags), or the number of a regression
     cut: bool  # the text was too long
@@ -92,10 +94,13 @@ class Labeller:
         first_line: int = 1,
         thresholds: Mapping[str, float] | None = None,
     ) -> list[Answer]:
-        """A text is a string with TABs between columns, or a list of columns; for tagging, a string or a list of words.
+        """Labels texts.
 
-        ``scores`` adds the probabilities of all labels. ``first_line`` numbers the texts in messages. ``thresholds``
-        are for these texts, in place of its own.
+        texts: strings with TABs between columns, or lists of columns; for tagging, strings or lists of words
+        labels_of_interest: multilabel: score only these labels
+        scores: add the probabilities of all labels
+        first_line: the number of the first text in messages
+        thresholds: multilabel: in place of those of the options
         """
         chosen = None if thresholds is None else self.checked(thresholds)
         interest = self.ids_of(labels_of_interest)
@@ -109,10 +114,12 @@ class Labeller:
         examples = [
             self.scorer.encoder.examples(text, [], f"line {number}") for number, text in enumerate(columns, first_line)
         ]
-        found = iter(self.scorer.scores([part for parts in examples for part in parts], interest, self.batch_size))
+        scores_of_parts = iter(
+            self.scorer.scores([part for parts in examples for part in parts], interest, self.batch_size)
+        )
         results = []
         for text, parts in zip(columns, examples, strict=True):
-            scores = [next(found) for _ in parts]
+            scores = [next(scores_of_parts) for _ in parts]
             whole = np.concatenate(scores) if self.kind == "tagging" else scores[0]
             results.append(Scored(text, whole, any(part.cut for part in parts)))
         return results
@@ -136,7 +143,7 @@ class Labeller:
         return columns
 
     def names_in(self, text: str) -> list[str]:
-        """The labels that a command line lists, separated as in the training text."""
+        """Splits the labels of a command line, which are separated as in the training text."""
         names = [name.strip() for name in text.split(self.scorer.info.separator)]
         require(all(names), f"--labels-of-interest contains an empty label: {text!r}")
         return names
@@ -176,9 +183,9 @@ class Labeller:
             answer = {"words": scored.columns, "labels": tags, "scores": [rounded(score) for score in scores.max(1)]}
         else:
             # compare scores before rounding: thresholds of rare labels are close together
-            given = [i for i, name in enumerate(names) if float(scores[i]) >= thresholds.get(name, POSITIVE)]
-            given.sort(key=lambda i: -float(scores[i]))
-            answer = {"labels": [names[i] for i in given], "scores": [rounded(scores[i]) for i in given]}
+            ids = [i for i, name in enumerate(names) if float(scores[i]) >= thresholds.get(name, POSITIVE)]
+            ids.sort(key=lambda i: -float(scores[i]))
+            answer = {"labels": [names[i] for i in ids], "scores": [rounded(scores[i]) for i in ids]}
         if all_scores:
             rows = [dict(zip(names, map(rounded, row), strict=True)) for row in np.atleast_2d(scores)]
             answer["all_scores"] = rows if self.kind == "tagging" else rows[0]
@@ -190,7 +197,7 @@ def rounded(score: Any) -> float:
 
 
 def read_thresholds(path: Path) -> dict[str, float]:
-    """A file written by ``lev-plugins tune-thresholds``."""
+    """Reads a file written by ``lev-plugins tune-thresholds``."""
     require(path.is_file(), f"--thresholds: there is no file {path}")
     thresholds = read_object(path)
     for name, value in thresholds.items():

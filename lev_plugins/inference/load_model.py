@@ -1,4 +1,4 @@
-"""The one way in: checkpoints or a model folder become fairseq's models, their configuration and their task."""
+"""Loads checkpoints or a model folder as fairseq's models, with their configuration and task."""
 
 import os
 from argparse import ArgumentParser, Namespace

@@ -1,4 +1,4 @@
-"""What the graphs read of a word: its rows in their tables, by the rules of ``spelling.embedding``.
+"""Features of words that the ONNX graphs read: rows of their tables, by the rules of ``spelling.embedding``.
 
 Rows: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown words of the batch.
 """
@@ -22,10 +22,10 @@ class SpeltBatch:
     """The words of a dictionary, and the unknown ones of a batch."""
 
     def __init__(self, index: StoredIndex, unknown: Sequence[str]):
-        self.index, self.size, self.unknown = index, len(index.words), unknown or ["a"]  # no graph reads nothing
+        self.index, self.size, self.unknown = index, len(index.words), unknown or ["a"]  # ONNX inputs must not be empty
         new = Spellings.of_words(self.unknown, index.buckets)
         lengths = np.diff(new.ngram_starts)
-        self.groups = {
+        self.groups: dict[str, Array] = {
             "parts": new.ngrams,
             "owners": np.repeat(np.arange(len(self.unknown)), lengths),
             "number": np.maximum(lengths, 1).astype(np.float32),
@@ -34,9 +34,9 @@ class SpeltBatch:
         self.shapes, self.prints = (known.shapes, new.shapes), (known.letter_hashes, new.letter_hashes)
 
     def of(self, tables: tuple[Array, Array], rows: Array) -> Array:
-        """Their columns of a table of the dictionary, and of one of the batch."""
-        known, new = np.minimum(rows, self.size), np.maximum(rows - self.size - 1, 0)
-        return np.where(rows > self.size, tables[1][..., new], tables[0][..., known])
+        """Looks up rows in the table of the dictionary, or in that of the batch for unknown words."""
+        in_dictionary, in_batch = np.minimum(rows, self.size), np.maximum(rows - self.size - 1, 0)
+        return np.where(rows > self.size, tables[1][..., in_batch], tables[0][..., in_dictionary])
 
     def level(self, rows: Array) -> Array:
         count = np.where(rows > self.size, 0, self.index.all_counts[np.minimum(rows, self.size)])
@@ -91,7 +91,7 @@ class MeantBatch(SpeltBatch):
         return counts
 
     def candidates_of(self, rows: Array, pad: int) -> dict[str, Array]:
-        """Of words (n,) that are replaced; ``pad``: none."""
+        """Returns the candidates for words (n,) that are replaced; ``pad`` says that there is none."""
         nearest = self.index.nearest_to(rows.tolist(), self.unknown)
         shapes = np.where(rows == pad, SHAPES, self.of(self.shapes, rows)).astype(np.int64)
         return {**dict(zip(("near", "alike", "slips"), nearest, strict=True)), "shape": shapes}
