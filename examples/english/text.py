@@ -83,7 +83,7 @@ def dictionary(lines: Iterable[str], listed: dict[str, int], chat: Iterable[str]
 class UnexpectedWords:
     """Replaces words of sentences by unexpected ones."""
 
-    def __init__(self, listed: Iterable[str], chat: Sequence[str], rare: Sequence[str], draw: random.Random):
+    def __init__(self, listed: Iterable[str], chat: Sequence[str], rare: Sequence[str], draw: random.Random) -> None:
         """``rare``: words that the dictionary lacks, if such words and words with marks are to come as well."""
         self.listed, self.chat, self.rare = [word for word in listed if word.isalpha()], chat, rare
         self.draw = draw

@@ -35,9 +35,11 @@ def read_clean(path: Path) -> tuple[list[str], list[str]]:
 
 def split(args: argparse.Namespace) -> None:
     train, valid = ([line for line in map(str.strip, part) if line] for part in read_clean(args.clean))
-    joined, apart = (sum(len(sign.findall(line)) for line in train) for sign in (JOINED, APART))
+    signs_behind_words, signs_behind_blanks = (
+        sum(len(sign.findall(line)) for line in train) for sign in (JOINED, APART)
+    )
     require(
-        apart <= joined,
+        signs_behind_blanks <= signs_behind_words,
         f"{args.clean} is tokenised, with blanks before punctuation, and an editor would learn to write so: give plain "
         "text, or take the blanks out with tokens.py",
     )
@@ -68,10 +70,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(required=True)
     for command, names in ((split, ["clean", "out"]), (pairs, ["out", "files"]), (source, ["gold", "out"])):
-        each = commands.add_parser(command.__name__)
+        subparser = commands.add_parser(command.__name__)
         for name in names:
-            each.add_argument(name, type=Path, nargs="+" if name == "files" else None)
-        each.set_defaults(run=command)
+            subparser.add_argument(name, type=Path, nargs="+" if name == "files" else None)
+        subparser.set_defaults(run=command)
     return finish(parser, lambda args: args.run(args))
 
 

@@ -28,7 +28,7 @@ TOKEN = re.compile(rf"\w+?(?={CLITIC})|{CLITIC}|\w+(?:(?!{CLITIC})[-./'\u2019]\w
 
 
 def blanks(tokens: list[str]) -> Iterator[bool]:
-    """Whether people write a blank before each token but the first.
+    """Yields, for each token but the first, whether people write a blank before it.
 
     >>> list(blanks(["do", "n't", "go", "!"]))
     [False, True, False]
