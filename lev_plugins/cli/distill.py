@@ -191,11 +191,11 @@ def is_complete(args: argparse.Namespace, settings: dict[str, object]) -> bool:
     output, record = args.dest or args.text, record_of(args)
     exists = any(output.iterdir()) if output.is_dir() else output.exists()
     try:
-        same = record.exists() and read_object(record).get("settings") == settings
+        ours = record.exists() and read_object(record).get("settings") == settings
     except UserError:  # a file of another command
-        same = False
+        ours = False
     require(
-        same or not (exists or record.exists()),
+        ours or not (exists or record.exists()),
         f"{output} or {record} exists, but was not made from this data by this teacher with these flags: choose "
         f"another {'--dest' if args.dest else '--text'}",
     )
@@ -206,8 +206,8 @@ def require_same_settings(store: Path, settings: dict[str, object]) -> None:
     path = store / "settings.json"
     if not path.exists():
         write_json(path, settings)
-    before = json.loads(path.read_text("utf-8"))
-    changes = [name for name, value in settings.items() if before.get(name) != value]
+    recorded = json.loads(path.read_text("utf-8"))
+    changes = [name for name, value in settings.items() if recorded.get(name) != value]
     require(not changes, f"{store} was started with different {' and '.join(changes)}: remove it to start again")
 
 
@@ -227,7 +227,7 @@ def decode_missing(job: Distillation) -> None:
     # disable=None: shown on a terminal only
     with tqdm(total=total, initial=total - len(missing), unit="shard", disable=None) as progress:
         if number <= 1:
-            for _ in decode(0, job, missing):
+            for _ in decode_shards(0, job, missing):
                 progress.update()
             return
         shares = [missing[rank::number] for rank in range(number)]
@@ -244,7 +244,7 @@ def decode_missing(job: Distillation) -> None:
 def worker(rank: int, job: Distillation, shares: list[list[Shard]]) -> None:
     """A process that decodes its share of the shards."""
     try:
-        for _ in decode(rank, job, shares[rank]):
+        for _ in decode_shards(rank, job, shares[rank]):
             pass
     except Exception as error:
         _, hint = explained(error)
@@ -253,7 +253,7 @@ def worker(rank: int, job: Distillation, shares: list[list[Shard]]) -> None:
         sys.exit(f"lev-plugins: error: {hint}")
 
 
-def decode(rank: int, job: Distillation, shards: list[Shard]) -> Iterator[Shard]:
+def decode_shards(rank: int, job: Distillation, shards: list[Shard]) -> Iterator[Shard]:
     """Decodes the shards one by one, on the GPU with this number if there are any."""
     if not shards:
         return

@@ -1,4 +1,4 @@
-"""``lev-plugins edit MODEL``: edits standard input, one output line per input line."""
+"""``lev-plugins edit MODEL``: edit standard input, one output line per input line."""
 
 import argparse
 import json
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_editor_arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of ``edit``, ``serve`` and ``lsp``."""
+    """Adds the flags that ``edit``, ``serve`` and ``lsp`` share."""
     add = parser.add_argument
     add_place_arguments(add)
     add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line")
@@ -51,7 +51,7 @@ def add_editor_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_place_arguments(add: Callable[..., object]) -> None:
-    """What a checkpoint reads besides itself; a model folder has it inside."""
+    """Adds the flags for what a checkpoint reads besides itself; a model folder has it inside."""
     moved = "checkpoint: its folder {}, if it has moved since training"
     add("--data", metavar="DIR", help=moved.format("of binarised data, with the dictionaries"))
     add("--backbone", metavar="DIR", help=moved.format("from import-pretrained"))
@@ -63,8 +63,8 @@ def add_int8_argument(add: Callable[..., object]) -> None:
 
 
 def device_of(args: argparse.Namespace, model: str | Path | None = None) -> str:
-    """A GPU, if there is one and neither --cpu nor --cpu-int8, which not every command has; graphs need none."""
-    if args.cpu or getattr(args, "cpu_int8", False) or (model is not None and has_graphs(model)):
+    """Returns "cuda" if there is a GPU, unless the flags or the graphs of a model folder say to use the CPU."""
+    if args.cpu or vars(args).get("cpu_int8") or (model is not None and has_graphs(model)):
         return "cpu"
     import torch
 
@@ -87,6 +87,7 @@ def add_decoding_arguments(add: Callable[..., object]) -> None:
 
 
 def decoding_of(args: argparse.Namespace) -> Decoding:
+    """Returns the flags of ``add_decoding_arguments``, checked."""
     decoding = Decoding(**{name: getattr(args, name) for name in Decoding.__dataclass_fields__})
     decoding.check()
     parse_kinds(decoding.edit_also or "")
@@ -96,12 +97,13 @@ def decoding_of(args: argparse.Namespace) -> Decoding:
 def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "batch_lines", "max_tokens")
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
-    editor = load(args, max_tokens=args.max_tokens, words=args.words, split=not args.whole_lines)
+    editor = load_editor(args, max_tokens=args.max_tokens, words=args.words, split=not args.whole_lines)
     drafts = None if args.drafts is None else Drafts(args.drafts)
-    show = form_of(args)
+    to_line = output_format(args)
 
-    def answer(first: int, texts: list[str]) -> Iterable[str]:
-        return map(show, editor.edit(texts, drafts.of(first, len(texts)) if drafts else None, first_line=first))
+    def answer(number: int, texts: list[str]) -> Iterable[str]:
+        batch = drafts.batch(number, len(texts)) if drafts else None
+        return map(to_line, editor.edit(texts, batch, first_line=number))
 
     status = answer_lines(answer, args.batch_lines, args.resume)
     if drafts is not None and status == 0:
@@ -109,7 +111,8 @@ def run(args: argparse.Namespace) -> int:
     return status
 
 
-def load(args: argparse.Namespace, **settings: Any) -> Editor:
+def load_editor(args: argparse.Namespace, **settings: Any) -> Editor:
+    """Returns the editor that the flags of ``add_editor_arguments`` describe; ``settings`` are more ``EditOptions``."""
     options = replace(editor_options(args, args.model), **settings)
     editor = Editor.load(args.model, args.data, options)
     options.check_for(editor.model.task)
@@ -127,7 +130,8 @@ def editor_options(args: argparse.Namespace, model: str | Path) -> EditOptions:
     )
 
 
-def form_of(args: argparse.Namespace) -> Callable[[Edited], str]:
+def output_format(args: argparse.Namespace) -> Callable[[Edited], str]:
+    """Returns the function that turns an edited text into a line of output."""
     if args.json:
         return lambda edited: json.dumps(edited.as_dict(), ensure_ascii=False)
     if args.diff:
@@ -137,7 +141,7 @@ def form_of(args: argparse.Namespace) -> Callable[[Edited], str]:
 
 
 def diff_of(edited: Edited, style: Style) -> str:
-    """A carriage return at the end is that of the line.
+    """Returns a text and its edits in one line; a carriage return at the end belongs to the line.
 
     >>> diff_of(Edited("It  is .\\r", ()), PLAIN)
     'It  is .\\r'
@@ -147,19 +151,19 @@ def diff_of(edited: Edited, style: Style) -> str:
 
 
 class Drafts:
-    """Read one batch at a time."""
+    """The drafts of the lines of standard input, read from a file one batch at a time."""
 
     def __init__(self, path: Path):
-        self.path, self.lines, self.read = path, enumerate(read_lines(path), start=1), 0
+        self.path, self.lines, self.position = path, enumerate(read_lines(path), start=1), 0
 
-    def of(self, first: int, count: int) -> list[str]:
-        """Those of lines that have not been asked for; the ones before are passed over."""
-        last = first + count - 1
-        wanted = deque(islice(self.lines, last - self.read), maxlen=count)
-        self.read = max((number for number, _ in wanted), default=self.read)
-        require(self.read == last, f"--drafts {self.path} has {self.read:,} lines, but standard input has more")
-        return [line for _, line in wanted]
+    def batch(self, number: int, count: int) -> list[str]:
+        """Returns the drafts of ``count`` lines from this number on; with --resume, earlier ones are skipped."""
+        end = number + count - 1
+        batch = deque(islice(self.lines, end - self.position), maxlen=count)
+        self.position = max((number for number, _ in batch), default=self.position)
+        require(self.position == end, f"--drafts {self.path} has {self.position:,} lines, but standard input has more")
+        return [draft for _, draft in batch]
 
     def require_end(self) -> None:
-        more = f"--drafts {self.path} has more lines than standard input, which has {self.read:,}"
-        require(next(self.lines, None) is None, more)
+        message = f"--drafts {self.path} has more lines than standard input, which has {self.position:,}"
+        require(next(self.lines, None) is None, message)

@@ -1,4 +1,4 @@
-"""``lev-plugins export CHECKPOINT OUT``: a trained model as a folder that needs nothing else."""
+"""``lev-plugins export CHECKPOINT OUT``: make a folder of a trained model that needs nothing else."""
 
 import argparse
 import re
@@ -19,7 +19,9 @@ from lev_plugins.ranges import bounded
 from lev_plugins.scoring.metrics import METRICS, REFERENCES, SOURCES
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 
-BEST = [name for name, metric in METRICS.items() if metric.files in (REFERENCES, SOURCES) and not metric.options]
+SELECTION_METRICS = [
+    name for name, metric in METRICS.items() if metric.files in (REFERENCES, SOURCES) and not metric.options
+]
 LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")
 
 
@@ -37,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_held_out_arguments(add, "--calibrate", "held-out text and its correction, to calibrate confidences on")
     promise = "choose the least --min-confidence that breaks at most N of 1,000 words of each --clean"
     add("--promise-broken", metavar="N", type=float, help=promise)
-    add("--best", choices=BEST, help="choose the --min-confidence with the best score on --calibrate")
+    add("--best", choices=SELECTION_METRICS, help="choose the --min-confidence with the best score on --calibrate")
     graphs = parser.add_mutually_exclusive_group().add_argument
     graphs("--onnx", action="store_true", help="write graphs, as without this flag: models start at once with them")
     smaller = "leave out the graphs: the folder is half as large, and needs torch and fairseq"
@@ -69,16 +71,17 @@ def run(args: argparse.Namespace) -> int:
     moved = moved_folders(args.data, args.backbone)
     config = export(args.checkpoint, args.output, moved, extras, args.overwrite, not args.no_graphs)
     if extras.tuning:
-        shown = [["min-confidence", f"{config.decoding.min_confidence or 0:g}"]]
-        shown += [[name, f"{value:g}"] for name, value in config.scores.items()]
-        sys.stdout.write("".join(f"{line}\n" for line in table(shown)))
+        rows = [["min-confidence", f"{config.decoding.min_confidence or 0:g}"]]
+        rows += [[name, f"{value:g}"] for name, value in config.scores.items()]
+        sys.stdout.write("".join(f"{line}\n" for line in table(rows)))
     command = "label" if config.kind == LABELLER else "edit"
     sys.stdout.write(f"{args.output} is complete; try: lev-plugins {command} {args.output}\n")
     return 0
 
 
 def score(text: str) -> tuple[str, float]:
-    """
+    """Returns the name and the value of a score for the model card.
+
     >>> score("GLEU=38.2")
     ('GLEU', 38.2)
     """
