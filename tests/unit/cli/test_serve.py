@@ -85,9 +85,9 @@ EDITOR = ["--beam", "2", "--keep-bias", "1", "--language", "de", "--bpe", "chars
 
 def test_flags_of_an_editor_reach_it() -> None:
     args = parsed("--cpu", *EDITOR)
-    given = edit.editor_options(args, edit.decoding_of(args))
-    assert given.pop("bpe").bpe == "chars"
-    assert given == {"search": {"beam": 2}, "overrides": {"keep_bias": 1.0}, "language": "de", "backbone": None}
+    options = edit.editor_options(args, "a.pt")
+    assert options.bpe is not None and options.bpe.bpe == "chars"
+    assert (options.beam, options.keep_bias, options.language, options.backbone) == (2, 1.0, "de", None)
     serve.check(parsed("--host", "0.0.0.0", "--allow-host", "here"))
 
 
