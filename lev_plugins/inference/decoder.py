@@ -127,8 +127,8 @@ class TorchSeq2Seq(Seq2SeqSegments):
 
     def write(self, sources: Rows) -> Rows:
         decoder = self.decoder
-        found = decoder.task.inference_step(decoder.generator, decoder.models, self.sample(sources))
-        return [best["tokens"].tolist() for best, *_ in found]
+        hypotheses = decoder.task.inference_step(decoder.generator, decoder.models, self.sample(sources))
+        return [best["tokens"].tolist() for best, *_ in hypotheses]
 
     def score(self, sources: Rows, outputs: Rows) -> list[float]:
         rows = [torch.tensor(output) for output in outputs]

@@ -199,7 +199,7 @@ class Editor:
         return tuple(span for each in lists for span in each.spans(text))
 
     def knows(self, word: str) -> bool:
-        """Whether a word is a single piece of a dictionary."""
+        """Returns whether a word is a single piece of a dictionary."""
         pieces = self.tokeniser.pieces(self.form.read(word))
         return len(pieces) == 1 and pieces[0] in self.model.symbols
 

@@ -46,7 +46,7 @@ class HeldOut:
 
     @cached_property
     def labels(self) -> list[bool]:
-        """Whether each edit is right."""
+        """Returns whether each edit is right."""
         pairs = zip(self.edited, self.references, strict=True)
         return [calibration.is_right(one.original, edit, clean) for one, clean in pairs for edit in one.edits]
 

@@ -70,7 +70,7 @@ def read_models(
 
 
 def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Collection[str]) -> Loaded:
-    """Of an ``allowed`` task; what they read besides themselves is looked for first, as far as it is known."""
+    """Loads checkpoints of the ``allowed`` tasks, after a check that the folders they read exist."""
     models, first, task = [], None, None
     for path in paths:
         state = checkpoints.load(path, mmap=True)
@@ -106,7 +106,7 @@ def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Coll
 
 
 def stored_names(model: nn.Module) -> dict[str, str]:
-    """For each weight, the name under which a folder stores it: tied weights have one name.
+    """Returns the name under which a folder stores each weight: tied weights have one name.
 
     >>> stored_names(nn.ModuleList([nn.ReLU(), nn.Linear(1, 1), nn.Linear(1, 1)]))
     {'1.weight': '1.weight', '1.bias': '1.bias', '2.weight': '2.weight', '2.bias': '2.bias'}
@@ -130,7 +130,7 @@ def family_of(architecture: str) -> str:
 
 
 def is_legacy(architecture: str) -> bool:
-    """Whether fairseq keeps the flags of the model in a Namespace."""
+    """Returns whether fairseq keeps the flags of the model in a Namespace."""
     return family_of(architecture) not in MODEL_DATACLASS_REGISTRY
 
 
@@ -201,7 +201,7 @@ def check_flags(config: ModelConfig, folder: Path) -> None:
 
 
 def configuration(config: ModelConfig, folder: Path, overrides: dict[str, Any]) -> Any:
-    """As in a checkpoint, with fairseq's defaults for what does not matter after training."""
+    """Builds the configuration that a checkpoint would have, with defaults for what matters only in training."""
     legacy = is_legacy(config.architecture)  # otherwise the flags say all that the name of a size stands for
     flags: dict[str, Any] = {"_name": config.architecture if legacy else family_of(config.architecture)}
     flags |= config.model_flags

@@ -38,7 +38,7 @@ def path_of(name: str, bits: int) -> str:
 
 
 def has_graphs(folder: str | Path) -> bool:
-    """Whether a model folder has graphs, and ONNX Runtime is installed."""
+    """Returns whether a model folder has graphs, and ONNX Runtime is installed."""
     return (Path(folder) / GRAPHS).is_dir() and find_spec("onnxruntime") is not None
 
 

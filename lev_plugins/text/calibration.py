@@ -120,7 +120,7 @@ def calibrate(edited: Edited, weights: Mapping[str, float]) -> Edited:
 
 
 def is_right(text: str, edit: Edit, clean: str) -> bool:
-    """Whether this edit alone brings the text nearer to the clean one, with all that it changes.
+    """Returns whether this edit alone brings the text nearer to the clean one, with all that it changes.
 
     >>> [is_right("teh cat sta", edit, "the cat sat") for edit in (Edit(0, 3, "the"), Edit(0, 11, "the cat"))]
     [True, False]

@@ -60,7 +60,7 @@ class Edit:
         return entries
 
     def is_sure(self, minimum: float) -> bool:
-        """Whether the edit is kept with this ``min_confidence``."""
+        """Returns whether the edit is kept with this ``min_confidence``."""
         return (self.confidence if self.name_threshold is None else self.name_threshold) >= minimum
 
 
@@ -123,7 +123,7 @@ def parts_of(text: str) -> list[str]:
 
 
 def in_word(text: str, place: int) -> bool:
-    """Whether one word has both the character before ``place`` and the one behind it.
+    """Returns whether one word has both the character before ``place`` and the one behind it.
 
     >>> in_word("a test", 3), in_word("a test", 2), in_word("a test", 6)
     (True, False, False)

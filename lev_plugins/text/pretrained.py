@@ -105,7 +105,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
 
 
 def symbols_of(folder: Path) -> list[str]:
-    """By the ids of the tokenizer."""
+    """Returns the symbol of each id of the tokenizer."""
     return (folder / SYMBOLS).read_text(encoding="utf-8").split("\n")[:-1]
 
 

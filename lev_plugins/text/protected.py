@@ -354,7 +354,7 @@ class Untouchable:
         return before > 0 and self.ends[before - 1] > edit.start
 
     def glued_by(self, text: str, edit: Edit) -> bool:
-        """Whether a span gets a new neighbour.
+        """Returns whether a span gets a new neighbour.
 
         A word next to it may change, a sign may go, and punctuation may end a clause.
 
@@ -375,7 +375,7 @@ class Untouchable:
 
 
 def is_new_neighbour(before: str, after: str) -> bool:
-    """Whether ``after`` may not take the place of ``before`` next to a protected span; each is a character or "".
+    """Returns whether ``after`` (a character or "") must not take the place of ``before`` next to a protected span.
 
     >>> [is_new_neighbour(*pair) for pair in [("a", "b"), (",", " "), (",", ""), (" ", "a"), ("a", " "), (" ", "-")]]
     [False, False, False, True, True, True]

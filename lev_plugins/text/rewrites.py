@@ -135,7 +135,7 @@ Anchor(unit=2, start=4, end=4)]
 
 
 def adjacent(a: Anchor, b: Anchor) -> bool:
-    """Whether nothing was removed or inserted between two anchors."""
+    """Returns whether nothing was removed or inserted between two anchors."""
     return b.unit == a.unit + 1 and b.start == a.end
 
 
@@ -164,7 +164,7 @@ def keep_whole_words(segment: Segment, anchors: list[Anchor], output: Sequence[s
 
 
 def is_unit(units: Sequence[Unit], anchor: Anchor) -> bool:
-    """Whether an anchor is a unit rather than an end of the text."""
+    """Returns whether an anchor is a unit rather than an end of the text."""
     return 0 <= anchor.unit < len(units)
 
 
@@ -176,7 +176,7 @@ def gap_before(text: str, units: Sequence[Unit], number: int) -> str:
 
 
 def joins_word(text: str, place: int, side: int, neighbour: str) -> bool:
-    """Whether the character at ``place + side`` is in one word with the other side, as it was or as ``neighbour``."""
+    """Returns whether the character at ``place + side`` is in a word with its old or new (``neighbour``) neighbour."""
     return in_word(text, place) or bool(neighbour and WORD.match(text[place + side]) and WORD.match(neighbour))
 
 
