@@ -34,9 +34,9 @@ def familiar(lines: Iterable[str], words: Collection[str]) -> Iterator[str]:
 def run(args: argparse.Namespace) -> None:
     words = {line.rpartition(" ")[0] for line in read_lines(args.dictionary)}
     lines = list(arriving_lines(sys.stdin.buffer))
-    kept = list(familiar(lines, words))
-    sys.stdout.write("".join(f"{line}\n" for line in kept))
-    sys.stderr.write(f"{len(kept):,} of {len(lines):,} lines of clean text kept\n")
+    selection = list(familiar(lines, words))
+    sys.stdout.write("".join(f"{line}\n" for line in selection))
+    sys.stderr.write(f"{len(selection):,} of {len(lines):,} lines of clean text kept\n")
 
 
 def main() -> int:

@@ -27,20 +27,20 @@ from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments, bpe_options
 
 @torch.no_grad()
 def forced_tokens(decoder: CheckpointDecoder, split: str, max_tokens: int = 4000) -> list[list[int] | None]:
-    """For each sentence, the likeliest token in each place of its reference; None if it is too long for the model.
+    """Returns the likeliest token in each place of each reference, without </s>; None if it is too long for the model.
 
-    Each is chosen after the right tokens, so the output is as long as the reference. Without </s>.
+    Each token is predicted after the right ones, so the output is as long as the reference.
     """
     dataset, (model,) = decoder.dataset(split), decoder.models
     pad, eos = decoder.task.target_dictionary.pad(), decoder.task.target_dictionary.eos()
-    said: list[list[int] | None] = [None] * len(dataset)
+    predictions: list[list[int] | None] = [None] * len(dataset)
     for sample in decoder.samples(dataset, range(len(dataset)), max_tokens):
         output = model(**sample["net_input"])
         likeliest = model.get_normalized_probs(output, log_probs=True, sample=sample).argmax(-1)  # (B, T)
         words = sample["target"].ne(pad) & sample["target"].ne(eos)
         for index, row, inside in zip(sample["id"].tolist(), likeliest, words, strict=True):
-            said[index] = row[inside].tolist()
-    return said
+            predictions[index] = row[inside].tolist()
+    return predictions
 
 
 def run(args: argparse.Namespace) -> None:
@@ -57,12 +57,12 @@ def run(args: argparse.Namespace) -> None:
     words, bpe = decoder.task.target_dictionary, Tokeniser(bpe_options(args)).bpe
     pieces = [words.string(row or [], extra_symbols_to_ignore={words.bos(), words.pad()}) for row in rows]
     texts = [bpe.decode(line) if bpe else line for line in pieces]
-    found = {
+    scores = {
         "wrr": wrr.evaluate(references, texts).score,
         "wrr_set": word_set_overlap(references, texts).score,
         "sentence_bleu": mean_sentence_bleu(references, texts).score,
     }
-    args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    args.output.write_text(json.dumps(scores, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> int:

@@ -27,8 +27,8 @@ def overlap(reference: str, text: str) -> float:
     >>> overlap("a b", "B c"), overlap("", "")
     (0.3333333333333333, 1.0)
     """
-    words, other = set(reference.lower().split()), set(text.lower().split())
-    return len(words & other) / len(words | other) if words | other else 1.0
+    expected, words = set(reference.lower().split()), set(text.lower().split())
+    return len(words & expected) / len(words | expected) if words | expected else 1.0
 
 
 def mean_sentence_bleu(references: Sequence[str], texts: Sequence[str]) -> Additive:

@@ -24,44 +24,45 @@ GAP = 2  # words that one side has more than the other, where they are not alike
 COMMON = 0.5  # words of the source that must be in the target, or be like words of it
 
 
-def alike(words: list[str], others: list[str]) -> bool:
+def alike(source: list[str], target: list[str]) -> bool:
     """
     >>> alike(["theexigeuciesof"], ["the", "exigencies", "of"]), alike(["rde"], ["red"]), alike(["word"], ["five"])
     (True, True, False)
     """
-    one, other = "".join(words), "".join(others)
-    return sorted(one) == sorted(other) or editdistance.eval(one, other) < ALIKE * max(len(one), len(other))
+    misread, right = "".join(source), "".join(target)
+    longest = max(len(misread), len(right))
+    return sorted(misread) == sorted(right) or editdistance.eval(misread, right) < ALIKE * longest
 
 
 def repaired(source: str, target: str) -> tuple[str, float]:
-    """The target without gaps, and the share of the source's words that it has.
+    """Returns the target without gaps, and the share of the source's words that it has.
 
     >>> repaired("moft fairs _ in tlie coun try of hers", "quite fairs in the coun- try")
     ('quite fairs in the coun- try of hers', 0.5555555555555556)
     """
-    given, wanted = source.split(), target.split()
+    source_words, target_words = source.split(), target.split()
     words: list[str] = []
     common = 0
-    for _, i, j, first, last in SequenceMatcher(None, given, wanted, autojunk=False).get_opcodes():
-        mine, theirs = given[i:j], wanted[first:last]
-        good = mine == theirs or alike(mine, theirs)
-        gap = not good and (len(mine) - len(theirs) >= GAP or len(theirs) > len(mine))
-        words += mine if gap else theirs
-        common += len(mine) if good else 0
-    return " ".join(words), common / max(1, len(given))
+    for _, i, j, start, end in SequenceMatcher(None, source_words, target_words, autojunk=False).get_opcodes():
+        misread, right = source_words[i:j], target_words[start:end]
+        good = misread == right or alike(misread, right)
+        gap = not good and (len(misread) - len(right) >= GAP or len(right) > len(misread))
+        words += misread if gap else right
+        common += len(misread) if good else 0
+    return " ".join(words), common / max(1, len(source_words))
 
 
 def run(args: argparse.Namespace) -> None:
     sides = read_parallel([args.source, args.target])
-    found = [(source, *repaired(source, target)) for source, target in zip(*sides, strict=True)]
-    kept = [(source, target) for source, target, common in found if common >= COMMON]
+    repairs = [(source, *repaired(source, target)) for source, target in zip(*sides, strict=True)]
+    pairs = [(source, target) for source, target, common in repairs if common >= COMMON]
     require(
-        bool(kept),
+        bool(pairs),
         f"{args.source} and {args.target} have no pair with half of its words in common: leave levt out of SYSTEMS",
     )
-    for side, lines in zip(("src", "tgt"), zip(*kept, strict=True), strict=True):
+    for side, lines in zip(("src", "tgt"), zip(*pairs, strict=True), strict=True):
         write_lines(args.out.with_name(f"{args.out.name}.{side}"), list(lines))
-    sys.stderr.write(f"{len(kept):,} of {len(found):,} pairs kept\n")
+    sys.stderr.write(f"{len(pairs):,} of {len(repairs):,} pairs kept\n")
 
 
 def main() -> int:

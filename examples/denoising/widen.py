@@ -30,16 +30,16 @@ FEWEST = 3  # occurrences of a listed word: training leaves one out, and must st
 DRAWN, SIDE_BY_SIDE = 60_000, 4
 
 
-def widened(clean: Iterable[str], listed: dict[str, int], least: int = 1) -> Counter[str]:
-    """Counts of tokens.
+def widened(clean: Iterable[str], listed: dict[str, int], minimum: int = 1) -> Counter[str]:
+    """Returns the counts of tokens, those of the list in proportion to the text.
 
-    >>> found = widened(["The cat.", "The hat."], {"the": 60, "dog": 2}, least=2)
+    >>> found = widened(["The cat.", "The hat."], {"the": 60, "dog": 2}, minimum=2)
     >>> found["▁The"], found["▁the"], found["▁dog"], found["."], found["▁cat"]
     (3, 6, 3, 2, 0)
     """
     counts = Counter(token for line in clean for token, _ in words_with_places(line.strip()))
     total = counts.total()
-    counts = Counter({token: count for token, count in counts.items() if count >= least})
+    counts = Counter({token: count for token, count in counts.items() if count >= minimum})
     scale = total / sum(listed.values())
     for number, (word, count) in enumerate(listed.items()):
         counts[BLANK + word] += (mine := max(FEWEST, round(scale * count)))

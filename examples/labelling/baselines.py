@@ -1,19 +1,15 @@
-"""Cheap baselines: the most frequent label (or the mean), and a linear model on words (scikit-learn).
+"""Score two baselines: the most frequent label (or the mean), and a linear model on words (scikit-learn).
 
-    python baselines.py TEXTS --label-kind tagging --output scores.json
+    python baselines.py TEXTS --label-kind tagging
 
-TEXTS has train.tsv, valid.tsv and test.tsv. The features of a text are its words and pairs of words (tf-idf),
-and for a pair of texts also their common words. The features of a word to tag are itself, its ends, and its two
-neighbours.
+TEXTS has train.tsv, valid.tsv and test.tsv. The features of a text are its words and pairs of words (tf-idf), and for a
+pair of texts also their common words. The features of a word to tag are itself, its ends, and its two neighbours.
 """
 
 import argparse
-import json
 import sys
-import time
 import warnings
-from collections import Counter
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +22,11 @@ from sklearn.multiclass import OneVsRestClassifier
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.labelling.frequency import by_frequency
+from examples.labelling.score import AT, line, lines_of_label_sets
 from examples.shared import finish
 from lev_plugins.data.labels.text import LABEL_KINDS, Layout, Row, read_rows
-from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel
+from lev_plugins.scoring.labelling import evaluate
 
-AT = 5
 PARTS = ("train", "valid", "test")
 
 
@@ -41,14 +36,13 @@ def word_features(words: list[str], i: int) -> dict[str, Any]:
     ('the', 'ts')
     """
     word = words[i]
-    ends = {f"end{n}": word[-n:].lower() for n in (1, 2, 3)}
     return {
         "word": word.lower(),
         "before": words[i - 1].lower() if i else "<s>",
         "after": words[i + 1].lower() if i + 1 < len(words) else "</s>",
         "capital": word[:1].isupper(),
         "digit": any(letter.isdigit() for letter in word),
-        **ends,
+        **{f"end{n}": word[-n:].lower() for n in (1, 2, 3)},
     }
 
 
@@ -61,24 +55,28 @@ def common_words(texts: list[str]) -> str:
 
 
 def features(rows: dict[str, list[Row]], kind: str) -> dict[str, Any]:
+    """Returns a sparse matrix for each part: a row for each text, or for each word to tag."""
     if kind == "tagging":
-        words = {
-            part: [word_features(r.texts, i) for r in found for i in range(len(r.texts))]
-            for part, found in rows.items()
-        }
         vectors = DictVectorizer()
+        words = {
+            part: [word_features(row.texts, i) for row in rows[part] for i in range(len(row.texts))] for part in rows
+        }
         vectors.fit(words["train"])
-        return {part: with_short_indices(vectors.transform(found)) for part, found in words.items()}
-    views = [lambda row: " ".join(row.texts)]
+        return {part: with_short_indices(vectors.transform(words[part])) for part in rows}
+    views = [[" ".join(row.texts) for row in rows[part]] for part in PARTS]
+    bags = [bag_of_words(views)]
     if len(rows["train"][0].texts) > 1:
-        views.append(lambda row: common_words(row.texts))
-    parts: dict[str, list[Any]] = {part: [] for part in rows}
-    for view in views:
-        bag = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\S+")
-        bag.fit([view(row) for row in rows["train"]])
-        for part, found in rows.items():
-            parts[part].append(bag.transform([view(row) for row in found]))
-    return {part: with_short_indices(hstack(matrices).tocsr()) for part, matrices in parts.items()}
+        bags.append(bag_of_words([[common_words(row.texts) for row in rows[part]] for part in PARTS]))
+    return {
+        part: with_short_indices(hstack(matrices).tocsr())
+        for part, matrices in zip(PARTS, zip(*bags, strict=True), strict=True)
+    }
+
+
+def bag_of_words(parts: list[list[str]]) -> list[Any]:
+    vectors = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\S+")
+    vectors.fit(parts[0])
+    return [vectors.transform(texts) for texts in parts]
 
 
 def with_short_indices(matrix: Any) -> Any:
@@ -87,25 +85,23 @@ def with_short_indices(matrix: Any) -> Any:
     return matrix
 
 
-def truth(rows: list[Row], kind: str, ids: dict[str, int]) -> Any:
+def truth(rows: list[Row], kind: str, ids: dict[str, int]) -> np.ndarray:
     if kind == "regression":
         return np.array([float(row.labels[0]) for row in rows])
     if kind != "multilabel":
         return np.array([ids[label] for row in rows for label in row.labels])
-    found = np.zeros((len(rows), len(ids)), dtype=int)
+    sets = np.zeros((len(rows), len(ids)), dtype=int)
     for i, row in enumerate(rows):
-        found[i, [ids[label] for label in row.labels]] = 1
-    return found
+        sets[i, [ids[label] for label in row.labels]] = 1
+    return sets
 
 
-def majority(gold: dict[str, Any], kind: str, classes: int) -> Any:
+def majority(gold: dict[str, np.ndarray], kind: str, classes: int) -> np.ndarray:
     """Predicts the most frequent label of the training text for all, or the mean of its numbers."""
     if kind == "regression":
         return np.full(len(gold["test"]), gold["train"].mean())
     counts = gold["train"].sum(0) if kind == "multilabel" else np.bincount(gold["train"], minlength=classes)
-    found = np.zeros((len(gold["test"]), classes))
-    found[:, counts.argmax()] = 1.0
-    return found
+    return np.tile(np.eye(classes)[counts.argmax()], (len(gold["test"]), 1))
 
 
 def linear(kind: str) -> Any:
@@ -117,50 +113,39 @@ def linear(kind: str) -> Any:
     return OneVsRestClassifier(model) if kind == "multilabel" else model
 
 
-def measure(rows: dict[str, list[Row]], layout: Layout) -> dict[str, Any]:
+def predict(model: Any, vectors: Any, classes: int) -> np.ndarray:
+    """Returns numbers, or the probabilities of all classes, including those that are not in the training text."""
+    if not hasattr(model, "classes_"):
+        return model.predict(vectors)
+    probabilities = np.zeros((vectors.shape[0], classes))
+    probabilities[:, model.classes_] = model.predict_proba(vectors)
+    return probabilities
+
+
+def measure(rows: dict[str, list[Row]], layout: Layout) -> Iterator[str]:
     kind = layout.kind
-    names = sorted(Counter(label for part in rows.values() for row in part for label in row.labels))
-    ids = {name: i for i, name in enumerate(names)}
-    gold = {part: truth(found, kind, ids) for part, found in rows.items()}
-    classes = len(names)
+    names = sorted({label for part in PARTS for row in rows[part] for label in row.labels})
+    gold = {part: truth(rows[part], kind, {name: i for i, name in enumerate(names)}) for part in PARTS}
+    numbers = names if layout.step is not None else None
 
-    def scored(answers: Any) -> dict[str, float]:
-        numbers = names if layout.step is not None else None
-        return evaluate(kind, gold["test"], answers, classes, classes - 1, AT, numbers)
+    def scores(answers: np.ndarray) -> dict[str, float]:
+        return evaluate(kind, gold["test"], answers, len(names), len(names) - 1, AT, numbers)
 
-    begun = time.perf_counter()
     vectors, model = features(rows, kind), linear(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # labels without an example; trainings that have not converged
         model.fit(vectors["train"], gold["train"])
-    answer = model.predict if kind == "regression" else partial(spread, model, classes=classes)
-    found = {part: answer(vectors[part]) for part in ("valid", "test")}
-    result, frequencies = {"": scored(found["test"])}, {}
+    valid, test = (predict(model, vectors[part], len(names)) for part in ("valid", "test"))
+    yield line("the mean" if kind == "regression" else "most frequent label", scores(majority(gold, kind, len(names))))
+    yield line("linear", scores(test))
     if kind == "multilabel":
-        for name, tuned in (("one threshold tuned", common_threshold), ("thresholds tuned", best_thresholds)):
-            result[name] = multilabel(gold["test"], found["test"], AT, tuned(gold["valid"], found["valid"]))
-        frequencies = by_frequency(gold["test"], found["test"], gold["train"].sum(0), AT)
-    return {
-        "majority": {"scores": {"": scored(majority(gold, kind, classes))}},
-        "linear": {
-            "scores": result,
-            "by_frequency": frequencies,
-            "training_seconds": time.perf_counter() - begun,
-        },
-    }
-
-
-def spread(model: Any, vectors: Any, *, classes: int) -> Any:
-    """Probabilities of all classes, including those that are not in the training text."""
-    found = np.zeros((vectors.shape[0], classes))
-    found[:, model.classes_] = model.predict_proba(vectors)
-    return found
+        yield from lines_of_label_sets((gold["test"], test), (gold["valid"], valid), gold["train"].sum(0))
 
 
 def run(args: argparse.Namespace) -> None:
     layout = Layout(args.label_kind, args.text_columns, step=args.round_labels)
-    found = measure({part: list(read_rows(args.texts / f"{part}.tsv", layout)) for part in PARTS}, layout)
-    args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    rows = {part: list(read_rows(args.texts / f"{part}.tsv", layout)) for part in PARTS}
+    args.output.write_text("".join(f"{line}\n" for line in measure(rows, layout)), encoding="utf-8")
 
 
 def main() -> int:
@@ -169,7 +154,7 @@ def main() -> int:
     parser.add_argument("--label-kind", choices=LABEL_KINDS, required=True)
     parser.add_argument("--text-columns", type=int, default=1, help="columns of text before the labels")
     parser.add_argument("--round-labels", type=float, help="labels are numbers, rounded to multiples of this")
-    parser.add_argument("--output", type=Path, required=True, help="file to write")
+    parser.add_argument("--output", type=Path, default="/dev/stdout", help="file to write (default: standard output)")
     parser.add_argument("--labels", type=Path, help="not used: names of numbered labels")
     parser.add_argument("--numbered-labels", action="store_true", help="not used: the labels are numbers")
     return finish(parser, run)

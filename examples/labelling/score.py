@@ -1,36 +1,79 @@
-"""Score a trained EncT5 on a part of its data, as JSON.
+"""Score a trained EncT5 on a part of its data.
 
-    python score.py CHECKPOINT --output scores.json
+    python score.py CHECKPOINT [--output FILE]
 
-Label sets are scored three times: with thresholds of 0.5, with one for all labels, and with one for each, both tuned on
-the validation part; labels that are frequent, rare or new in the training text are also scored apart. Classes made by
-``prepare-labels --round-labels`` are scored as numbers, too. ``--labels-of-interest`` scores some labels of a set only,
-twice: when the model is asked for all labels, and when it is asked for these alone.
+Label sets are scored three times: with thresholds of 0.5, with one threshold for all labels, and with one for each,
+both tuned on the validation part. Labels that are frequent, rare or new in the training text are also scored by
+themselves. --labels-of-interest scores only some labels of a set, twice: when the model is asked for all labels, and
+when it is asked for these alone.
 """
 
 import argparse
-import json
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.labelling.frequency import by_frequency
 from examples.shared import finish
 from lev_plugins.cli.edit import device_of
 from lev_plugins.inference.labeller import Labeller
 from lev_plugins.inference.options import LabelOptions
-from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel
+from lev_plugins.scoring.labelling import (
+    Scores,
+    best_thresholds,
+    common_threshold,
+    evaluate,
+    multilabel,
+    percent,
+    ranking,
+)
 
 AT = 5
+FREQUENT = 50  # training texts of a label that is neither rare nor new
 
 
-def answers(labeller: Labeller, part: str) -> tuple[Any, Any]:
-    """Truth and probabilities of all examples, or of all words."""
+def by_frequency(truth: np.ndarray, scores: np.ndarray, counts: np.ndarray, at: int) -> dict[str, Scores]:
+    """Returns RP@k and nDCG@k of the labels of which training has seen more than 50 texts, fewer, or none.
+
+    Each group is ranked by itself, on the texts that have one of its labels (Table 2 of EncT5); a group without labels
+    is left out. The RP@k of a group of at most k labels is always 100.
+
+    >>> truth, scores = np.array([[1, 0, 1], [0, 1, 0]]), np.array([[0.9, 0.6, 0.2], [0.1, 0.8, 0.3]])
+    >>> by_frequency(truth, scores, counts=np.array([100, 80, 3]), at=1)["few"]
+    {'rp_at_1': 100.0, 'ndcg_at_1': 100.0}
+    """
+    groups = {"frequent": counts > FREQUENT, "few": (counts > 0) & (counts <= FREQUENT), "zero": counts == 0}
+    return {
+        name: percent(ranking(truth[:, labels], scores[:, labels], at))
+        for name, labels in groups.items()
+        if truth[:, labels].any()
+    }
+
+
+def line(title: str, scores: Scores) -> str:
+    """
+    >>> line("linear", {"f1": 81.234})
+    'linear: f1 81.2'
+    """
+    return f"{title}: {', '.join(f'{name} {score:.1f}' for name, score in scores.items())}"
+
+
+def lines_of_label_sets(
+    test: tuple[np.ndarray, np.ndarray], valid: tuple[np.ndarray, np.ndarray], counts: np.ndarray
+) -> Iterator[str]:
+    """``test`` and ``valid`` have the truth and the probabilities; ``counts``, the training texts of each label."""
+    yield line("one threshold tuned", multilabel(*test, AT, common_threshold(*valid)))
+    yield line("thresholds tuned", multilabel(*test, AT, best_thresholds(*valid)))
+    for group, scores in by_frequency(*test, counts, AT).items():
+        yield line(f"{group} labels", scores)
+
+
+def answers(labeller: Labeller, part: str) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the truth and the probabilities of all examples, or of all words."""
     if labeller.kind != "tagging":
         return labeller.scorer.of_part(part)
     labeller.scorer.task.load_dataset(part)
@@ -39,45 +82,37 @@ def answers(labeller: Labeller, part: str) -> tuple[Any, Any]:
     return np.array(truth), np.concatenate(labeller.scorer.scores(examples))
 
 
-def measure(labeller: Labeller, part: str) -> dict[str, Any]:
-    begun = time.perf_counter()
-    truth, found = answers(labeller, part)
-    seconds = time.perf_counter() - begun
+def measure(labeller: Labeller, part: str) -> Iterator[str]:
+    start = time.perf_counter()
+    truth, probabilities = answers(labeller, part)
+    seconds = time.perf_counter() - start
     classes = max(len(labeller.names), 1)
     numbers = labeller.names if labeller.scorer.info.step is not None else None
-    scores = {"": evaluate(labeller.kind, truth, found, classes, classes - 1, AT, numbers)}
-    frequencies = {}
+    yield line("EncT5", evaluate(labeller.kind, truth, probabilities, classes, classes - 1, AT, numbers))
     if labeller.kind == "multilabel":
-        valid = answers(labeller, "valid")
-        scores["one threshold tuned"] = multilabel(truth, found, AT, common_threshold(*valid))
-        scores["thresholds tuned"] = multilabel(truth, found, AT, best_thresholds(*valid))
-        frequencies = by_frequency(truth, found, np.array(labeller.scorer.labels.counts), AT)
-    return {
-        "scores": scores,
-        "by_frequency": frequencies,
-        "examples": len(labeller.scorer.task.datasets[part]),
-        "seconds": seconds,
-        "parameters": sum(p.numel() for p in labeller.scorer.model.parameters()),
-    }
+        counts = np.array(labeller.scorer.labels.counts)
+        yield from lines_of_label_sets((truth, probabilities), answers(labeller, "valid"), counts)
+    parameters = sum(parameter.numel() for parameter in labeller.scorer.model.parameters())
+    speed = len(labeller.scorer.task.datasets[part]) / seconds
+    yield f"{parameters / 1e6:.2f} million parameters, {speed:,.0f} examples per second"
 
 
-def measure_interest(labeller: Labeller, part: str, names: list[str]) -> dict[str, Any]:
-    """Also the mean absolute difference of the probabilities."""
+def measure_interest(labeller: Labeller, part: str, names: list[str]) -> Iterator[str]:
     ids = labeller.ids_of(names)
-    truth, among_all = (each[:, list(ids)] for each in labeller.scorer.of_part(part))
+    truth, among_all = (columns[:, list(ids)] for columns in labeller.scorer.of_part(part))
     _, alone = labeller.scorer.of_part(part, ids)
-    ways = {"asked for all labels": among_all, "asked for these alone": alone}
-    scores = {way: multilabel(truth, found, AT) for way, found in ways.items()}
-    return {"scores": scores, "mean difference": float(np.abs(among_all - alone).mean())}
+    yield line("asked for all labels", multilabel(truth, among_all, AT))
+    yield line("asked for these alone", multilabel(truth, alone, AT))
+    yield f"mean difference of the probabilities: {np.abs(among_all - alone).mean():.3f}"
 
 
 def run(args: argparse.Namespace) -> None:
     labeller = Labeller.load(args.checkpoint, options=LabelOptions(device=device_of(args)))
     if args.labels_of_interest is None:
-        found = measure(labeller, args.part)
+        lines = measure(labeller, args.part)
     else:
-        found = measure_interest(labeller, args.part, labeller.names_in(args.labels_of_interest))
-    args.output.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        lines = measure_interest(labeller, args.part, labeller.names_in(args.labels_of_interest))
+    args.output.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def main() -> int:
@@ -85,7 +120,7 @@ def main() -> int:
     parser.add_argument("checkpoint", help="checkpoint of --task text_labelling")
     parser.add_argument("--part", default="test", help="train, valid or test (default)")
     parser.add_argument("--labels-of-interest", metavar="A,B", help="multilabel: score only these labels, twice")
-    parser.add_argument("--output", type=Path, required=True, help="file to write")
+    parser.add_argument("--output", type=Path, default="/dev/stdout", help="file to write (default: standard output)")
     parser.add_argument("--cpu", action="store_true", help="use no GPU")
     return finish(parser, run)
 

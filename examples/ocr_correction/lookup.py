@@ -1,4 +1,4 @@
-"""Correct words as the training pairs did: the most frequent correction of each word; other words come from a file.
+"""Correct each word as the training pairs do most often; the corrections of other words come from a file.
 
     python lookup.py TRAIN.src TRAIN.tgt --otherwise symspell.out <test.src
 
@@ -12,8 +12,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.ocr_correction.texts import joined
 from examples.shared import finish, read_parallel
+
+
+def joined(word: str) -> str:
+    return word.replace(" ", "")
 
 
 def most_frequent(pairs: list[tuple[str, str]]) -> dict[str, str]:
@@ -30,9 +33,9 @@ def most_frequent(pairs: list[tuple[str, str]]) -> dict[str, str]:
 def run(args: argparse.Namespace) -> None:
     pairs = zip(*read_parallel([args.source, args.target], "the training pairs"), strict=True)
     corrections = most_frequent([(joined(word), joined(correction)) for word, correction in pairs])
-    words, others = sys.stdin.read().splitlines(), args.otherwise.read_text(encoding="utf-8").splitlines()
-    for word, other in zip(words, others, strict=True):
-        sys.stdout.write(f"{corrections.get(joined(word), joined(other))}\n")
+    words, fallbacks = sys.stdin.read().splitlines(), args.otherwise.read_text(encoding="utf-8").splitlines()
+    for word, fallback in zip(words, fallbacks, strict=True):
+        sys.stdout.write(f"{corrections.get(joined(word), joined(fallback))}\n")
 
 
 def main() -> int:

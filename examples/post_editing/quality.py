@@ -51,7 +51,7 @@ def bad_words(draft: Sequence[str], edited: Sequence[str]) -> list[bool]:
     >>> bad_words("the cta sat right down".split(), "the cat sat down".split())
     [False, True, False, True, False]
     """
-    return [not kept for kept in recognised_words(draft, edited)]
+    return [not right for right in recognised_words(draft, edited)]
 
 
 def tagged_bad(tags: str, words: int, place: str = "") -> list[bool]:
@@ -59,12 +59,12 @@ def tagged_bad(tags: str, words: int, place: str = "") -> list[bool]:
     >>> tagged_bad("OK OK BAD BAD OK", words=2)
     [False, True]
     """
-    found = tags.split()
+    labels = tags.split()
     require(
-        len(found) == 2 * words + 1 and {*found} <= {"OK", "BAD"},
+        len(labels) == 2 * words + 1 and {*labels} <= {"OK", "BAD"},
         f"{place}: a draft of {words} words has {2 * words + 1} tags, OK or BAD, but these are {tags[:60]}",
     )
-    return [tag == "BAD" for tag in found[1::2]]
+    return [label == "BAD" for label in labels[1::2]]
 
 
 def judge(suspicion: Sequence[float], bad: Sequence[bool], cut: float) -> Judgement:
@@ -75,9 +75,9 @@ def judge(suspicion: Sequence[float], bad: Sequence[bool], cut: float) -> Judgem
     >>> judge([0.9, 0.8, 0.2, 0.1], [True, False, True, False], 2.0)    # one answer for all
     Judgement(matthews=0.0, f1_bad=0.0, f1_ok=0.6666666666666666)
     """
-    given, true = np.asarray(suspicion) >= cut, np.asarray(bad, dtype=bool)
-    hit, false_alarm = int((given & true).sum()), int((given & ~true).sum())
-    miss, rest = int((~given & true).sum()), int((~given & ~true).sum())
+    alarm, true = np.asarray(suspicion) >= cut, np.asarray(bad, dtype=bool)
+    hit, false_alarm = int((alarm & true).sum()), int((alarm & ~true).sum())
+    miss, rest = int((~alarm & true).sum()), int((~alarm & ~true).sum())
     return Judgement(
         float(matthews(hit, false_alarm, miss, rest)),
         f1(hit, false_alarm, miss),
@@ -93,15 +93,15 @@ def best_cut(suspicion: Sequence[float], bad: Sequence[bool]) -> float:
     """
     values, true = np.asarray(suspicion, dtype=float), np.asarray(bad, dtype=bool)
     require(len(values) > 0, "a cut is chosen on at least one word, but there are none")
-    cuts, given, hits = possible_cuts(values, true)
-    false_alarms = given - hits
+    cuts, alarms, hits = possible_cuts(values, true)
+    false_alarms = alarms - hits
     score = matthews(hits, false_alarms, true.sum() - hits, (~true).sum() - false_alarms)
     return float(cuts[int(score.argmax())])
 
 
 def matthews(hit: Any, false_alarm: Any, miss: Any, rest: Any) -> Any:
-    """Of counts, or of arrays of counts; 0 where all words are of one kind, or get one answer."""
-    hit, false_alarm, miss, rest = (np.asarray(each, dtype=float) for each in (hit, false_alarm, miss, rest))
+    """Returns Matthews correlation, of counts or arrays of counts; 0 if all words are of one kind or get one answer."""
+    hit, false_alarm, miss, rest = (np.asarray(counts, dtype=float) for counts in (hit, false_alarm, miss, rest))
     product = (hit + false_alarm) * (hit + miss) * (rest + false_alarm) * (rest + miss)
     return (hit * rest - false_alarm * miss) / np.sqrt(np.where(product == 0, np.inf, product))
 
@@ -119,7 +119,7 @@ def first_odds(generator: RefinementGenerator, net_input: dict[str, Any]) -> Ten
 
 
 def deletion_odds(decoder: CheckpointDecoder, split: str, max_tokens: int = 4000) -> list[list[float] | None]:
-    """For each sentence of ``split``, the log-odds of each token of its draft; None where it is too long."""
+    """Returns the log-odds of each token of the drafts of ``split``; None for a sentence that is too long."""
     generator = decoder.generator
     require(isinstance(generator, RefinementGenerator), "only a levt has a deletion policy: give its checkpoint")
     dataset = decoder.dataset(split)
@@ -134,7 +134,7 @@ def deletion_odds(decoder: CheckpointDecoder, split: str, max_tokens: int = 4000
 
 
 def of_words(odds: Sequence[float], pieces: Sequence[int]) -> list[float] | None:
-    """Those of words, from those of their pieces: a word is as suspect as the most suspect of its pieces.
+    """Returns the odds of words from those of their pieces: a word is as suspect as the most suspect of its pieces.
 
     None if the words have other pieces than the draft, or none, as where a tokeniser drops a control character.
 
@@ -150,7 +150,8 @@ def of_words(odds: Sequence[float], pieces: Sequence[int]) -> list[float] | None
 
 def split_text(args: argparse.Namespace, split: str) -> tuple[Lines, list[list[bool]]]:
     """The words of each draft, and whether they are bad."""
-    paths = [args.drafts / f"{split}.{suffix}" for suffix in (args.draft, args.tags or args.target)]
+    name = args.test if split == "test" else split
+    paths = [args.drafts / f"{name}.{suffix}" for suffix in (args.draft, args.tags or args.target)]
     lines, judging = read_parallel(paths)
     drafts = [line.split() for line in lines]
     both = enumerate(zip(drafts, judging, strict=True), 1)
@@ -160,7 +161,7 @@ def split_text(args: argparse.Namespace, split: str) -> tuple[Lines, list[list[b
 
 
 def rates(drafts: Lines, bad: list[list[bool]]) -> dict[str, float]:
-    """How often each word is bad; "" is any other word.
+    """Returns how often each word is bad; "" is any other word.
 
     >>> rates([["a", "b"], ["a"]], [[True, False], [True]])["a"]
     0.7619047619047619
@@ -181,9 +182,9 @@ def suspected(drafts: Lines, pieces: Path, odds: list[list[float] | None]) -> li
 
 
 def judged(suspicion: list[list[float] | None], bad: list[list[bool]], split: str) -> tuple[list[float], list[bool]]:
-    """All words of the lines that have a judgement."""
-    kept = [(row, tags) for row, tags in zip(suspicion, bad, strict=True) if row is not None]
-    left_out = len(bad) - len(kept)
+    """Returns the words of all lines that have a judgement, and whether they are bad."""
+    lines = [(row, tags) for row, tags in zip(suspicion, bad, strict=True) if row is not None]
+    left_out = len(bad) - len(lines)
     require(
         left_out <= len(bad) / 2,
         f"{left_out:,} of {len(bad):,} drafts of {split} do not fit the model: give the sentencepiece model that the "
@@ -191,7 +192,7 @@ def judged(suspicion: list[list[float] | None], bad: list[list[bool]], split: st
     )
     if left_out:
         sys.stderr.write(f"{left_out:,} of {len(bad):,} drafts of {split} left out: too long, or cut in another way\n")
-    return [each for row, _ in kept for each in row], [tag for _, tags in kept for tag in tags]
+    return [odds for row, _ in lines for odds in row], [tag for _, tags in lines for tag in tags]
 
 
 def scored(valid: tuple[list[float], list[bool]], test: tuple[list[float], list[bool]]) -> dict[str, float]:
@@ -203,12 +204,13 @@ def scored(valid: tuple[list[float], list[bool]], test: tuple[list[float], list[
 def run(args: argparse.Namespace) -> None:
     texts = {split: split_text(args, split) for split in ("train", "valid", "test")}
     decoder = CheckpointDecoder([args.checkpoint], {"data": str(args.data), "draft_lang": args.draft}, {}, "cpu")
-    known = rates(*texts["train"])
+    word_rates = rates(*texts["train"])
     policy, counted = {}, {}
     for split in ("valid", "test"):
         drafts, bad = texts[split]
         policy[split] = judged(suspected(drafts, args.pieces, deletion_odds(decoder, split)), bad, split)
-        counted[split] = judged([[known.get(word, known[""]) for word in line] for line in drafts], bad, split)
+        suspicion = [[word_rates.get(word, word_rates[""]) for word in line] for line in drafts]
+        counted[split] = judged(suspicion, bad, split)
     tags = counted["test"][1]
     report = {
         "labels": "official" if args.tags else "aligned",
@@ -226,6 +228,7 @@ def main() -> int:
     parser.add_argument("data", type=Path, help="folder of its data")
     parser.add_argument("--pieces", type=Path, required=True, help="the sentencepiece model of the data")
     parser.add_argument("--drafts", type=Path, required=True, help="folder of the text: train, valid and test")
+    parser.add_argument("--test", default="test", help="name of the test files in that folder (default: test)")
     parser.add_argument("--draft", required=True, help="suffix of the drafts")
     parser.add_argument("--target", required=True, help="suffix of their post-edits")
     parser.add_argument("--tags", default="", help="suffix of official labels, which then say what is bad")

@@ -11,7 +11,6 @@ import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -25,28 +24,28 @@ Lines = list[list[str]]
 
 
 def numbered(lines: Lines) -> tuple[list[str], list[np.ndarray]]:
-    """The words, and each line as their numbers."""
+    """Returns the words, and each line as their numbers."""
     names = sorted({word for words in lines for word in words})
     ids = {name: number for number, name in enumerate(names)}
     return names, [np.array([ids[word] for word in words], dtype=np.int64) for words in lines]
 
 
-def model_1(giving: Any, given: Any, place: Any, rounds: int) -> Any:
-    """(N,) how likely each of N pairs of words of a sentence pair belong together: t(given | giving), shared out.
+def model_1(source: np.ndarray, target: np.ndarray, position: np.ndarray, rounds: int) -> np.ndarray:
+    """Returns how likely each of N pairs of words of a sentence pair belong together, (N,): IBM Model 1.
 
-    ``place`` numbers the words that are explained: pairs of the same place compete.
+    ``position`` numbers the target words of the text: pairs with the same one compete for its probability mass.
     """
-    pair = numbers_of_pairs(giving, given)
-    share = 1 / np.bincount(place)[place]
+    pair = numbers_of_pairs(source, target)
+    share = 1 / np.bincount(position)[position]
     for _ in range(rounds):
-        probability = np.bincount(pair, share)[pair] / np.bincount(giving, share)[giving]
-        share = probability / np.bincount(place, probability)[place]
+        probability = np.bincount(pair, share)[pair] / np.bincount(source, share)[source]
+        share = probability / np.bincount(position, probability)[position]
     return share
 
 
-def numbers_of_pairs(one: Any, other: Any) -> Any:
-    """Equal pairs have the same number."""
-    return np.unique(one * (other.max() + 1) + other, return_inverse=True)[1]
+def numbers_of_pairs(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Numbers pairs of words, equal ones alike."""
+    return np.unique(source * (target.max() + 1) + target, return_inverse=True)[1]
 
 
 def dictionary(sources: Lines, targets: Lines, rounds: int = ROUNDS) -> dict[str, str]:
@@ -59,12 +58,12 @@ def dictionary(sources: Lines, targets: Lines, rounds: int = ROUNDS) -> dict[str
     """
     (source_names, source_rows), (target_names, target_rows) = numbered(sources), numbered(targets)
     rows = list(zip(source_rows, target_rows, strict=True))
-    source = np.concatenate([np.repeat(one, len(other)) for one, other in rows])
-    target = np.concatenate([np.tile(other, len(one)) for one, other in rows])
-    sizes = np.array([(len(one), len(other)) for one, other in rows])
-    source_place = np.concatenate([np.repeat(np.arange(n), m) for n, m in sizes]) + before(sizes[:, 0], sizes)
-    target_place = np.concatenate([np.tile(np.arange(m), n) for n, m in sizes]) + before(sizes[:, 1], sizes)
-    linked = model_1(source, target, target_place, rounds) * model_1(target, source, source_place, rounds)
+    source = np.concatenate([np.repeat(words, len(translation)) for words, translation in rows])
+    target = np.concatenate([np.tile(translation, len(words)) for words, translation in rows])
+    sizes = np.array([(len(words), len(translation)) for words, translation in rows])
+    source_position = np.concatenate([np.repeat(np.arange(n), m) for n, m in sizes]) + before(sizes[:, 0], sizes)
+    target_position = np.concatenate([np.tile(np.arange(m), n) for n, m in sizes]) + before(sizes[:, 1], sizes)
+    linked = model_1(source, target, target_position, rounds) * model_1(target, source, source_position, rounds)
     pair = numbers_of_pairs(source, target)
     score = np.bincount(pair, linked)[pair]
     best: dict[str, str] = {}
@@ -73,8 +72,8 @@ def dictionary(sources: Lines, targets: Lines, rounds: int = ROUNDS) -> dict[str
     return best
 
 
-def before(counts: Any, sizes: Any) -> Any:
-    """For each pair of words, how many words the earlier sentences have."""
+def before(counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Returns how many words the earlier sentences have, for each pair of words."""
     return np.repeat(np.cumsum(counts) - counts, sizes.prod(1))
 
 
@@ -88,9 +87,9 @@ def translated(lines: Iterable[str], best: dict[str, str]) -> list[str]:
 
 def run(args: argparse.Namespace) -> None:
     sources, targets = ([line.split() for line in lines] for lines in read_parallel(args.train))
-    pairs = [(one, other) for one, other in zip(sources, targets, strict=True) if one and other]
+    pairs = [(words, translation) for words, translation in zip(sources, targets, strict=True) if words and translation]
     require(bool(pairs), f"{args.train[0]} and {args.train[1]} have no pair of sentences to learn from")
-    best = dictionary([one for one, _ in pairs], [other for _, other in pairs])
+    best = dictionary([words for words, _ in pairs], [translation for _, translation in pairs])
     for path in args.sources:
         sys.stdout.write("".join(f"{line}\n" for line in translated(read_lines(path), best)))
 

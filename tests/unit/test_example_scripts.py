@@ -13,22 +13,6 @@ from tests.examples import load_script
 
 
 @pytest.mark.parametrize(
-    ("published", "message"),
-    [
-        ("0.5\n\n", "hter, line 2 must be a number, but is ''"),
-        ("0.5\n", "must have the same number of lines, but have 2, 2 and 1"),
-        ("", "must have the same number of lines, but have 2, 2 and 0"),
-    ],
-)
-def test_edit_rates_are_numbers(tmp_path: Path, fails: Callable[..., str], published: str, message: str) -> None:
-    for name in ("mt", "pe"):
-        (tmp_path / name).write_text("a b\nc d\n", "utf-8")
-    (tmp_path / "hter").write_text(published, "utf-8")
-    files = [f"--{flag}={tmp_path / name}" for flag, name in (("draft", "mt"), ("post-edit", "pe"), ("hter", "hter"))]
-    assert message in fails("post_editing/hter", *files)
-
-
-@pytest.mark.parametrize(
     ("script", "flags", "given", "message"),
     [
         ("denoising/symspell", ["--words", "{}/none"], b"", "none"),
@@ -84,12 +68,3 @@ def test_each_listed_word_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = {"common": 10**9, "rare": 1, "rarer": 1}
     words = [word for line in widen.drawn(listed, random.Random(1)) for word in line.split()]
     assert set(words) == set(listed) and len(words) == 8
-
-
-def test_the_best_output_is_named_by_its_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    best = load_script("post_editing/best")
-    (tmp_path / "reference").write_text("a b c d e\n", encoding="utf-8")
-    for name, text in (("0,1", "a x c d e"), ("1,2", "a b c d e"), ("2,0", "x")):
-        (tmp_path / f"{name}.log").write_text(f"H-0\t-0.1\t{text}\nGenerate test: BLEU4 = 1.00\n", encoding="utf-8")
-    best.run(Namespace(logs=sorted(tmp_path.glob("*.log")), reference=tmp_path / "reference"))
-    assert capsys.readouterr().out == "1,2\n"

@@ -94,7 +94,7 @@ def test_the_best_cut_is_the_best_of_all() -> None:
 
 def test_official_labels_say_which_words_are_bad(tmp_path: Path) -> None:
     module = load_script("post_editing/quality")
-    args = Namespace(drafts=tmp_path, draft="mt", target="pe", tags="tags")
+    args = Namespace(drafts=tmp_path, test="test", draft="mt", target="pe", tags="tags")
     (tmp_path / "test.mt").write_text("Haus alt\nda\n", encoding="utf-8")
     (tmp_path / "test.pe").write_text("Haus\nda\n", encoding="utf-8")
     (tmp_path / "test.tags").write_text("OK BAD OK OK BAD\nOK OK OK\n", encoding="utf-8")

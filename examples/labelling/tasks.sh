@@ -1,0 +1,39 @@
+# Sourced by paper.sh and bert.sh.
+task() {  # task NAME: sets its files, kind and metric; columns of text and their template, words that T5 writes for the
+    # labels 0 and 1, the most texts on a GPU at once, and the most tokens that T5 writes
+    folder="$DATA/$1" suffix=tsv tests= kind=classification columns=1 template= words= longest=128 target=84
+    more="--longer cut"  # flags of prepare-labels
+    case $1 in  # the templates are those of T5 (t5/data/preprocessors.py: glue): names of columns in alphabetical order
+        mnli) metric=accuracy columns=2 template='mnli hypothesis: {1} premise: {0}' tests=mismatched ;;
+        qqp) metric=f1 columns=2 template='qqp question1: {0} question2: {1}' words="not_duplicate duplicate" ;;
+        qnli) metric=accuracy columns=2 template='qnli question: {0} sentence: {1}' ;;
+        mrpc) metric=f1 columns=2 template='mrpc sentence1: {0} sentence2: {1}' words="not_equivalent equivalent" ;;
+        rte) metric=accuracy columns=2 template='rte sentence1: {0} sentence2: {1}' ;;
+        sst2) metric=accuracy template='sst2 sentence: {0}' words="negative positive" ;;
+        cola) metric=matthews template='cola sentence: {0}' words="unacceptable acceptable" ;;
+        stsb) metric=spearman columns=2 template='stsb sentence1: {0} sentence2: {1}'
+            more="--longer cut --round-labels 0.2"  # EncT5: 26 classes ("bucketized" in the paper); T5: a number
+            [ "${STSB:-classes}" = classes ] || kind=regression more="--longer cut" ;;
+        eurlex57k) kind=multilabel metric=micro_f1 more="--labels $folder/labels.txt --longer cut" tests=test
+            longest=16 target=64 ;;
+        udpos) kind=tagging metric=tag_accuracy more= suffix=conllu target=1000
+            tests=$(cd "$folder" && ls tests/*.conllu | sed 's/\.conllu$//') ;;
+        *) echo "TASKS has an unknown name: $1" >&2; exit 2 ;;
+    esac
+    parts=(train valid)  # fairseq's names of the files: train, valid, test, test1, ...
+    files=("$folder/train.$suffix" "$folder/valid.$suffix")
+    local test; for test in $tests; do
+        parts+=("test$((${#parts[@]} - 2))"); files+=("$folder/$test.$suffix")
+    done
+    parts=("${parts[@]/test0/test}")
+}
+labels() {  # labels DEST FLAGS...: the labelled texts of the task, binarised for EncT5
+    lev-plugins prepare-labels --label-kind $kind --train "${files[0]}" --valid "${files[1]}" \
+        $([ ${#files[@]} = 2 ] || echo --test "${files[@]:2}") --pretrained-tokenizer "$BACKBONE" --dest "$1" \
+        --text-columns $columns "${@:2}" $more
+}
+scores() {  # scores CHECKPOINT: of an EncT5, on valid and the tests
+    for part in "${parts[@]:1}"; do
+        python "$(dirname "$0")/score.py" "$1" --part $part $DEVICE --output "$(dirname "$1").$part.scores"
+    done
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Post-editing as in section 4.2 of the LevT paper: editors compared with a model that rewrites the draft.
+#     bash examples/post_editing/run.sh
+#     TEXT=data/mlqe-pe SOURCE=src TARGET=pe DRAFT=mt OUT=runs/ape bash examples/post_editing/run.sh
+set -euo pipefail
+source "$(dirname "$0")/../once.sh"
+
+TEXT=${TEXT:-data/multi30k}  # folder of train, valid and test, each .SOURCE, .TARGET (and .DRAFT), a sentence per line
+TEST=${TEST:-test} SOURCE=${SOURCE:-en} TARGET=${TARGET:-de}  # name of the test files; suffixes
+DRAFT=${DRAFT:-}  # suffix of the drafts; empty: see drafts.sh
+TAGS=${TAGS:-}  # ... suffix of the official labels of their words, by which words are bad; empty: by the post-edit
+OUT=${OUT:-runs/post-editing}  # folder of all output; other settings need another one
+SYNTHETIC=${SYNTHETIC:-} REAL_TIMES=${REAL_TIMES:-10}  # PREFIX of more triples; how often the real ones are read beside
+PARALLEL=${PARALLEL:-}  # PREFIX.SOURCE and PREFIX.TARGET: more parallel text for the translator
+TRANSLATION=${TRANSLATION:-}  # OUT of examples/translation, with the same sizes: its LevT is the translator
+VOCAB=${VOCAB:-6000} TOKENS=${TOKENS:-2048}  # pieces of sentencepiece; tokens in a batch
+LAYERS=${LAYERS:-4} WIDTH=${WIDTH:-128} FFN=${FFN:-256} HEADS=${HEADS:-4}  # of every encoder and decoder
+DROPOUT=${DROPOUT:-0.1}  # of the LevTs
+UPDATES=${UPDATES:-4000} LR=${LR:-0.002} WARMUP=${WARMUP:-300}  # from scratch; the rate falls linearly to zero
+FINETUNE_UPDATES=${FINETUNE_UPDATES:-3000} FINETUNE_LR=${FINETUNE_LR:-0.001}
+VALID_EVERY=${VALID_EVERY:-500}  # updates between two scorings of the validation set (and checkpoints)
+DISTIL=${DISTIL:-}  # yes: the LevTs learn from the autoregressive post-editor's output (underlined scores of Table 3)
+BEAM=${BEAM:-4} MAX_ITER=${MAX_ITER:-9}  # beam of the post-editor; iterations of an editor after the first
+GAMMAS=${GAMMAS:-0,1,2} KEEP_BIASES=${KEEP_BIASES--8,-6,-4,-2,-1,1,2,4}  # tried on valid: see tests.sh
+SEED=${SEED:-1} THREADS=${THREADS:-2}
+
+export OMP_NUM_THREADS=$THREADS
+DEVICE=$(command -v nvidia-smi >/dev/null || echo --cpu)
+LANGUAGES=(-s "$SOURCE" -t "$TARGET")
+FAIRSEQ=("${LANGUAGES[@]}" --user-dir "$(lev-plugins path)" $DEVICE --no-progress-bar --required-batch-size-multiple 1)
+TRAINING=("${FAIRSEQ[@]}" --log-format simple --log-interval 50 --seed "$SEED" --optimizer adam
+    --adam-betas '(0.9,0.98)' --clip-norm 1 --label-smoothing 0.1 --max-tokens "$TOKENS")
+SIZES=$(for side in encoder decoder; do echo "--$side-layers $LAYERS --$side-embed-dim $WIDTH
+    --$side-ffn-embed-dim $FFN --$side-attention-heads $HEADS"; done)
+PRENORM="--encoder-normalize-before --decoder-normalize-before"
+LEVT="--arch levt --criterion dual_policy --dropout $DROPOUT --rollin-alpha 0.5 --rollin-beta 0.5"
+PIECES="--learn-sentencepiece $VOCAB" TRANSLATOR="$OUT/translator/checkpoint_best.pt" FINETUNED=$PRENORM
+if [ "$TRANSLATION" ]; then
+    PIECES="--sentencepiece-model $TRANSLATION/data/sentencepiece.model --srcdict $TRANSLATION/data/dict.$SOURCE.txt"
+    TRANSLATOR="$TRANSLATION/levt/checkpoint_best.pt" FINETUNED=
+fi
+train() {  # train NAME DATA UPDATES LR FLAGS...
+    fairseq-train "$OUT/$2" --save-dir "$OUT/$1" "${TRAINING[@]}" --task text_editing --share-all-embeddings $SIZES \
+        "${@:5}" --max-update "$3" --total-num-update "$3" --lr "$4" --lr-scheduler polynomial_decay \
+        --warmup-updates "$WARMUP" --no-epoch-checkpoints --validate-interval 1000000 \
+        --validate-interval-updates "$VALID_EVERY" --save-interval-updates "$VALID_EVERY" --keep-interval-updates 1 --eval-bleu --eval-tokenized-bleu \
+        --eval-bleu-remove-bpe sentencepiece --best-checkpoint-metric bleu --maximize-best-checkpoint-metric |&
+        tee -a "$OUT/$1.log"
+}
+
+[ -d "$TEXT" ] || lev-plugins data "$(basename "$TEXT")" "$TEXT"
+[ "$DRAFT" ] || source "$(dirname "$0")/drafts.sh"
+once triples lev-plugins prepare "${LANGUAGES[@]}" -d "$DRAFT" --train-prefix "$TEXT/train" --valid-prefix \
+    "$TEXT/valid" --test-prefix "$TEXT/$TEST" ${SYNTHETIC:+--extra-train-prefix "$SYNTHETIC"} $PIECES \
+    --joined-dictionary --dest "$OUT/triples"
+data=triples TIMES=${SYNTHETIC:+--upsample-primary $REAL_TIMES}
+once autoregressive train autoregressive triples "$UPDATES" "$LR" $PRENORM --draft-lang "$DRAFT" --dropout 0.3 \
+    --arch post_edit_transformer --criterion label_smoothed_cross_entropy --eval-bleu-args '{"beam": 1}' $TIMES
+if [ "$DISTIL" ]; then
+    data=distilled
+    once distil lev-plugins distill "$OUT/triples" --path "$OUT/autoregressive/checkpoint_best.pt" --dest \
+        "$OUT/distilled" --beam "$BEAM" --max-len-a 1.2 --max-len-b 10 --max-tokens "$TOKENS" $DEVICE
+fi
+once scratch train scratch $data "$UPDATES" "$LR" $PRENORM --draft-lang "$DRAFT" $LEVT $TIMES
+if [ -z "$TRANSLATION" ]; then
+    pairs=$data
+    if [ "$PARALLEL" ]; then
+        once pairs lev-plugins prepare "${LANGUAGES[@]}" --train-prefix "$PARALLEL" --valid-prefix "$TEXT/valid" \
+            --joined-dictionary --sentencepiece-model "$OUT/triples/sentencepiece.model" --srcdict \
+            "$OUT/triples/dict.$SOURCE.txt" --dest "$OUT/pairs"
+        pairs=pairs
+    fi
+    once translator train translator $pairs "$UPDATES" "$LR" $PRENORM $LEVT $([ $pairs = pairs ] || echo $TIMES)
+fi
+once finetuned train finetuned $data "$FINETUNE_UPDATES" "$FINETUNE_LR" $FINETUNED --draft-lang "$DRAFT" $LEVT $TIMES \
+    --finetune-from-model "$TRANSLATOR"
+source "$(dirname "$0")/tests.sh"
