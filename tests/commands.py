@@ -5,7 +5,6 @@ import logging
 import multiprocessing
 import os
 import re
-import shlex
 import socket
 import subprocess
 import sys
@@ -247,26 +246,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         return probe.getsockname()[1]
-
-
-def readme(example: str) -> str:
-    """The pages of an example."""
-    pages = (ROOT / "examples" / example / name for name in ("README.md", "RESULTS.md"))
-    return "\n".join(page.read_text(encoding="utf-8") for page in pages)
-
-
-def readme_commands(example: str) -> list[list[str]]:
-    """The words of each make command that the pages of an example print."""
-    blocks = re.findall(r"^```bash\n(.*?)^```", readme(example), re.M | re.S)
-    lines = "".join(blocks).replace("\\\n", " ").splitlines()
-    return [shlex.split(line, comments=True) for line in lines if line.startswith("make ")]
-
-
-def readme_command(example: str, number: int, **values: object) -> list[str]:
-    """One of them, with ``values`` of our own for some settings."""
-    words = readme_commands(example)[number]
-    kept = [word for word in words if word.partition("=")[0] not in values]
-    return [*kept, *(f"{name}={value}" for name, value in values.items())]
 
 
 def train(data: Path, save_dir: Path, *flags: object, optimizer: Sequence[str] = ADAM) -> list[object]:
