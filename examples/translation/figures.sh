@@ -9,13 +9,12 @@ draw() { python "$(dirname "$0")/../figures.py" "$@"; }
 draw iterations "$OUT/levt.out" --output "$OUT/iterations.svg"
 
 logs=()
-for out in "$OUT"/*.out; do logs+=("$(basename "$out" .out)=$out"); done
+for out in "$OUT"/*.out; do [[ $out == *-history.out ]] || logs+=("$(basename "$out" .out)=$out"); done
 draw exits "${logs[@]}" --output "$OUT/exits.svg"
 
 mkdir -p "$OUT/history"
 levt="$OUT/levt/checkpoint_best.pt"
-once history_alone decode history/alone "$levt" $EDIT --retain-iter-history
 once history_delete decode history/delete "$levt" $EDIT --retain-iter-history --oracle delete
 once history_both decode history/both "$levt" $EDIT --retain-iter-history --oracle delete+placeholder
-draw oracle alone="$OUT/history/alone.out" delete="$OUT/history/delete.out" delete+placeholder="$OUT/history/both.out" \
+draw oracle alone="$OUT/levt-history.out" delete="$OUT/history/delete.out" delete+placeholder="$OUT/history/both.out" \
     --output "$OUT/oracle.svg" --post-process sentencepiece

@@ -3,8 +3,9 @@
     python iterations.py OUT/greedy.out OUT/levt.out
 
 Iterations are counted as in the paper (t in Algorithm 2, Tables 1 and 6): the last one, which changes nothing, is not
-included. This is the value of fairseq's I- lines. A sentence that uses up --iter-decode-max-iter counts as if its last
-iteration had changed nothing. A model that writes from left to right has an iteration for each token.
+included. This is the value of fairseq's I- lines, unless a sentence used up --iter-decode-max-iter and its last
+iteration changed it: logs with --retain-iter-history show this, others count one iteration too few for such a
+sentence. A model that writes from left to right has an iteration for each token.
 """
 
 import argparse
@@ -18,8 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
 from lev_plugins.errors import require
+from lev_plugins.traces.log import STEPS, Log
 
-STEPS = re.compile(r"^I-\d+\t(\d+)$", re.MULTILINE)
+LAST_ITERATION = re.compile(r"^I-\d+\t(\d+)$", re.MULTILINE)
 SCORES = re.compile(r"^P-\d+\t(.*)$", re.MULTILINE)  # of each token of the output, the end of the sentence included
 SPEED = re.compile(r"Translated [\d,]+ sentences .* \(([\d.]+) sentences/s")  # without loading and printing
 
@@ -34,12 +36,28 @@ def shares(iterations: Iterable[int]) -> dict[int, float]:
     return {number: 100 * counts[number] / counts.total() for number in range(min(1, *counts), max(counts) + 1)}
 
 
+def iterations_of(log: str) -> list[int]:
+    """Returns the number of iterations that changed each sentence; [] of a model that writes from left to right.
+
+    >>> iterations_of("I-0\\t1\\n")
+    [1]
+    >>> used_up = "S-0\\tx\\nH-0\\t-1\\ta\\nI-0\\t0\\nE-0_0\\t\\nE-0_1\\t\\nE-0_2\\t<plh>\\nE-0_3\\ta\\n"
+    >>> iterations_of(used_up)
+    [1]
+    """
+    sentences = Log("log").read(line.encode() for line in log.splitlines(keepends=True))
+    histories = [hypothesis.states[::STEPS] for sentence in sentences for hypothesis in sentence.hypotheses]
+    if histories:
+        return [len(states) - 2 + (states[-1] != states[-2]) for states in histories]
+    return [int(number) for number in LAST_ITERATION.findall(log)]
+
+
 def summary(log: str) -> str:
     """
     >>> summary("P-0\\t-1 -1\\nI-0\\t3\\nTranslated 1 sentences (2 tokens) in 0.1s (20.00 sentences/s, 40.00 tokens/s)")
     '3.00 iterations (4.00 that ran), 50.0 ms per sentence; last edits (%): 1: 0.0, 2: 0.0, 3: 100.0'
     """
-    speed, steps = SPEED.findall(log), [int(number) for number in STEPS.findall(log)]
+    speed, steps = SPEED.findall(log), iterations_of(log)
     require(bool(speed), "the log has no time: it must be the whole output of fairseq-generate")
     time = f"{1000 / float(speed[-1]):.1f} ms per sentence"
     if not steps:

@@ -73,8 +73,8 @@ once distil lev-plugins distill "$OUT/data" --path "$OUT/teacher.pt" --dest "$OU
     --max-len-a 1.2 --max-len-b 10 --max-tokens "$TOKENS" --shard-size 2000 ${DEVICE:+--cpu --processes "$THREADS"}
 [ -z "$LEVT_START" ] || once start lev-plugins import-levt "$OUT/teacher.pt" "$LEVT_START"
 once levt levt levt "$OUT/distilled"
-
 once greedy decode greedy "$OUT/teacher.pt" $TEACH --beam 1
 once beam decode beam "$OUT/teacher.pt" $TEACH --beam "$BEAM"
 once test_levt decode levt "$OUT/levt/checkpoint_best.pt" $EDIT
+once test_history decode levt-history "$OUT/levt/checkpoint_best.pt" $EDIT --retain-iter-history  # for its iterations
 report

@@ -61,7 +61,18 @@ def test_translation(tmp_path: Path) -> None:
     settings |= {"TEACHER_UPDATES": 30, "TEACHER_TRAINING": f"--lr 0.005 {small}", "AVERAGE": f"{out}/teacher --last 2"}
     settings |= {"LEVT_UPDATES": 8, "LEVT_TRAINING": f"--lr 0.002 {small}", "FAST_EXITS": "1,1,1", "SEARCH": 2}
     done = run("translation/ablations.sh", out, ABLATIONS="oracle,plh-tok,dae,fast,1-1,maskt,search", **settings)
-    systems = ["beam", "greedy", "levt", "levt_1-1", "levt_dae", "levt_fast", "levt_oracle", "levt_plh-tok", "maskt"]
+    systems = [
+        "beam",
+        "greedy",
+        "levt",
+        "levt-history",
+        "levt_1-1",
+        "levt_dae",
+        "levt_fast",
+        "levt_oracle",
+        "levt_plh-tok",
+        "maskt",
+    ]
     systems += ["noisy", "reranked", "sampled"]
     assert {*re.findall(r"(\S+)\.out: [\d.]+ iterations", done.out)} == {f"{out}/{name}" for name in systems}
     found = scores(done.out, "BLEU")
