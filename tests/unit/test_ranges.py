@@ -30,7 +30,7 @@ CHECKS: dict[type, Callable[[Namespace], object]] = {
     levt.LevTConfig: levt.check_config,
     pbd.PBDConfig: lambda cfg: pbd.check_config(cfg, None),
     enct5_config.EncT5Config: lambda cfg: enct5_config.check_config(cfg, LABELLING),
-    gated_pretrained.PretrainedConfig: lambda cfg: gated_pretrained.check_config(cfg, "t5"),
+    gated_pretrained.PretrainedConfig: lambda cfg: gated_pretrained.check_backbone(cfg, "t5"),
     TextEditingConfig: TextEditingTask.check_config,
     TextCorrectionConfig: TextCorrectionTask.check_config,
     TextLabellingConfig: TextLabellingTask.setup_task,
