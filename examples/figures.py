@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from examples.canvas import canvas, check_figures, save_figure
 from examples.shared import finish
 from lev_plugins.cli.named import named_paths
-from lev_plugins.data.tokenise import JOINED
+from lev_plugins.data.tokenise import POST_PROCESSES
 from lev_plugins.errors import require
 from lev_plugins.ranges import at_least
 from lev_plugins.text.lines import read_lines
@@ -211,7 +211,7 @@ def main() -> int:
         if draw is oracle:
             add("--metric", choices=["bleu", "ter"], default="bleu", help="score of all sentences (default: bleu)")
             add("--reference", metavar="FILE", type=Path, help="references, one per line (default: those of the log)")
-            add("--post-process", choices=JOINED, help="how to join pieces into words")
+            add("--post-process", choices=POST_PROCESSES, help="how to join pieces into words")
         add("--output", metavar="FILE", type=Path, nargs="+", required=True, help="figures to write")
 
     def run(args: argparse.Namespace) -> None:

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
-from lev_plugins.cli.streams import decode
+from lev_plugins.cli.streams import decode_utf8
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.text import lines as texts
 
@@ -38,7 +38,7 @@ def arriving_lines(stream: Iterable[bytes], name: str = "standard input") -> Ite
     ['a', 'é']
     """
     for number, line in enumerate(stream, 1):
-        yield decode(line, number, name).removesuffix("\n").removesuffix("\r")
+        yield decode_utf8(line, number, name).removesuffix("\n").removesuffix("\r")
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

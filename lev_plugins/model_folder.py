@@ -26,8 +26,7 @@ from safetensors import SafetensorError, safe_open
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import from_entries, read_object
-from lev_plugins.ranges import check as check_ranges
-from lev_plugins.ranges import flag_name
+from lev_plugins.ranges import check_ranges, flag_name
 
 FORMAT = 1
 CONFIG, WEIGHTS, CARD, THRESHOLDS = "config.json", "model.safetensors", "README.md", "thresholds.json"
@@ -43,7 +42,7 @@ TOKENISER_FILES: dict[str, tuple[str, str] | None] = {
     "subword_nmt": ("bpe_codes", "codes.txt"),
     **dict.fromkeys(("words", "chars", "characters", "bytes")),
 }
-REFINEMENT = ("iter_decode_max_iter", "iter_decode_eos_penalty")  # flags that only text_editing has
+EDITING_FLAGS = ("iter_decode_max_iter", "iter_decode_eos_penalty")  # flags that only text_editing has
 AGAIN = "export it again, or copy it again from where it came"
 PLAIN_NAME = re.compile(r"[\w+@][\w.+@-]*")
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
@@ -73,7 +72,7 @@ class Decoding:
 
     def check_for(self, *tasks: str) -> None:
         """Raises an error for a setting that has no effect on a model of any of these tasks."""
-        ignored = {"text_editing": ["beam"], "text_correction": REFINEMENT, "text_labelling": vars(self)}
+        ignored = {"text_editing": ["beam"], "text_correction": EDITING_FLAGS, "text_labelling": vars(self)}
         of_task = f"of --task {' or '.join(dict.fromkeys(tasks))}"
         for flag in self.given():
             effective = any(flag not in ignored.get(task, ()) for task in tasks)
@@ -82,7 +81,7 @@ class Decoding:
     @property
     def search(self) -> dict[str, Any]:
         """The settings that are flags of fairseq's search."""
-        return self.given("beam", *REFINEMENT)
+        return self.given("beam", *EDITING_FLAGS)
 
     @property
     def overrides(self) -> dict[str, Any]:
@@ -173,7 +172,7 @@ def save(config: ModelConfig, folder: Path) -> None:
 def read(folder: str | Path) -> ModelConfig:
     """Returns the configuration of a model folder whose files are complete and unchanged."""
     config = read_unchecked(folder)
-    check(config, Path(folder))
+    check_config(config, Path(folder))
     return config
 
 
@@ -196,7 +195,7 @@ def read_unchecked(folder: str | Path) -> ModelConfig:
     return from_entries(ModelConfig, entries, str(path))
 
 
-def check(config: ModelConfig, folder: Path) -> None:
+def check_config(config: ModelConfig, folder: Path) -> None:
     """Checks the configuration, and that the files that it lists are those that were exported."""
     path = folder / CONFIG
     require(

@@ -15,7 +15,7 @@ from lev_plugins.errors import require
 # far beyond any model: a larger number is a typing mistake, which would otherwise cost hours or all memory
 MAX_LAYERS = 1_000
 MAX_BEAM = MAX_ITERATIONS = 1_000  # more only costs time
-MAX_LOG_ODDS = 1_000  # for a bias: beyond it, the other decision is never made
+MAX_BIAS = 1_000  # for a bias: beyond it, the other decision is never made
 SPECIAL = 4  # symbols of each fairseq dictionary that are not words
 MAX_SIZE = 1_000_000  # of a width or a number of heads, positions or classes
 
@@ -32,8 +32,8 @@ BOUNDS: dict[str, list[dict[str, Any]]] = {  # names of numbers in configuration
     "(attention_|activation_|future_)?dropout": [{"minimum": 0, "below": 1}],  # 1 would drop everything
     "rollin_alpha|rollin_beta|noise_share|word_dropout|min_edit_confidence|min_confidence": SHARE,
     "max_ratio|max_ratio_floor|min_words": [{"minimum": 0}],
-    "soft_protection": [{"minimum": 0, "maximum": MAX_LOG_ODDS}],
-    "keep_bias|iter_decode_eos_penalty": [{"minimum": -MAX_LOG_ODDS, "maximum": MAX_LOG_ODDS}],
+    "soft_protection": [{"minimum": 0, "maximum": MAX_BIAS}],
+    "keep_bias|iter_decode_eos_penalty": [{"minimum": -MAX_BIAS, "maximum": MAX_BIAS}],
     "iter_decode_max_iter": [{"minimum": 0, "maximum": MAX_ITERATIONS}],
     "backbone_lr_factor": [{"above": 0, "advice": FROZEN}],
     "num_shards": [{"maximum": 1, "advice": SHARDS}],
@@ -46,14 +46,14 @@ BOUNDS: dict[str, list[dict[str, Any]]] = {  # names of numbers in configuration
 }
 
 
-def check(cfg: Any) -> None:
+def check_ranges(cfg: Any) -> None:
     """Checks all numbers of a configuration that have bounds; a width must suit its number of heads.
 
     >>> from argparse import Namespace
-    >>> check(Namespace(keep_bias=math.inf))
+    >>> check_ranges(Namespace(keep_bias=math.inf))
     Traceback (most recent call last):
     lev_plugins.errors.UserError: --keep-bias must be between -1000 and 1000, but is inf
-    >>> check(Namespace(layers=2, embed_dim=16, attention_heads=3))
+    >>> check_ranges(Namespace(layers=2, embed_dim=16, attention_heads=3))
     Traceback (most recent call last):
     lev_plugins.errors.UserError: --embed-dim must be a multiple of --attention-heads, but 16 is not divisible by 3
     """

@@ -53,7 +53,7 @@ def split(args: argparse.Namespace) -> None:
 
 
 def pairs(args: argparse.Namespace) -> None:
-    sentences = [sentence for path in args.files for sentence in m2.read(path) if sentence.source]
+    sentences = [sentence for path in args.files for sentence in m2.read_m2(path) if sentence.source]
     for name, part in zip(("train", "valid"), hold_out(sentences, VALID_EVERY, MAX_VALID), strict=True):
         write_lines(args.out / f"{name}.noisy", (plain(" ".join(sentence.source)) for sentence in part))
         write_lines(args.out / f"{name}.clean", (plain(" ".join(m2.corrected(sentence))) for sentence in part))
@@ -61,7 +61,7 @@ def pairs(args: argparse.Namespace) -> None:
 
 
 def source(args: argparse.Namespace) -> None:
-    tokens = [" ".join(sentence.source) for sentence in m2.read(args.gold)]
+    tokens = [" ".join(sentence.source) for sentence in m2.read_m2(args.gold)]
     write_lines(args.out / "test.tokens", tokens)
     write_lines(args.out / "test.noisy", map(plain, tokens))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lev_plugins.cli import streams
 from lev_plugins.errors import UserError, require
-from lev_plugins.noise.confusions import UNITS, write_table
+from lev_plugins.noise.confusions import CONFUSION_UNITS, write_table
 from lev_plugins.noise.learning import Learner
 from lev_plugins.ranges import at_least
 from lev_plugins.text.lines import read_lines
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("noisy", metavar="NOISY", type=Path, help="noisy text, parallel to CLEAN line by line")
     add("clean", metavar="CLEAN", type=Path, help="clean text")
-    add("--unit", choices=UNITS, default="character", help="unit that is confused (default: character)")
+    add("--unit", choices=CONFUSION_UNITS, default="character", help="unit that is confused (default: character)")
     add("--longest", metavar="N", type=int, default=3, help="longest confusion, in units (default: 3)")
     add("--min-count", metavar="N", type=int, default=2, help="ignore confusions that occur less often (default: 2)")
 
@@ -43,4 +43,4 @@ def run(args: argparse.Namespace) -> int:
         f"{args.noisy} and {args.clean} have no confusion of at most {args.longest} {args.unit}s that occurs "
         f"{args.min_count} times: use more text, or a smaller --min-count",
     )
-    return streams.write(line.encode("utf-8") for line in write_table(table))
+    return streams.write_records(line.encode("utf-8") for line in write_table(table))

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"{published.name}: {published.about}\nlicence: {published.licence}", flush=True)
     if args.dry_run:
         for file in published.files:
-            path = fetching.path_of(published, file, args.source)
+            path = fetching.local_path(published, file, args.source)
             print(f"{path}: " + ("exists" if path.exists() else f"from {published.at}{file}"))
         return 0
     paths = fetching.fetch_files(published, args.source)

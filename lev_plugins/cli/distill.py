@@ -28,7 +28,7 @@ from tqdm import tqdm
 from lev_plugins import checkpoints
 from lev_plugins.cli.flags import requires
 from lev_plugins.data.binarise import load_dictionary
-from lev_plugins.data.tokenise import JOINED
+from lev_plugins.data.tokenise import POST_PROCESSES
 from lev_plugins.errors import UserError, explained, require
 from lev_plugins.files import all_or_nothing, all_or_nothing_folder, lock
 from lev_plugins.inference.decoder import CheckpointDecoder
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     result = parser.add_mutually_exclusive_group(required=True)
     result.add_argument("--dest", metavar="DIR", type=Path, help="folder to create: DATA with new targets")
     result.add_argument("--text", metavar="FILE", type=Path, help="file to write: the targets, one per line")
-    add("--post-process", choices=JOINED, help="with --text: how to join pieces into words")
+    add("--post-process", choices=POST_PROCESSES, help="with --text: how to join pieces into words")
     add("--split", default="train", help="split to decode; train includes train1, train2, ... (default: train)")
     add("-s", "--source-lang", metavar="SUFFIX", help="suffix of the sources (default: as in the teacher's training)")
     add("-t", "--target-lang", metavar="SUFFIX", help="suffix of the targets (default: as in the teacher's training)")

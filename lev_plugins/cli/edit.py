@@ -97,7 +97,7 @@ def decoding_of(args: argparse.Namespace) -> Decoding:
 def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "batch_lines", "max_tokens")
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
-    editor = load_editor(args, max_tokens=args.max_tokens, words=args.words, split=not args.whole_lines)
+    editor = editor_from_args(args, max_tokens=args.max_tokens, words=args.words, split=not args.whole_lines)
     drafts = None if args.drafts is None else Drafts(args.drafts)
     to_line = output_format(args)
 
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
     return status
 
 
-def load_editor(args: argparse.Namespace, **settings: Any) -> Editor:
+def editor_from_args(args: argparse.Namespace, **settings: Any) -> Editor:
     """Returns the editor that the flags of ``add_editor_arguments`` describe; ``settings`` are more ``EditOptions``."""
     options = replace(editor_options(args, args.model), **settings)
     editor = Editor.load(args.model, args.data, options)

@@ -76,8 +76,8 @@ def convert_pretrained(source: Path, out: Path) -> str:
     model, missing = library.read_model(library.class_of(config), source)
     library.require_pretrained(model, missing, source)
     library.reorder_tables(model, rows)
-    library.save(model, missing, dictionary, out)
-    return library.family_of(config.model_type)
+    library.save_backbone(model, missing, dictionary, out)
+    return library.backbone_family(config.model_type)
 
 
 def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dict[str, int]]:

@@ -48,10 +48,11 @@ def rows(facts: dict[str, Any]) -> list[list[str]]:
     table_rows = []
     for name, value in facts.items():
         parts = value.items() if isinstance(value, dict) else [("", value)]
-        texts = [f"{part}: {shown(item)}" if part else shown(item) for part, item in parts if item is not None]
+        items = [(part, entry_text(item)) for part, item in parts if item is not None]
+        texts = [f"{part}: {text}" if part else text for part, text in items]
         table_rows += [[name if number == 0 else "", text] for number, text in enumerate(texts)]
     return table_rows
 
 
-def shown(value: object) -> str:
+def entry_text(value: object) -> str:
     return f"{value:,}" if type(value) is int else str(value)

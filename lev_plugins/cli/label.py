@@ -35,7 +35,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     add_int8_argument(add)
 
 
-def load_labeller(args: argparse.Namespace, thresholds: dict[str, float] | None = None) -> Labeller:
+def labeller_from_args(args: argparse.Namespace, thresholds: dict[str, float] | None = None) -> Labeller:
     options = LabelOptions(
         device=device_of(args, args.model),
         cpu_int8=args.cpu_int8,
@@ -46,7 +46,7 @@ def load_labeller(args: argparse.Namespace, thresholds: dict[str, float] | None 
 
 
 def run(args: argparse.Namespace) -> int:
-    labeller = load_labeller(args, None if args.thresholds is None else read_thresholds(args.thresholds))
+    labeller = labeller_from_args(args, None if args.thresholds is None else read_thresholds(args.thresholds))
     options: dict[str, Any] = {"scores": args.scores}
     if args.labels_of_interest is not None:
         options["labels_of_interest"] = labeller.names_in(args.labels_of_interest)

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    editor = edit.load_editor(args, words=WordList(args.words))  # the first word that is added creates the file
+    editor = edit.editor_from_args(args, words=WordList(args.words))  # the first word that is added creates the file
     checker = Checker(editor)
     with quiet("pygls"):  # where fairseq has set up a log, it would have all texts in it
         checker.start_io()

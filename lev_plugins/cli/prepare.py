@@ -145,7 +145,7 @@ def read_parts(args: argparse.Namespace, scratch: Path) -> list[ParallelTexts]:
 def write_m2(args: argparse.Namespace, file: Path, prefix: Path) -> Path:
     """Writes the texts of an M2 file, and returns their prefix."""
     require(file.is_file(), f"there is no file {file}")
-    sentences, annotator = [sentence for sentence in m2.read(file) if sentence.source], args.m2_annotator
+    sentences, annotator = [sentence for sentence in m2.read_m2(file) if sentence.source], args.m2_annotator
     for sentence in sentences:
         require(
             annotator < len(sentence.annotators),

@@ -15,7 +15,7 @@ from lev_plugins.cli.reporting import table
 from lev_plugins.data.binarise import load_dictionary
 from lev_plugins.data.labels import text
 from lev_plugins.data.labels.dataset import write_part
-from lev_plugins.data.labels.examples import Encoder, tokenised_row
+from lev_plugins.data.labels.examples import ExampleEncoder, tokenised_row
 from lev_plugins.data.labels.folder import LABELS, LONGER, WORDS, LabellingInfo, adopt_files, require_template
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
@@ -139,7 +139,7 @@ def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path,
     info.check("prepare-labels")
     labels = None if info.kind == "regression" else label_dictionary(args, names, parts, rows)
     dictionary = dictionary_of_pieces(args, rows, info, tokeniser)
-    encoder = Encoder(info, tokeniser, dictionary, labels)
+    encoder = ExampleEncoder(info, tokeniser, dictionary, labels)
     lines, remarks = [["part", "examples", "tokens", "unknown", "labels", "longest"]], []
     for part, path in parts.items():
         examples = (example for row in rows(part) for example in encoder.examples(row.texts, row.labels, row.where))

@@ -89,7 +89,7 @@ def read_files(args: argparse.Namespace, lines: int) -> list[Any]:
     """Returns what the metric compares SYSTEM with: annotated sentences, or sources and references."""
     files = METRICS[args.metric].files
     if files == GOLD:
-        gold = m2.read(args.gold)
+        gold = m2.read_m2(args.gold)
         check_counts(args.system, lines, args.gold, len(gold), "sentences")
         return [gold]
     source = vars(args).get("source")
@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
             rows.append(ScoredText(title, path, metric.evaluate(*files, texts, **options)))
     comparison = draw_resamples(args, rows)
     report = json_report if args.json else text_report
-    return streams.write([report(args, rows, comparison).encode("utf-8", "backslashreplace")])
+    return streams.write_records([report(args, rows, comparison).encode("utf-8", "backslashreplace")])
 
 
 def draw_resamples(args: argparse.Namespace, rows: Sequence[ScoredText]) -> resampling.Comparison | None:

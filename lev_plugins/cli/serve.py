@@ -24,9 +24,9 @@ from lev_plugins.serving.limits import LOCAL_HOSTS, Access, Limits
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.tokenise import bpe_options
 
-TOKEN = "LEV_PLUGINS_TOKEN"  # environment variable
+TOKEN_ENV = "LEV_PLUGINS_TOKEN"  # environment variable
 SHORTEST_TOKEN = 8
-NAME = re.compile(r"[\w.-]{1,100}")  # of a model
+MODEL_NAME = re.compile(r"[\w.-]{1,100}")  # of a model
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*]+")
 
 
@@ -37,7 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--port", metavar="N", type=int, default=8081, help="0: any free one, which is printed (default: 8081)")
     add("--allow-host", metavar="NAME", action="append", default=[], help="a further name of this server; repeatable")
     add("--allow-origin", metavar="URL", action="append", default=[], help="whose pages may use it; repeatable")
-    add("--token-file", metavar="FILE", type=Path, help=f"token that clients must send (or environment {TOKEN})")
+    add(
+        "--token-file",
+        metavar="FILE",
+        type=Path,
+        help=f"token that clients must send (or environment {TOKEN_ENV})",
+    )
     add("--max-bytes", metavar="N", type=int, default=1_000_000, help="bytes of a request (default: 1000000)")
     add("--max-text", metavar="N", type=int, default=20_000, help="characters of its texts, each at least 20")
     add("--timeout", metavar="S", type=float, default=30.0, help="seconds for a request, and for its answer")
@@ -47,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    check(args)
+    check_flags(args)
     access, words = access_of(args), WordList(args.words)
     limits = Limits(args.max_bytes, args.max_text, args.timeout)
     with running.bound(args.host, args.port) as socket:
@@ -60,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def check(args: argparse.Namespace) -> None:
+def check_flags(args: argparse.Namespace) -> None:
     edit.decoding_of(args)
     bounded("--port", args.port, 0, 65535)
     bounded("--timeout", args.timeout, above=0)
@@ -83,11 +88,11 @@ def access_of(args: argparse.Namespace) -> Access:
 
 def token_of(path: Path | None) -> str | None:
     """Never from the command line, which others on the machine can read."""
-    if path is None and TOKEN not in os.environ:
+    if path is None and TOKEN_ENV not in os.environ:
         return None
-    where = TOKEN if path is None else f"--token-file {path}"
+    where = TOKEN_ENV if path is None else f"--token-file {path}"
     try:
-        token = (os.environ[TOKEN] if path is None else path.read_text("utf-8")).strip()
+        token = (os.environ[TOKEN_ENV] if path is None else path.read_text("utf-8")).strip()
     except (OSError, ValueError) as error:
         raise UserError(f"{where} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     require(
@@ -101,7 +106,9 @@ def token_of(path: Path | None) -> str | None:
 def load_models(args: argparse.Namespace) -> list[ServedModel]:
     paths = {name: str(model_path(path)) for name, path in named_paths(args.models, "models").items()}
     for name, path in paths.items():
-        require(bool(NAME.fullmatch(name)), f"{name!r}: name the model with letters and digits, as in typos={path}")
+        require(
+            bool(MODEL_NAME.fullmatch(name)), f"{name!r}: name the model with letters and digits, as in typos={path}"
+        )
     decoding, tasks = edit.decoding_of(args), {name: task_of(path) for name, path in paths.items()}
     decoding.check_for(*tasks.values())
     for flag, value in {"--backbone": args.backbone, "--words": args.words, "--bpe": bpe_options(args)}.items():

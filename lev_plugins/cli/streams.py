@@ -13,12 +13,12 @@ from tqdm import tqdm
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.control import BYTE_ORDER_MARK
 
-CHUNK = 1 << 16  # bytes to read from a pipe at once
+PIPE_BYTES = 1 << 16  # bytes to read from a pipe at once
 # number of a line, from 1, and the lines from there -> as many lines
 Answer = Callable[[int, list[str]], Iterable[str]]
 
 
-def decode(line: bytes, number: int, name: str = "standard input") -> str:
+def decode_utf8(line: bytes, number: int, name: str = "standard input") -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -28,7 +28,7 @@ def decode(line: bytes, number: int, name: str = "standard input") -> str:
         ) from error
 
 
-def batches(size: int, wait: bool = False) -> Iterator[tuple[int, list[str]]]:
+def input_batches(size: int, wait: bool = False) -> Iterator[tuple[int, list[str]]]:
     """Yields ``size`` lines of standard input with their line feeds, and the number of the first of them.
 
     There are fewer at the end and, unless ``wait``, when no more lines have arrived: so results are written before the
@@ -39,7 +39,7 @@ def batches(size: int, wait: bool = False) -> Iterator[tuple[int, list[str]]]:
     pending: list[bytes] = []
     unfinished: list[bytes] = []  # parts of a line whose end has not arrived
     while True:
-        chunk = stream.read1(CHUNK)
+        chunk = stream.read1(PIPE_BYTES)
         *line_ends, rest = chunk.split(b"\n")
         if line_ends:
             pending += [line + b"\n" for line in [b"".join([*unfinished, line_ends[0]]), *line_ends[1:]]]
@@ -52,7 +52,7 @@ def batches(size: int, wait: bool = False) -> Iterator[tuple[int, list[str]]]:
             ready -= ready % size
         for start in range(0, ready, size):
             lines = pending[start : min(start + size, ready)]
-            yield number, [decode(line, number + i) for i, line in enumerate(lines)]
+            yield number, [decode_utf8(line, number + i) for i, line in enumerate(lines)]
             number += len(lines)
         del pending[:ready]
         if not chunk:
@@ -103,7 +103,7 @@ def answer_lines(answer: Answer, size: int, resume: Path | None = None) -> int:
     if resume is not None:
         return continue_file(answer, size, resume)
     with progress_bar(lines_on_stdout=True) as bar:
-        return write(answer_batches(answer, batches(size), bar))
+        return write_records(answer_batches(answer, input_batches(size), bar))
 
 
 def answer_batches(answer: Answer, inputs: Iterable[tuple[int, list[str]]], bar: tqdm) -> Iterator[bytes]:
@@ -115,7 +115,7 @@ def answer_batches(answer: Answer, inputs: Iterable[tuple[int, list[str]]], bar:
         bar.update(len(lines))
 
 
-def write(pieces: Iterable[bytes]) -> int:
+def write_records(pieces: Iterable[bytes]) -> int:
     """Writes to standard output, and returns the exit status."""
     try:
         for piece in pieces:
@@ -135,7 +135,7 @@ def continue_file(answer: Answer, size: int, path: Path) -> int:
     other flags or to another input.
     """
     require_output(path)
-    inputs = batches(size, wait=True)
+    inputs = input_batches(size, wait=True)
     with path.open("r+b" if path.exists() else "w+b") as file:
         complete = sum(line.endswith(b"\n") for line in file)
         skipped = size * max(0, complete // size - 1)

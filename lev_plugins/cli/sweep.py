@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
         entries = [{**names, "points": curve} for names, curve in zip(files, curves, strict=True)]
         report = json.dumps({"texts": entries, "reliability": tenths}, ensure_ascii=False, indent=2)
     else:
-        blocks = [[names["noisy"], *rows_of(curve)] for names, curve in zip(files, curves, strict=True)]
-        report = "\n\n".join("\n".join(block) for block in [*blocks, rows_of(tenths)])
+        blocks = [[names["noisy"], *table_rows(curve)] for names, curve in zip(files, curves, strict=True)]
+        report = "\n\n".join("\n".join(block) for block in [*blocks, table_rows(tenths)])
     sys.stdout.write(f"{report}\n")
     return 0
 
@@ -79,9 +79,9 @@ def points(text: HeldOut, thresholds: Sequence[float]) -> Iterator[dict[str, flo
         yield {"min-confidence": threshold, "broken of 1,000": score.score, **shares}
 
 
-def rows_of(points: Sequence[dict[str, float]]) -> list[str]:
+def table_rows(points: Sequence[dict[str, float]]) -> list[str]:
     """
-    >>> rows_of([{"at least": 0.9, "edits": 4, "right": 0.75}])
+    >>> table_rows([{"at least": 0.9, "edits": 4, "right": 0.75}])
     ['at least  edits  right', '0.9       4      0.75']
     """
     return table(

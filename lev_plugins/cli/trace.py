@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     blocks = (block for sentence in sentences for block in layout(sentence, SPACINGS[args.remove_bpe]))
     lines = trace_lines(blocks, COLOUR if in_colour(args.color) else PLAIN)
     # characters that the terminal lacks are written as numbers
-    return streams.write(f"{line}\n".encode(sys.stdout.encoding, "backslashreplace") for line in lines)
+    return streams.write_records(f"{line}\n".encode(sys.stdout.encoding, "backslashreplace") for line in lines)
 
 
 def sentence_numbers(lists: list[str]) -> set[int]:

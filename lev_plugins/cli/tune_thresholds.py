@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from lev_plugins.cli.label import add_model_arguments, load_labeller
+from lev_plugins.cli.label import add_model_arguments, labeller_from_args
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.model_folder import is_model_folder
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
         f"--split {args.split}: thresholds tuned on a test set make its scores too good: tune on the validation set",
     )
     require(not is_model_folder(args.model), f"{args.model} is a folder: thresholds are tuned on a checkpoint's data")
-    labeller = load_labeller(args)
+    labeller = labeller_from_args(args)
     require(
         labeller.kind == "multilabel", f"thresholds are for multilabel models, but {args.model} is for {labeller.kind}"
     )

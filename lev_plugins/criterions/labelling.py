@@ -24,7 +24,7 @@ from lev_plugins.scoring.labelling import evaluate
 Array = NDArray[Any]
 AnswersAndTruth = tuple[Array, Array]
 BALANCED = "balanced"
-DIGITS = 2  # after the decimal point, in the log
+LOG_DIGITS = 2  # after the decimal point, in the log
 
 
 @dataclass
@@ -177,7 +177,9 @@ class LabellingCriterion(FairseqCriterion):
             return
         metrics.log_custom(Collected, "_answers", parts)
         for name in self.scores(parts[:1]):
-            metrics.log_derived(name, lambda all, name=name: round(all["_answers"].scores(self.scores)[name], DIGITS))
+            metrics.log_derived(
+                name, lambda all, name=name: round(all["_answers"].scores(self.scores)[name], LOG_DIGITS)
+            )
         if metrics.get_meters("valid"):  # fairseq would keep these answers after the validation
             metrics.reset_meter("valid", "_answers")
 

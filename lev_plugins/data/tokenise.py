@@ -21,7 +21,7 @@ from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import PretrainedBPE
 from lev_plugins.text.tokenise import HELP, Chars, Tokeniser, Words
 
-JOINED = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # pieces that fairseq joins
+POST_PROCESSES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # pieces that fairseq joins
 RESERVED = {"<s>", "<pad>", "</s>"}  # fairseq's symbols for boundaries and padding
 MODEL = "sentencepiece.model"  # in the folder of the data
 CHUNK_LINES = 100_000  # lines that are in the worker processes at a time

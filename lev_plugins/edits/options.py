@@ -10,7 +10,7 @@ from dataclasses import dataclass
 ORACLES = ["none", "delete", "delete+placeholder"]
 # flags of fairseq and of --task text_editing, also for exported models, with the names of their options
 FAIRSEQ_FLAGS = {"iter_decode_max_iter": "max_iter", "iter_decode_eos_penalty": "gamma"}
-TASK_FLAGS = {
+REFINEMENT_TASK_FLAGS = {
     "min_words": "min_length",
     **{name: name for name in ("max_ratio", "max_ratio_floor", "soft_protection", "keep_bias")},
 }

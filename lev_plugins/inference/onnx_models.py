@@ -13,7 +13,7 @@ from lev_plugins import model_folder
 from lev_plugins.data.labels.examples import Example, LabelRequest, collate
 from lev_plugins.data.labels.folder import WORDS, LabellingInfo
 from lev_plugins.edits.mark_bits import KEEP
-from lev_plugins.edits.options import FAIRSEQ_FLAGS, TASK_FLAGS, RefinementOptions
+from lev_plugins.edits.options import FAIRSEQ_FLAGS, REFINEMENT_TASK_FLAGS, RefinementOptions
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.refinement import Refiner, Sentence
 from lev_plugins.inference.options import Computation, EditOptions
@@ -25,11 +25,11 @@ from lev_plugins.onnx.folder import LABEL, StoredIndex, Vocabulary
 from lev_plugins.onnx.refinement import GraphPolicies, Graphs
 from lev_plugins.onnx.session import Session
 from lev_plugins.onnx.word_features import MeantBatch, SpeltBatch
-from lev_plugins.ranges import check as check_ranges
+from lev_plugins.ranges import check_ranges
 from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Rows, with_unknown_ids
 
 BATCH_TOKENS = 256  # more tokens in a batch only need more padding on one core
-REFINEMENT_FLAGS = FAIRSEQ_FLAGS | TASK_FLAGS
+REFINEMENT_FLAGS = FAIRSEQ_FLAGS | REFINEMENT_TASK_FLAGS
 SEARCH_FLAGS = {"beam", "keep_bias"}
 
 

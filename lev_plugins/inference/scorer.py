@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lev_plugins.data.labels.examples import Encoder, Example
+from lev_plugins.data.labels.examples import Example, ExampleEncoder
 from lev_plugins.data.labels.folder import LabellingInfo
 from lev_plugins.data.labels.text import Labels
 
@@ -26,7 +26,7 @@ class Scorer:
         folder: holds the files of the tokeniser
         """
         self.info, self.labels = info, labels
-        self.encoder = Encoder(info, info.tokeniser(folder), dictionary, labels)
+        self.encoder = ExampleEncoder(info, info.tokeniser(folder), dictionary, labels)
 
     def scores(self, examples: Sequence[Example], labels: tuple[int, ...] = (), size: int = BATCH) -> list[Any]:
         """``labels``: the ids of those to score, by default all; ``size`` examples are scored together."""

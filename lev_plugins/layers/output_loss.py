@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 
 from lev_plugins.layers.linear import gradients_of, linear
 
-CHUNK = 1 << 22  # logits that are computed at a time
+LOGITS_PER_CHUNK = 1 << 22  # logits that are computed at a time
 
 
 class SummedLoss(NamedTuple):
@@ -52,7 +52,7 @@ class _SummedLoss(torch.autograd.Function):
         for_x, for_weight = torch.empty_like(x), torch.zeros(weight.shape if learns else (), device=x.device)
         loss, nll = x.new_zeros((), dtype=torch.float), x.new_zeros((), dtype=torch.float)
         best = torch.empty_like(labels)
-        rows = max(1, CHUNK // len(weight))
+        rows = max(1, LOGITS_PER_CHUNK // len(weight))
         for chunk in (slice(start, start + rows) for start in range(0, len(x), rows)):
             log_probs = linear(x[chunk], weight).float().log_softmax(-1)
             chunk_nll = -log_probs.gather(1, labels[chunk, None]).sum()

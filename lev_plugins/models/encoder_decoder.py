@@ -74,7 +74,7 @@ def source_table(cfg: EncoderDecoderConfig, task: FairseqTask, target_table: Tab
 
 
 def check_sizes(cfg: EncoderDecoderConfig) -> None:
-    ranges.check(cfg)
+    ranges.check_ranges(cfg)
     if cfg.share_all_embeddings:
         require_equal_widths(cfg, "--share-all-embeddings")
 

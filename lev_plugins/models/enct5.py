@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.t5 import Norm, T5Block, T5Shape, require_range
 from lev_plugins.models.backbones.enct5_weights import load_backbone
-from lev_plugins.models.enct5_config import EncT5Config, LabelSpec, check_config
+from lev_plugins.models.enct5_config import EncT5Config, LabelSpec, check_enct5_config
 from lev_plugins.models.enct5_encoders import BertLabelEncoder, T5LabelEncoder, encoder_of, same
 from lev_plugins.models.presets import register_presets
 from lev_plugins.optim.scaled_adam import scale_learning_rate
@@ -132,7 +132,7 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
 
     @classmethod
     def build_model(cls, cfg: EncT5Config, task: FairseqTask) -> "EncT5":
-        spec, words = check_config(cfg, task), task.source_dictionary
+        spec, words = check_enct5_config(cfg, task), task.source_dictionary
         shape = T5Shape(**{size.name: getattr(cfg, size.name) for size in fields(T5Shape)})
         tokens = None
         if cfg.spelling:
@@ -188,8 +188,8 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         return EncT5Output(self.head(outputs.flatten(0, 1)[where], asked), states)
 
 
-PRESETS: dict[str, dict[str, int]] = {
+ENCT5_PRESETS: dict[str, dict[str, int]] = {
     "enct5_tiny": {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 4, "head_dim": 16},
 }
 
-register_presets("enct5", PRESETS)
+register_presets("enct5", ENCT5_PRESETS)

@@ -19,7 +19,7 @@ from lev_plugins.ranges import flag
 from lev_plugins.text.pretrained import require_folder
 
 LATENTS = ["label", "one"]
-HEADS = ["label", "shared"]
+LABEL_HEADS = ["label", "shared"]
 INITS = ["scratch", "backbone"]
 POOLS = ["no", "cls", "mean"]
 
@@ -63,7 +63,7 @@ class EncT5Config(FairseqDataclass):
         "multilabel: one latent per label (Algorithm 2), or a single latent with one head for all labels, for "
         "thousands of labels",
     )
-    heads: ChoiceEnum(HEADS) = flag(  # type: ignore[valid-type]
+    heads: ChoiceEnum(LABEL_HEADS) = flag(  # type: ignore[valid-type]
         "label", "multilabel: one projection head per label (Algorithm 2), or one shared by all labels"
     )
     no_label_interaction: bool = flag(
@@ -77,7 +77,7 @@ class EncT5Config(FairseqDataclass):
     word_dropout: float = flag(0.0, "with --spelling: share of the words that training shows as unknown ones")
 
 
-SIZES = {size.name: size.metadata["usual"] for size in fields(EncT5Config) if "usual" in size.metadata}
+USUAL_SIZES = {size.name: size.metadata["usual"] for size in fields(EncT5Config) if "usual" in size.metadata}
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ class LabelSpec:
         return self.kind == "multilabel" and self.latents == "label"
 
 
-def check_config(cfg: EncT5Config, task: FairseqTask) -> LabelSpec:
+def check_enct5_config(cfg: EncT5Config, task: FairseqTask) -> LabelSpec:
     require_task(task, "text_labelling", cfg._name or "enct5")
-    ranges.check(cfg)
+    ranges.check_ranges(cfg)
     for name, choices in (("feed_forward", FEED_FORWARDS), ("encoder", ENCODERS)):
         value = getattr(cfg, name)
         require(value in choices, f"{ranges.flag_name(name)} must be {' or '.join(choices)}, but is {value}")
@@ -149,7 +149,7 @@ def fill_sizes(cfg: EncT5Config | Namespace) -> None:
     folder = None if cfg.backbone is None else require_folder(cfg.backbone, "--backbone")
     fixed = {} if folder is None else backbone_sizes(folder)
     with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():  # a preset's is a Namespace
-        for name, value in {**SIZES, **fixed}.items():
+        for name, value in {**USUAL_SIZES, **fixed}.items():
             flag_value = getattr(cfg, name, None)
             require(
                 name not in fixed or flag_value in (None, value),

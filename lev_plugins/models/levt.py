@@ -120,7 +120,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
     @classmethod
     def build_model(cls, cfg: LevTConfig, task: FairseqTask) -> "LevT":
         require_task(task, "text_editing", cfg._name or "levt")
-        check_config(cfg)
+        check_levt_config(cfg)
         target, backbone = task.target_dictionary, None
         # the placeholder is not a word: it has a row in the input table, after the V words, but no output class
         own_symbol = cfg.placeholder == "plh"
@@ -281,7 +281,7 @@ def mix_rows(condition: Tensor, one: Tensor, other: Tensor, pad: float) -> Tenso
     return torch.where(condition[:, None], one, other)
 
 
-def check_config(cfg: LevTConfig) -> None:
+def check_levt_config(cfg: LevTConfig) -> None:
     check_sizes(cfg)
     require(cfg.spelling or cfg.backbone is None, "--backbone reads words: add --spelling")
     if cfg.backbone is None:
@@ -305,7 +305,7 @@ def both_sides(**changes: int) -> dict[str, int]:
 
 
 # the defaults that each preset changes in `levt` (the paper's base model: 512 wide, 6 + 6 blocks)
-PRESETS: dict[str, dict[str, int]] = {
+LEVT_PRESETS: dict[str, dict[str, int]] = {
     "levt_tiny": both_sides(embed_dim=64, ffn_embed_dim=128, layers=2, attention_heads=2),
     "levt_iwslt": both_sides(embed_dim=512, ffn_embed_dim=1024, layers=6, attention_heads=4),
     "levt_big": both_sides(embed_dim=1024, ffn_embed_dim=4096, layers=6, attention_heads=16),
@@ -313,4 +313,4 @@ PRESETS: dict[str, dict[str, int]] = {
     "levt_fast": {"encoder_layers": 9, "decoder_layers": 3},
 }
 
-register_presets("levt", PRESETS)
+register_presets("levt", LEVT_PRESETS)

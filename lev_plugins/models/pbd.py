@@ -321,7 +321,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
 class PBD(LoadedFromFolder, FairseqEncoderDecoderModel):
     @classmethod
     def build_model(cls, cfg: PBDConfig, task: FairseqTask) -> "PBD":
-        check_config(cfg, task)
+        check_pbd_config(cfg, task)
         source, target = task.source_dictionary, task.target_dictionary
         sharing = not cfg.no_sharing
         source_table = token_embedding(len(source), cfg.embed_dim, source.pad())
@@ -349,8 +349,8 @@ def text_embedding(cfg: PBDConfig, table: nn.Embedding, positions: int) -> TextE
     return TextEmbedding(table, positions, cfg.learned_pos, not cfg.no_scale_embedding, cfg.dropout)
 
 
-def check_config(cfg: PBDConfig, task: FairseqTask) -> None:
-    ranges.check(cfg)
+def check_pbd_config(cfg: PBDConfig, task: FairseqTask) -> None:
+    ranges.check_ranges(cfg)
     if not cfg.no_sharing:
         require_one_dictionary(task, "an encoder that shares its embeddings with the decoder", "add --no-sharing")
     elif cfg.share_all_embeddings:
@@ -360,9 +360,9 @@ def check_config(cfg: PBDConfig, task: FairseqTask) -> None:
 # What each preset changes in `pbd` (6 + 6 blocks, 512 wide). `pbd_big` has the size of the paper's Table 1 with
 # --share-all-embeddings: 132.0 M parameters with 30,522 words, 163.3 M without. The preset does not set that flag: the
 # user could not unset it, and it is impossible with two dictionaries (--no-sharing).
-PRESETS: dict[str, dict[str, int]] = {
+PBD_PRESETS: dict[str, dict[str, int]] = {
     "pbd_tiny": {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 2},
     "pbd_big": {"embed_dim": 1024, "ffn_embed_dim": 4096, "layers": 6, "attention_heads": 16},
 }
 
-register_presets("pbd", PRESETS)
+register_presets("pbd", PBD_PRESETS)

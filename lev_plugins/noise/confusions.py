@@ -16,13 +16,13 @@ from typing import NamedTuple, TypeVar
 from lev_plugins.errors import UserError, require
 from lev_plugins.noise.draws import Draw, by_weight
 from lev_plugins.noise.kinds import NoiseKind, word_remains
-from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_space, like
+from lev_plugins.noise.text import Line, WordSpan, all_alone, clusters, is_space, like
 from lev_plugins.ranges import bounded
 
 OCR = Path(__file__).parent / "tables" / "ocr.tsv"
-UNITS = ("character", "word")
-HEADERS = {unit: f"{unit}s\tbecome\trate" for unit in UNITS}
-CACHE_SIZE = 50_000  # words or places
+CONFUSION_UNITS = ("character", "word")
+HEADERS = {unit: f"{unit}s\tbecome\trate" for unit in CONFUSION_UNITS}
+MAX_ENTRIES = 50_000  # words or places
 
 
 Key = TypeVar("Key")
@@ -102,7 +102,7 @@ class Cache(dict[Key, Value]):
         self.compute = compute
 
     def __missing__(self, key: Key) -> Value:
-        if len(self) >= CACHE_SIZE:
+        if len(self) >= MAX_ENTRIES:
             self.clear()
         self[key] = self.compute(key)
         return self[key]
@@ -120,7 +120,7 @@ class Confuse(NoiseKind):
         self.rates_of = Cache(self._rates_of)  # most words recur
         self.options = Cache(self._options)
 
-    def rates(self, line: Line, words: Sequence[Word]) -> tuple[list[int], list[float]]:
+    def rates(self, line: Line, words: Sequence[WordSpan]) -> tuple[list[int], list[float]]:
         """Return the cells where the words may be confused, and the rate of each."""
         places: list[int] = []
         rates: list[float] = []
@@ -143,7 +143,7 @@ class Confuse(NoiseKind):
         possible = [confusion for confusion in starting if cells[: len(confusion.clean)] == confusion.clean]
         return possible, list(accumulate(confusion.rate for confusion in possible))
 
-    def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
+    def sites(self, line: Line, words: Sequence[WordSpan], draw: Draw) -> Iterator[int]:
         return by_weight(*self.rates(line, words), draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
@@ -154,7 +154,7 @@ class Confuse(NoiseKind):
         alternatives = (confusion for confusion in possible if confusion is not choice)
         return any(confuse(line, at, confusion) for confusion in (choice, *alternatives))
 
-    def edit_by_rate(self, line: Line, words: Sequence[Word], draw: Draw) -> None:
+    def edit_by_rate(self, line: Line, words: Sequence[WordSpan], draw: Draw) -> None:
         """Confuse every place of some words at the rate of the table."""
         for at, rate in zip(*self.rates(line, words), strict=True):
             if draw() < rate and at not in line.touched:
@@ -178,11 +178,11 @@ class ConfuseWords(Confuse):
     A capitalised word that is not in the table is treated like the same word in lower case.
     """
 
-    def rates(self, line: Line, words: Sequence[Word]) -> tuple[list[int], list[float]]:
+    def rates(self, line: Line, words: Sequence[WordSpan]) -> tuple[list[int], list[float]]:
         rates = {word.start: sum(confusion.rate for confusion in self.possible(line, word)) for word in words}
         return [at for at, rate in rates.items() if rate], [rate for rate in rates.values() if rate]
 
-    def possible(self, line: Line, word: Word) -> list[Confusion]:
+    def possible(self, line: Line, word: WordSpan) -> list[Confusion]:
         """Return the confusions of the words that start with this one, in its case."""
         text = line.piece(word.start, word.end)
         in_table = text in self.starting

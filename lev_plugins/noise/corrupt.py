@@ -7,7 +7,7 @@ from itertools import accumulate
 from lev_plugins.noise.confusions import Confuse
 from lev_plugins.noise.draws import Draw, binomial, level, pick, shuffled, stream
 from lev_plugins.noise.kinds import NoiseKind
-from lev_plugins.noise.text import Line, Word, is_letter
+from lev_plugins.noise.text import Line, WordSpan, is_letter
 from lev_plugins.text.edited import Span
 from lev_plugins.text.protected import Untouchable, protected_spans
 
@@ -74,7 +74,7 @@ class Corruption:
                 line.undo(log_length)
             count -= changed
 
-    def _word(self, line: Line, word: Word, draw: Draw) -> int:
+    def _word(self, line: Line, word: WordSpan, draw: Draw) -> int:
         """Make at least one slip in a word, more in a long one, and return the number of words changed."""
         count = 1
         if self.char_rate:
@@ -88,7 +88,7 @@ class Corruption:
             lose_capital(line, word)
         return changed
 
-    def _edits(self, line: Line, among: Sequence[Word], count: int, draw: Draw) -> int:
+    def _edits(self, line: Line, among: Sequence[WordSpan], count: int, draw: Draw) -> int:
         """Make up to ``count`` slips in the words, and return the largest number of words that one slip changed."""
         walks: dict[int, Iterator[int]] = {}
         possible = list(range(len(self.kinds)))
@@ -108,7 +108,7 @@ class Corruption:
         return words
 
 
-def lose_capital(line: Line, word: Word) -> None:
+def lose_capital(line: Line, word: WordSpan) -> None:
     """Write the first letter of a word small, unless the word has only capitals.
 
     >>> lines = [Line("Once"), Line("(Once)"), Line("UN"), Line("10")]

@@ -14,8 +14,8 @@ from struct import unpack
 
 Draw = Callable[[], float]  # returns a new number in [0, 1) on each call
 
-WORD = 2.0**-32
-BLOCK = 64  # lines among which the levels of noise are distributed
+RANDOM_WORD_SCALE = 2.0**-32
+LINES_PER_BLOCK = 64  # lines among which the levels of noise are distributed
 
 
 def stream(seed: int, epoch: int, index: int, purpose: str = "") -> Draw:
@@ -32,22 +32,22 @@ def _numbers(key: str) -> Iterator[float]:
     block = 0
     while True:
         for number in unpack("<16I", blake2b(f"{key} {block}".encode()).digest()):
-            yield number * WORD
+            yield number * RANDOM_WORD_SCALE
         block += 1
 
 
 def level(seed: int, epoch: int, index: int, draw: Draw) -> float:
     """Return how noisy a line is compared with other lines: a quantile, from 0 to below 1.
 
-    For a single line this is any number. Each of ``BLOCK`` consecutive lines gets its own part of [0, 1), so that clean
-    and noisy lines balance, and a text of many lines has the requested rate.
+    For a single line this is any number. Each of ``LINES_PER_BLOCK`` consecutive lines gets its own part of [0, 1), so
+    that clean and noisy lines balance, and a text of many lines has the requested rate.
 
     >>> [round(level(1, 1, index, stream(1, 1, index)), 2) for index in range(5)]
     [0.43, 0.26, 0.09, 0.91, 0.74]
     """
-    block, at = divmod(index, BLOCK)
+    block, at = divmod(index, LINES_PER_BLOCK)
     step, start = _order(f"{seed} {epoch} block {block}")
-    return ((step * at + start) % BLOCK + draw()) / BLOCK
+    return ((step * at + start) % LINES_PER_BLOCK + draw()) / LINES_PER_BLOCK
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,7 @@ from pathlib import Path
 from string import digits, punctuation
 
 from lev_plugins.noise.draws import Draw, shuffled
-from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_letter, is_space, like
+from lev_plugins.noise.text import Line, WordSpan, all_alone, clusters, is_letter, is_space, like
 from lev_plugins.text.protected import without_diacritics
 
 ANY = "any"  # --alphabet any
@@ -21,7 +21,7 @@ class NoiseKind:
     alone = True  # everything that it writes passes ``all_alone``
     words = 1  # the number of words that one slip changes
 
-    def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
+    def sites(self, line: Line, words: Sequence[WordSpan], draw: Draw) -> Iterator[int]:
         """Yield the cells of neighbouring words in the order in which to try them, uniformly at random."""
         return shuffled(range(words[0].start, words[-1].end), draw)
 
@@ -207,7 +207,7 @@ class SwapWords(NoiseKind):
 
     words = 2
 
-    def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
+    def sites(self, line: Line, words: Sequence[WordSpan], draw: Draw) -> Iterator[int]:
         return shuffled([word.start for word in words if word.start not in line.touched], draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
@@ -221,7 +221,7 @@ class SwapWords(NoiseKind):
         )
 
 
-def exchange_words(line: Line, left: Word, right: Word) -> bool:
+def exchange_words(line: Line, left: WordSpan, right: WordSpan) -> bool:
     """Exchange two words, unless they are equal or one of them has been touched."""
     if not (line.untouched(left.start, left.end) and line.untouched(right.start, right.end)):
         return False
@@ -233,7 +233,7 @@ def exchange_words(line: Line, left: Word, right: Word) -> bool:
 class RunOn(NoiseKind):
     """Drops the white space between two words: is said becomes issaid."""
 
-    def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
+    def sites(self, line: Line, words: Sequence[WordSpan], draw: Draw) -> Iterator[int]:
         return shuffled([word.end for word in words if word.next > word.end], draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:

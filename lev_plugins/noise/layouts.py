@@ -26,7 +26,7 @@ def neighbouring_keys(layout: str, flag: str = "--layout") -> dict[str, tuple[st
     """
     near: dict[str, tuple[str, ...]] = {}
     for keys in read_layout(layout, flag):
-        near |= {key: tuple(other for other in keys if adjacent(keys[key], keys[other])) for key in keys}
+        near |= {key: tuple(other for other in keys if adjacent_keys(keys[key], keys[other])) for key in keys}
     return near
 
 
@@ -67,7 +67,7 @@ def read_layout(layout: str, flag: str) -> tuple[Keys, Keys]:
     return plain, shifted
 
 
-def adjacent(key: tuple[float, int], other_key: tuple[float, int]) -> bool:
+def adjacent_keys(key: tuple[float, int], other_key: tuple[float, int]) -> bool:
     """Return whether two keys are side by side in a row, or overlap in neighbouring rows."""
     across, down = abs(key[0] - other_key[0]), abs(key[1] - other_key[1])
     return across == 1 if down == 0 else down == 1 and across < 1

@@ -91,7 +91,7 @@ def build_corruption(options: NoiseOptions) -> Corruption:
     >>> build_corruption(NoiseOptions("delete", word_rate=1.0))("The quick brown fox", index=0)
     'Th qick rown fx'
     """
-    weights = parse_kinds(options.kind, options.prefix)
+    weights = parse_noise_kinds(options.kind, options.prefix)
     check_options(options, weights)
     return Corruption(
         [NOISE_KINDS[name](options) for name in weights],
@@ -138,10 +138,10 @@ def check_options(options: NoiseOptions, weights: dict[str, float]) -> None:
         )
 
 
-def parse_kinds(text: str, prefix: str = "--") -> dict[str, float]:
+def parse_noise_kinds(text: str, prefix: str = "--") -> dict[str, float]:
     """Return the kinds of noise with their weights.
 
-    >>> parse_kinds("keyboard"), parse_kinds("keyboard:2,swap:0.5")
+    >>> parse_noise_kinds("keyboard"), parse_noise_kinds("keyboard:2,swap:0.5")
     ({'keyboard': 1.0}, {'keyboard': 2.0, 'swap': 0.5})
     """
     weights: dict[str, float] = {}

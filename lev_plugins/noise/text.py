@@ -33,7 +33,7 @@ def clusters(text: str) -> list[str]:
     return list(text) if all_alone(text) else CLUSTER.findall(text)
 
 
-class Word(NamedTuple):
+class WordSpan(NamedTuple):
     start: int
     end: int
     next: int  # where the next word starts; ``end`` for the last word
@@ -47,7 +47,7 @@ class Line:
 
     >>> line = Line("on a mat")
     >>> line.words()
-    [Word(start=0, end=2, next=3), Word(start=3, end=4, next=5), Word(start=5, end=8, next=8)]
+    [WordSpan(start=0, end=2, next=3), WordSpan(start=3, end=4, next=5), WordSpan(start=5, end=8, next=8)]
     >>> line.put(3, 5, []), line.put(5, 6, ["M"]), str(line)
     (True, True, 'on Mat')
     """
@@ -74,15 +74,15 @@ class Line:
     def __str__(self) -> str:
         return "".join(self.cells)
 
-    def word(self, number: int) -> Word:
+    def word(self, number: int) -> WordSpan:
         starts = self.starts
         end = self._ends[number]
-        return Word(starts[number], end, starts[number + 1] if number + 1 < len(starts) else end)
+        return WordSpan(starts[number], end, starts[number + 1] if number + 1 < len(starts) else end)
 
-    def words(self) -> list[Word]:
+    def words(self) -> list[WordSpan]:
         return [self.word(number) for number in range(len(self.starts))]
 
-    def words_after(self, word: Word, count: int) -> list[Word]:
+    def words_after(self, word: WordSpan, count: int) -> list[WordSpan]:
         start = bisect_left(self.starts, word.start) + 1
         return [self.word(number) for number in range(start, min(start + count, len(self.starts)))]
 

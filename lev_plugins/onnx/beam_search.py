@@ -73,7 +73,7 @@ class BeamSearch:
                 break
             if self.keep_bias:
                 unfinished = [
-                    each._replace(distances=distances_after(each, source_words[each.source])) for each in unfinished
+                    each._replace(distances=next_distances(each, source_words[each.source])) for each in unfinished
                 ]
             hypotheses, scores = unfinished, decoder(unfinished)
         return [max(each, key=lambda hypothesis: hypothesis.score).words[1:] for each in finished]
@@ -128,11 +128,11 @@ class StepwiseDecoder:
         return scores
 
 
-def distances_after(hypothesis: Hypothesis, source: Array) -> Array:
+def next_distances(hypothesis: Hypothesis, source: Array) -> Array:
     """Updates the edit distances for the last word, as ``edits.copy_alignment.distances_after`` does in torch.
 
     >>> hypothesis = Hypothesis(0, 0, [EOS, 11], distances=np.arange(4))
-    >>> distances_after(hypothesis, np.array([11, 12, EOS])).tolist()
+    >>> next_distances(hypothesis, np.array([11, 12, EOS])).tolist()
     [1, 0, 1, 2]
     """
     inserted, steps = hypothesis.distances + 1, np.arange(len(hypothesis.distances))

@@ -82,7 +82,7 @@ def mrpc(sources: Sources, split: str) -> Rows:
 
 def corrections(sources: Sources) -> Rows:
     """Reads the sentences of an M2 file, each with the corrections of all annotators."""
-    for sentence in m2.read(sources[0][0]):
+    for sentence in m2.read_m2(sources[0][0]):
         versions = [m2.corrected(sentence, annotator) for annotator in range(len(sentence.annotators))]
         yield tuple(map(" ".join, [sentence.source, *versions]))
 

@@ -16,7 +16,7 @@ from lev_plugins.published.sets import PublishedSet
 BLOCK, TIMEOUT = 1 << 18, 60  # bytes, seconds
 
 
-def path_of(published: PublishedSet, file: str, folder: Path | None) -> Path:
+def local_path(published: PublishedSet, file: str, folder: Path | None) -> Path:
     """Returns where a file is, or will be: in the user's folder, as published or at the top, or else in the cache."""
     if folder is not None:
         path = folder / file
@@ -27,7 +27,7 @@ def path_of(published: PublishedSet, file: str, folder: Path | None) -> Path:
 
 def fetch_files(published: PublishedSet, folder: Path | None) -> dict[str, Path]:
     """Returns the paths of the files of a set; a download must have the hash that its publisher prints, if any."""
-    paths = {file: path_of(published, file, folder) for file in published.files}
+    paths = {file: local_path(published, file, folder) for file in published.files}
     for file, path in paths.items():
         if folder is None and not path.exists():
             download(published.at + file, path)

@@ -14,7 +14,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.published import conversions
 from lev_plugins.published.sets import PublishedSet
 
-MAX_BYTES = 16 << 30  # of all members of an archive together; the largest has 4 GB
+MAX_UNPACKED_BYTES = 16 << 30  # of all members of an archive together; the largest has 4 GB
 DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError)
 
 
@@ -69,5 +69,5 @@ def vet(path: Path, members: Sequence[tuple[str, float]]) -> None:
     total = 0.0
     for name, size in members:
         total += size
-        harmless = total <= MAX_BYTES and not name.startswith("/") and ".." not in PurePosixPath(name).parts
+        harmless = total <= MAX_UNPACKED_BYTES and not name.startswith("/") and ".." not in PurePosixPath(name).parts
         require(harmless, f"{path} is refused: {name!r} in it is a link, is too large, or leads out of the archive")

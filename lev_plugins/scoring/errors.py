@@ -19,8 +19,8 @@ from rapidfuzz.distance import Levenshtein
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, ratio
 from lev_plugins.text.lines import read_lines
 
-LETTERS = ("one letter", "several letters", "first letter", "later letters", "real word", "non-word")
-CLASSES = (*LETTERS, "run-on", "split", "other words")
+LETTER_CLASSES = ("one letter", "several letters", "first letter", "later letters", "real word", "non-word")
+ERROR_CLASSES = (*LETTER_CLASSES, "run-on", "split", "other words")
 COLUMNS = ("in the source", "repaired", "introduced")
 MAX_DIFFERENCE = 0.2  # largest share of differing letters in words that are run on or split
 SPANS = (
@@ -143,5 +143,5 @@ def evaluate(
         rows.append([len(repaired), len(source_errors)])
         for column, errors in zip(COLUMNS, (source_errors, repaired, introduced), strict=True):
             counts.update((name, column) for error in errors for name in ("all", *error.classes))
-    details = {f"{name}: {column}": counts[name, column] for name in ("all", *CLASSES) for column in COLUMNS}
+    details = {f"{name}: {column}": counts[name, column] for name in ("all", *ERROR_CLASSES) for column in COLUMNS}
     return additive("errors repaired", rows, ratio, details=details)

@@ -124,7 +124,7 @@ def parse_edit(line: str, words: int, where: str) -> tuple[int, GoldEdit | None]
     return annotator, GoldEdit(start, end, tuple(corrections), fields[1])
 
 
-def read(path: pathlib.Path) -> list[Gold]:
+def read_m2(path: pathlib.Path) -> list[Gold]:
     return parse("\n".join(nonempty_lines(path)), str(path))
 
 
@@ -260,7 +260,7 @@ def count(
                     improve(there, State(insertions, unchanged), Path(misses, length + 1, edits + opening))
         for state, (misses, length, edits) in here.items():
             candidates = gold_from[node[0]] if state.unchanged is None else []
-            for end_of_match, insertions in matches(candidates, node, state.insertions, source, text):
+            for end_of_match, insertions in matching_edits(candidates, node, state.insertions, source, text):
                 if fewest_unchanged(node, end_of_match, steps, source, text) <= max_unchanged:
                     improve(paths[end_of_match], State(insertions), Path(misses - 1, length, edits + 1))
     best = min(here.values())
@@ -272,7 +272,7 @@ def improve(paths: Paths, state: State, path: Path) -> None:
     paths[state] = min(path, paths.get(state, path))
 
 
-def matches(
+def matching_edits(
     gold: Sequence[GoldEdit], node: Node, insertions: int, source: list[str], text: list[str]
 ) -> Iterator[tuple[Node, int]]:
     """Yield the ends of matching edits that begin at ``node``, with the number of insertions matched or skipped there.

@@ -13,7 +13,7 @@ from lev_plugins.json_schema import parse_object, shown
 from lev_plugins.serving.annotated import Annotated, Part, Utf16
 from lev_plugins.serving.context import EDIT, Context, RequestText, ServedModel
 from lev_plugins.serving.languages import Language, find, of_setting
-from lev_plugins.serving.limits import bearer, form_of, read_body
+from lev_plugins.serving.limits import bearer, parse_form, read_body
 from lev_plugins.serving.matches import Match, as_dict, matches
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.sentences import guess_language
@@ -63,9 +63,9 @@ def result(text: Annotated, edited: Edited, is_enabled: Callable[[Match], bool])
 async def authorised_form(request: Request) -> dict[str, str]:
     """Return the fields of the query and of the body; check the token, which may be the field apiKey."""
     context: Context = request.app.state.context
-    form = form_of(request.scope["query_string"], "the query")
+    form = parse_form(request.scope["query_string"], "the query")
     if request.method == "POST":
-        form |= form_of(await read_body(request, context.limits), "the form")
+        form |= parse_form(await read_body(request, context.limits), "the form")
     context.access.check_token(bearer(request), form.get("apiKey"))
     return form
 
@@ -160,5 +160,5 @@ def endpoint_of(answer: Callable[[Context, dict[str, str]], Any]) -> Callable[[R
     return endpoint
 
 
-ROUTES = [Route("/v2/check", check, methods=["GET", "POST"])]
-ROUTES += [Route(f"/v2/{path}", endpoint_of(answer), methods=methods) for path, (methods, answer) in ANSWERS.items()]
+V2_ROUTES = [Route("/v2/check", check, methods=["GET", "POST"])]
+V2_ROUTES += [Route(f"/v2/{path}", endpoint_of(answer), methods=methods) for path, (methods, answer) in ANSWERS.items()]

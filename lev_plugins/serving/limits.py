@@ -124,7 +124,7 @@ async def read_at_most(request: Request, max_bytes: int) -> bytes:
     return b"".join(parts)
 
 
-def form_of(content: bytes, what: str) -> dict[str, str]:
+def parse_form(content: bytes, what: str) -> dict[str, str]:
     """Parse the fields of a form or of a query, whatever the Content-Type says."""
     try:
         return dict(parse_qsl(content.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS))

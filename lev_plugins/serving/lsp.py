@@ -19,9 +19,9 @@ from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.segments import Segment, SegmentModel
 from lev_plugins.version import __version__
 
-NAME = "lev-plugins"
-ADD_WORD = f"{NAME}.addWord"
-CACHE_SIZE = 50_000  # sentences
+SERVER_NAME = "lev-plugins"
+ADD_WORD = f"{SERVER_NAME}.addWord"
+MAX_CACHED_SENTENCES = 50_000  # sentences
 PAUSE = 0.2  # seconds without typing before a text is edited
 LINE_END = re.compile("\r\n|\r|\n")  # as the protocol defines lines
 
@@ -34,7 +34,7 @@ class CachedModel:
         self.model, self.cache = model, dict[tuple[object, ...], list[Edit]]()
 
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
-        if len(self.cache) > CACHE_SIZE:
+        if len(self.cache) > MAX_CACHED_SENTENCES:
             self.cache.clear()
         keys = [(segment.text, *(segment.requests or ())) for segment in segments]
         missing = {key: segment for key, segment in zip(keys, segments, strict=True) if key not in self.cache}
@@ -48,7 +48,7 @@ class Checker(LanguageServer):
 
     def __init__(self, editor: Editor) -> None:
         # full synchronisation: in incremental changes, pygls would count lines by str.splitlines, unlike clients
-        super().__init__(NAME, __version__, lsp.TextDocumentSyncKind.Full)
+        super().__init__(SERVER_NAME, __version__, lsp.TextDocumentSyncKind.Full)
         editor = editor.with_model(CachedModel(editor.model))
         self.words, self.worker = editor.words, Worker(editor.edit, len, max_waiting=1_000_000, batch_size=1)
         self.tasks: dict[str, asyncio.Task[None]] = {}  # by URI
@@ -74,7 +74,7 @@ class Checker(LanguageServer):
             self.diagnostics[uri] = list(diagnostics_of(edited, self.workspace.position_codec))
         except UserError as error:
             start = lsp.Position(0, 0)
-            self.diagnostics[uri] = [lsp.Diagnostic(lsp.Range(start, start), str(error), source=NAME)]
+            self.diagnostics[uri] = [lsp.Diagnostic(lsp.Range(start, start), str(error), source=SERVER_NAME)]
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, self.diagnostics[uri]))
 
     def quick_fixes(self, params: lsp.CodeActionParams) -> Iterator[lsp.CodeAction]:
@@ -113,4 +113,4 @@ def diagnostics_of(edited: Edited, codec: PositionCodec) -> Iterator[lsp.Diagnos
         original, replacements = text[edit.start : edit.end], [way.replacement for way in (edit, *edit.alternatives)]
         message, severity = f"{match.message}: {replacements[0]}", lsp.DiagnosticSeverity.Information
         data = [original, *replacements]
-        yield lsp.Diagnostic(place, message, severity, match.rule.id, source=NAME, data=data)
+        yield lsp.Diagnostic(place, message, severity, match.rule.id, source=SERVER_NAME, data=data)

@@ -120,13 +120,13 @@ def rule_of(original: str, replacement: str) -> Rule:
     >>> [rule_of(*pair).issue for pair in [("teh", "the"), ("go", "goes"), ("hat .", "Hat."), ("", ","), ("", "a ")]]
     ['misspelling', 'grammar', 'typographical', 'typographical', 'grammar']
     """
-    if letters_of(original) == letters_of(replacement):
+    if casefolded_letters(original) == casefolded_letters(replacement):
         return TYPOGRAPHY
     one_word = all(len(parts_of(text)) == 1 and WORD.match(text) for text in (original, replacement))
     return SPELLING if one_word and similar(original, replacement) else GRAMMAR
 
 
-def letters_of(text: str) -> str:
+def casefolded_letters(text: str) -> str:
     """Return the text without case, blanks and punctuation."""
     return "".join(part for part in parts_of(text) if WORD.match(part)).casefold()
 

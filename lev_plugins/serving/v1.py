@@ -15,8 +15,8 @@ from lev_plugins.serving.limits import read_body
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.protected import OwnWords
 
-MAX_WORDS = 100_000  # characters of all words of a request
-T = TypeVar("T")
+MAX_WORDS_LENGTH = 100_000  # characters of all words of a request
+RequestBody = TypeVar("RequestBody")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class EditRequest:
 
 
 @dataclass(frozen=True)
-class LabelRequest:
+class LabelBody:
     texts: list[str | list[str]]
     scores: bool = False
     model: str | None = None
@@ -41,7 +41,7 @@ async def edit(request: Request) -> Response:
     model = context.find(EDIT, body.model)
     min_confidence = model.min_confidence if body.min_confidence is None else body.min_confidence
     bounded("min_confidence", min_confidence, 0, 1)
-    bounded("the length of all words", sum(map(len, body.words)), maximum=MAX_WORDS)
+    bounded("the length of all words", sum(map(len, body.words)), maximum=MAX_WORDS_LENGTH)
     protected = await asyncio.to_thread(OwnWords, [word.strip(BYTE_ORDER_MARK) for word in body.words])
     texts, drafts = body.texts, body.drafts
     require(drafts is None or model.drafts, f"drafts are for a levt, but {model.name} edits the text itself")
@@ -57,7 +57,7 @@ async def edit(request: Request) -> Response:
 
 async def label(request: Request) -> Response:
     context: Context = request.app.state.context
-    body = await parse_body(request, LabelRequest)
+    body = await parse_body(request, LabelBody)
     model = context.find(LABEL, body.model)
     texts = [RequestText(text if isinstance(text, str) else tuple(text), scores=body.scores) for text in body.texts]
     return JSONResponse({"model": model.name, "results": await context.answers(request, model, texts)})
@@ -68,7 +68,7 @@ async def models(request: Request) -> Response:
     return JSONResponse({"models": [model.about() for model in context.models], "max_text": context.limits.max_text})
 
 
-async def parse_body(request: Request, kind: type[T]) -> T:
+async def parse_body(request: Request, kind: type[RequestBody]) -> RequestBody:
     """Read a request of this kind from JSON."""
     body = await read_body(request, request.app.state.context.limits)
     return from_entries(kind, parse_object(body, "the request"), "the request")

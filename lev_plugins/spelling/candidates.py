@@ -45,7 +45,7 @@ BLOCK = 64  # ``best_places`` compares the best score of each block to skip most
 CANDIDATE = np.dtype([("ids", np.int32), ("ngram_overlap", np.float32), ("edit_distance", np.uint8)])
 
 
-class WordList(Protocol):
+class CountedWords(Protocol):
     """A dictionary of fairseq, or a ``Vocabulary`` of an exported folder."""
 
     nspecial: int
@@ -190,7 +190,7 @@ class Candidates(NamedTuple):
     edit_distance: Integers  # (n, K) optimal string alignment, at most MAX_DISTANCE
 
 
-def words_and_counts(dictionary: WordList) -> tuple[list[str], list[int]]:
+def words_and_counts(dictionary: CountedWords) -> tuple[list[str], list[int]]:
     """Returns the words of a dictionary and how often they occur; a special symbol is an empty, most familiar word."""
     specials = dictionary.nspecial
     counts = [*[LEVELS[-1]] * specials, *dictionary.count[specials:]]
@@ -235,7 +235,7 @@ class WordIndex:
         self.cache: dict[str, NDArray[np.void]] = {}
 
     @classmethod
-    def of_dictionary(cls, dictionary: WordList, buckets: int, pieces: WordPieces | None = None) -> WordIndex:
+    def of_dictionary(cls, dictionary: CountedWords, buckets: int, pieces: WordPieces | None = None) -> WordIndex:
         return cls(*words_and_counts(dictionary), buckets, pieces)
 
     def __deepcopy__(self, memo: object) -> WordIndex:

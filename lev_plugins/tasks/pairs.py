@@ -115,7 +115,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
     def check_config(cls, cfg: Any) -> None:
         """Checks the flags before anything is loaded."""
         data_folder(cfg.data, cls.name, "fairseq-preprocess or lev-plugins prepare")
-        ranges.check(cfg)
+        ranges.check_ranges(cfg)
         for name in cls.unsupported:
             require(not getattr(cfg, name), f"{flag_name(name)} is not supported by --task {cls.name}: leave it out")
         for name, example in IN_JSON.items():

@@ -12,7 +12,7 @@ from lev_plugins.errors import require
 from lev_plugins.ranges import flag_name
 
 # fairseq's refinement flags, which have no effect on left-to-right search
-REFINEMENT = (
+REFINEMENT_OPTIONS = (
     *("iter_decode_max_iter", "iter_decode_eos_penalty", "iter_decode_force_max_iter", "iter_decode_with_beam"),
     *("iter_decode_with_external_reranker", "retain_iter_history", "print_step"),
 )
@@ -34,7 +34,7 @@ def check_search(models: Iterable[Any], args: Any) -> None:
 
     ``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args sets.
     """
-    ranges.check(args)
+    ranges.check_ranges(args)
     for model in models:
         require_finite_weights(model)
 
@@ -42,7 +42,7 @@ def check_search(models: Iterable[Any], args: Any) -> None:
 def check_left_to_right(models: list[Any], args: Any, name: str) -> None:
     """Checks the flags of left-to-right search with a model called ``name``."""
     check_search(models, args)
-    refuse(args, REFINEMENT, GenerationConfig, f"is for refinement, which a {name} does not do")
+    refuse(args, REFINEMENT_OPTIONS, GenerationConfig, f"is for refinement, which a {name} does not do")
 
 
 def option(args: Any, name: str) -> Any:

@@ -21,7 +21,7 @@ from lev_plugins.ranges import flag
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, option, refuse, registered_name
 
-CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_cross_entropy_with_rdrop"]
+CORRECTION_CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_cross_entropy_with_rdrop"]
 NOT_WITH_CAUTION = ("print_alignment", "replace_unk", "score_reference")
 
 
@@ -83,7 +83,7 @@ class TextCorrectionTask(ScoredTask):
         return SourceInTargetIds(self.source_dictionary, self.target_dictionary)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        ranges.check(cfg)  # for fairseq's own architectures
+        ranges.check_ranges(cfg)  # for fairseq's own architectures
         model = super().build_model(cfg, from_checkpoint)
         require(
             isinstance(model, FairseqEncoderDecoderModel) and not isinstance(model, FairseqNATModel),
@@ -93,7 +93,7 @@ class TextCorrectionTask(ScoredTask):
         return model
 
     def build_criterion(self, cfg: Any, **options: Any) -> Any:
-        self.require_criterion(cfg, CRITERIONS)
+        self.require_criterion(cfg, CORRECTION_CRITERIONS)
         return super().build_criterion(cfg, **options)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:

@@ -19,7 +19,7 @@ from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, TypedBat
 from lev_plugins.data.drafts.notes import load_drafts, load_spelt_targets
 from lev_plugins.data.noisy import NoiseConfig, NoisyWords, check_noise, noise_and_codec
 from lev_plugins.data.tokenise import row_of
-from lev_plugins.edits.options import FAIRSEQ_FLAGS, ORACLES, TASK_FLAGS, RefinementOptions
+from lev_plugins.edits.options import FAIRSEQ_FLAGS, ORACLES, REFINEMENT_TASK_FLAGS, RefinementOptions
 from lev_plugins.errors import require
 from lev_plugins.generators.generator import RefinementGenerator
 from lev_plugins.models.levt import LevT
@@ -205,7 +205,7 @@ class TextEditingTask(ScoredTask):
         self.prepare_for_decoding(models)
         options = RefinementOptions(
             **{name: option(args, flag) for flag, name in FAIRSEQ_FLAGS.items()},
-            **{name: getattr(self.cfg, flag) for flag, name in TASK_FLAGS.items()},
+            **{name: getattr(self.cfg, flag) for flag, name in REFINEMENT_TASK_FLAGS.items()},
             inference_mode=not self.building,
             adaptive=not option(args, "iter_decode_force_max_iter"),
             candidates=option(args, "iter_decode_with_beam"),

@@ -55,7 +55,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
 
     @classmethod
     def setup_task(cls, cfg: TextLabellingConfig, **kwargs: Any) -> "TextLabellingTask":
-        ranges.check(cfg)
+        ranges.check_ranges(cfg)
         gather_any_size()  # for the answers of validation
         folder = data_folder(cfg.data, "text_labelling", "lev-plugins prepare-labels")
         info = LabellingInfo.load(folder)

@@ -82,7 +82,7 @@ NUMBER = (
     rf"(?>\d{{1,3}}(?:{SPACE}\d{{3}})++(?!\d)|"
     rf"\d++(?:(?:[.,:/'\u2019\u00a0\u202f\u2013-]|{SPACE}?[\u00d7x]{SPACE}?)\d++)*+)"
 )
-SYMBOLS = r"~^$+<=>|{}_*#@%&/§¶†‡•·"  # signs that are not punctuation
+NON_PUNCTUATION = r"~^$+<=>|{}_*#@%&/§¶†‡•·"  # signs that are not punctuation
 
 # The first match from the left counts, and of patterns that match there, the topmost. No pattern may take time that is
 # quadratic in the length of a text: a repetition without a limit is possessive (++), and begins where none precedes it.
@@ -137,8 +137,8 @@ PATTERNS = {
         r"[<>]?[:;=][-'^o]?[()\[\]DPpOo3/\\|*]++(?![\p{L}\p{N}])|\b[8xX][-'^]?[()D]++(?![\p{L}\p{N}])|<3++|\^_*+\^",
         r"[-—=]++>|<[-—=]++|\(\w\)(?=\s|$)|\.{4,}+|[!?]{2,}+|[-=_]{3,}+",
         r"(?:[\p{S}\p{C}\p{Emoji_Presentation}\p{Extended_Pictographic}"
-        rf"--[\s\x1c-\x1f`\u00b4{SYMBOLS}\u200c\u200d]]"
-        rf"[\p{{M}}\u200d\ufe0f\U0001f3fb-\U0001f3ff]*+)+|[{SYMBOLS}]++|\\",
+        rf"--[\s\x1c-\x1f`\u00b4{NON_PUNCTUATION}\u200c\u200d]]"
+        rf"[\p{{M}}\u200d\ufe0f\U0001f3fb-\U0001f3ff]*+)+|[{NON_PUNCTUATION}]++|\\",
     ],
 }
 # where no pattern begins: at white space, inside a word, at a lower-case word before another word

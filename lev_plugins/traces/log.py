@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from lev_plugins.errors import require
 
-LINE = re.compile(rb"([STHDPIEW])-(\d{1,18})(?:_(\d{1,9}))?\t(.*)", re.DOTALL)
+LOG_LINE = re.compile(rb"([STHDPIEW])-(\d{1,18})(?:_(\d{1,9}))?\t(.*)", re.DOTALL)
 # what tqdm draws between or within lines if the log includes standard error and that was a terminal, as with script(1)
 PROGRESS_BAR = re.compile(rb"\r(?:[^\r%]{0,999}%\|[^\r\[]{0,999}\[[^\r\]]{0,999}\]| *\r)")
 STEPS = 3  # states per iteration: after deleting, opening placeholders, filling them
-FLAGS = "--retain-iter-history --print-step"
+HISTORY_FLAGS = "--retain-iter-history --print-step"
 
 
-class Hypothesis(NamedTuple):
+class LoggedHypothesis(NamedTuple):
     score: float  # mean log-probability of its pieces, base 2
     text: str  # detokenised, if fairseq did so
     states: list[list[str]]  # pieces: the start, then STEPS per iteration
@@ -32,14 +32,14 @@ class LoggedSentence(NamedTuple):
     number: int
     source: str | None
     reference: str | None
-    hypotheses: list[Hypothesis]
+    hypotheses: list[LoggedHypothesis]
 
     def changed(self) -> bool:
         """Returns whether existing words were edited, if only by inserting others between them.
 
         >>> from_nothing = [[], [], ["<plh>"], ["a"]]
         >>> once_more = [*from_nothing, ["a"], ["a", "<plh>"], ["a", "b"]]
-        >>> [LoggedSentence(0, "x", None, [Hypothesis(0.0, "", s)]).changed() for s in (from_nothing, once_more)]
+        >>> [LoggedSentence(0, "x", None, [LoggedHypothesis(0.0, "", s)]).changed() for s in (from_nothing, once_more)]
         [False, True]
         """
         starts = [hypothesis.states[::STEPS] for hypothesis in self.hypotheses]
@@ -61,7 +61,7 @@ class Log:
     >>> log = Log("the log")
     >>> [sentence] = log.read([*start.splitlines(keepends=True), b"S-9\\tw2\\n", b"H-9\\t-0.2"])
     >>> sentence.number, sentence.hypotheses
-    (7, [Hypothesis(score=-0.5, text='v1', states=[[], [], ['<plh>'], ['v1']])])
+    (7, [LoggedHypothesis(score=-0.5, text='v1', states=[[], [], ['<plh>'], ['v1']])])
     >>> log.sentences, log.incomplete
     (2, [9])
     """
@@ -94,7 +94,7 @@ class Log:
         require(
             self.history,
             f"{self.name} has no E- lines with the history of the iterations: give the output of fairseq-generate "
-            f"{FLAGS}, without --quiet (fairseq-interactive prints no history)",
+            f"{HISTORY_FLAGS}, without --quiet (fairseq-interactive prints no history)",
         )
         require(
             len(self.incomplete) < self.sentences,
@@ -113,7 +113,7 @@ def parse_line(line: bytes) -> LogLine | None:
     """
     if b"\r" in line:
         line = PROGRESS_BAR.sub(b"", line).lstrip(b" ")
-    match = LINE.match(line)
+    match = LOG_LINE.match(line)
     if match is None:
         return None
     kind, number, step, text = match.groups()
@@ -145,7 +145,7 @@ def sentence_of(group: list[LogLine]) -> LoggedSentence | None:
     return LoggedSentence(group[0].number, shared.get("S"), shared.get("T"), complete)
 
 
-def hypothesis_of(lines: list[LogLine]) -> Hypothesis | None:
+def hypothesis_of(lines: list[LogLine]) -> LoggedHypothesis | None:
     fields = {line.kind: decode(line.text) for line in lines if line.kind != "E"}
     score, tab, text = fields.get("D", fields["H"]).partition("\t")
     history = [line for line in lines if line.kind == "E"]
@@ -154,7 +154,7 @@ def hypothesis_of(lines: list[LogLine]) -> Hypothesis | None:
     if not tab or iterations < 1 or rest or not in_order or fields.get("I", str(iterations - 1)) != str(iterations - 1):
         return None
     try:
-        return Hypothesis(float(score), text, [to_pieces(decode(line.text)) for line in history])
+        return LoggedHypothesis(float(score), text, [to_pieces(decode(line.text)) for line in history])
     except ValueError:  # the score
         return None
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from lev_plugins.text.control import visible
-from lev_plugins.traces.log import Hypothesis, LoggedSentence, to_pieces
+from lev_plugins.traces.log import LoggedHypothesis, LoggedSentence, to_pieces
 from lev_plugins.traces.script import EditKind, Script, iterations
 
 SPACE_MARK = "\u2581"  # how sentencepiece writes a space
@@ -48,7 +48,7 @@ def layout(sentence: LoggedSentence, spacing: Spacing) -> list[TraceBlock]:
 
     >>> right = ["sort", "it"]
     >>> states = [["srot", "it"], ["it"], ["<plh>", "it"], right, right, right, right]
-    >>> logged = LoggedSentence(3, "srot it", None, [Hypothesis(-0.5, "sort it", states)])
+    >>> logged = LoggedSentence(3, "srot it", None, [LoggedHypothesis(-0.5, "sort it", states)])
     >>> [block] = layout(logged, separate)
     >>> block.heading, [row.label for row in block.rows]
     ('sentence 3', ['source', 'draft', 'delete 1', 'open 1', 'fill 1', 'keep 2', 'result', 'score'])
@@ -87,7 +87,7 @@ def text_row(label: str, text: str) -> TraceRow:
     return TraceRow(label, [Run(EditKind.KEPT, visible(text))]) if text else TraceRow(label, [], "nothing")
 
 
-def iteration_rows(hypothesis: Hypothesis, spacing: Spacing) -> list[TraceRow]:
+def iteration_rows(hypothesis: LoggedHypothesis, spacing: Spacing) -> list[TraceRow]:
     rows = []
     for number, iteration in enumerate(iterations(hypothesis.states), 1):
         if iteration == (None, None, None):

@@ -269,7 +269,7 @@ def test_errant_is_errant_compares(
     capsys.readouterr()
     run(compare_m2, "-hyp", tmp_path / "edits", "-ref", tmp_path / "gold")
     correct, wrong, missed, *shares = capsys.readouterr().out.split("F0.5\n")[1].split()[:6]
-    ours = m2.evaluate(m2.read(tmp_path / "gold"), list(map(" ".join, system)), errant=True)
+    ours = m2.evaluate(m2.read_m2(tmp_path / "gold"), list(map(" ".join, system)), errant=True)
     counts = [int(correct), int(correct) + int(wrong), int(correct) + int(missed)]
     assert counts == [ours.details[name] for name in ("correct", "proposed", "gold")] and counts[0] > 9
     assert [float(share) for share in shares] == [

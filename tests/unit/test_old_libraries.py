@@ -22,7 +22,7 @@ from lev_plugins.data.drafts.dataset import RollIn
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.copies import COPIES
 from lev_plugins.inference import load_model
-from lev_plugins.models.levt import PRESETS
+from lev_plugins.models.levt import LEVT_PRESETS
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.tasks.text_editing import TextEditingTask
 from lev_plugins.tasks.text_labelling import TextLabellingTask
@@ -51,13 +51,13 @@ def test_no_field_has_the_name_of_what_it_refers_to() -> None:
     assert references > 5
 
 
-@pytest.mark.parametrize("arch", PRESETS)
+@pytest.mark.parametrize("arch", LEVT_PRESETS)
 def test_a_preset_fills_in_what_a_checkpoint_lacks(arch: str) -> None:
     """omegaconf 2.0 says None for what a configuration lacks."""
     cfg = OmegaConf.create({"_name": arch, "encoder_layers": 4, "backbone": None})
     with open_dict(cfg):
         ARCH_CONFIG_REGISTRY[arch](cfg)
-    expected = {**PRESETS[arch], "encoder_layers": 4, "backbone": None, "max_insertions": 255}
+    expected = {**LEVT_PRESETS[arch], "encoder_layers": 4, "backbone": None, "max_insertions": 255}
     assert {name: cfg[name] for name in expected} == expected
 
 

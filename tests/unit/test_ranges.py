@@ -27,10 +27,10 @@ LABELLING.cfg = TextLabellingConfig()
 
 CHECKS: dict[type, Callable[[Namespace], object]] = {
     encoder_decoder.EncoderDecoderConfig: encoder_decoder.check_sizes,
-    levt.LevTConfig: levt.check_config,
-    pbd.PBDConfig: lambda cfg: pbd.check_config(cfg, None),
-    enct5_config.EncT5Config: lambda cfg: enct5_config.check_config(cfg, LABELLING),
     gated_pretrained.PretrainedConfig: lambda cfg: gated_pretrained.check_backbone(cfg, "t5"),
+    levt.LevTConfig: levt.check_levt_config,
+    pbd.PBDConfig: lambda cfg: pbd.check_pbd_config(cfg, None),
+    enct5_config.EncT5Config: lambda cfg: enct5_config.check_enct5_config(cfg, LABELLING),
     TextEditingConfig: TextEditingTask.check_config,
     TextCorrectionConfig: TextCorrectionTask.check_config,
     TextLabellingConfig: TextLabellingTask.setup_task,
@@ -54,7 +54,7 @@ def defaults(config: type, data: object) -> Namespace:
     values = {each.name: each.default for each in fields(config) if each.default is not MISSING}
     values |= {name: 1024 for name in POSITIONS if name in values} | {"data": str(data)}
     if config is enct5_config.EncT5Config:
-        values |= enct5_config.SIZES
+        values |= enct5_config.USUAL_SIZES
     return Namespace(**{name: value for name, value in values.items() if name in get_type_hints(config)})
 
 
@@ -98,7 +98,7 @@ def test_sizes_of_fairseqs_own_models_too(options: dict[str, Any], message: str)
 
 
 def test_an_architecture_without_attention_heads_is_left_alone() -> None:
-    ranges.check(Namespace(encoder_layers="[(512, 3)] * 20"))  # fconv's
+    ranges.check_ranges(Namespace(encoder_layers="[(512, 3)] * 20"))  # fconv's
 
 
 @pytest.mark.parametrize(("threshold", "nwords"), [(-1, -1), (0, 0), (0, 4), (0, -7)])

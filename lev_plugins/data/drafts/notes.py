@@ -171,7 +171,7 @@ def load_drafts(
     suffixes: the files come from fairseq-preprocess -s DRAFT -t TARGET --only-source, or from lev-plugins prepare,
     which may add notes.
     """
-    (parts, ratios), words = parts_of(pair.src), pair.tgt_dict
+    (parts, ratios), words = concatenated_parts(pair.src), pair.tgt_dict
     check_dictionary(folder, draft, target, words)
     names = [f"{split}{number or ''}" for number in range(len(parts))]
     prefixes = [os.path.join(folder, f"{name}.{draft}-{target}.{draft}") for name in names]
@@ -188,13 +188,13 @@ def load_drafts(
 
 def load_spelt_targets(pair: LanguagePairDataset, folder: str, split: str, source: str, target: str) -> FairseqDataset:
     """Returns the targets of ``pair``, with the spelling of unknown words that ``lev-plugins prepare`` noted."""
-    (parts, ratios), words = parts_of(pair.tgt), pair.tgt_dict
+    (parts, ratios), words = concatenated_parts(pair.tgt), pair.tgt_dict
     prefixes = (os.path.join(folder, f"{split}{i or ''}.{source}-{target}.{target}") for i in range(len(parts)))
     rows = (PrependTokenDataset(part, words.bos()) for part in parts)
     return ConcatDataset([with_notes(prefix, row, words) for prefix, row in zip(prefixes, rows, strict=False)], ratios)
 
 
-def parts_of(side: FairseqDataset) -> tuple[list[FairseqDataset], list[int]]:
+def concatenated_parts(side: FairseqDataset) -> tuple[list[FairseqDataset], list[int]]:
     """Returns the parts of a split without <s>, and how often each is repeated."""
     dataset = side.dataset
     return (dataset.datasets, dataset.sample_ratios) if isinstance(dataset, ConcatDataset) else ([dataset], [1])

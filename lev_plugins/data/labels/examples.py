@@ -44,7 +44,7 @@ def tokenised_row(texts: list[str], info: LabellingInfo, tokeniser: Tokeniser) -
     return [tokeniser.pieces(text) for text in texts]
 
 
-class Encoder:
+class ExampleEncoder:
     """Turns rows into examples, for preparing a folder and for labelling new text alike."""
 
     def __init__(self, info: LabellingInfo, tokeniser: Tokeniser, dictionary: Any, labels: Labels | None):

@@ -12,7 +12,7 @@ from lev_plugins.layers.t5 import FEED_FORWARDS
 from lev_plugins.models.backbones import library
 
 # EncT5's flag -> the setting in the library's configuration; a BERT's decoder has blocks of T5 1.1 of the same width
-SETTINGS = {
+CONFIG_NAMES = {
     "t5": {
         "embed_dim": "d_model",
         "ffn_embed_dim": "d_ff",
@@ -31,7 +31,7 @@ SETTINGS = {
         "positions": "max_position_embeddings",
     },
 }
-ENCODERS = list(SETTINGS)
+ENCODERS = list(CONFIG_NAMES)
 # settings that EncT5 does not offer, and their values there
 FIXED: dict[str, dict[str, list[Any]]] = {
     "t5": {"feed_forward_proj": FEED_FORWARDS},
@@ -64,9 +64,9 @@ BERT_LAYERS = {
 def backbone_sizes(folder: Path, arch: str = "enct5") -> dict[str, Any]:
     """Returns the sizes of a pre-trained encoder by EncT5's flags; this needs no ``transformers``."""
     config = read_object(folder / "config.json")
-    family = library.family_of(config.get("model_type"))
+    family = library.backbone_family(config.get("model_type"))
     require(family in ENCODERS, f"--arch {arch} requires a T5 or a BERT, but --backbone {folder} contains a {family}")
-    lacking = [name for name in (*SETTINGS[family].values(), *FIXED[family]) if name not in config]
+    lacking = [name for name in (*CONFIG_NAMES[family].values(), *FIXED[family]) if name not in config]
     require(not lacking, f"{folder / 'config.json'} lacks {', '.join(lacking)}: import the model again")
     for name, values in FIXED[family].items():
         require(
@@ -74,7 +74,7 @@ def backbone_sizes(folder: Path, arch: str = "enct5") -> dict[str, Any]:
             f"--backbone {folder}: its {name} must be {' or '.join(map(str, values))}, but is {config[name]}: "
             "choose another model",
         )
-    sizes = {flag: config[name] for flag, name in SETTINGS[family].items()}
+    sizes = {flag: config[name] for flag, name in CONFIG_NAMES[family].items()}
     return {"encoder": family, "head_dim": sizes["embed_dim"] // sizes["attention_heads"], **sizes}
 
 

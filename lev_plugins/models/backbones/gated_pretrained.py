@@ -82,10 +82,10 @@ class GatedPretrained(GatedModel):
 
 
 def check_backbone(cfg: PretrainedConfig, family: str) -> Path:
-    ranges.check(cfg)
+    ranges.check_ranges(cfg)
     check_learning_rate(cfg)
     folder = require_folder(cfg.backbone, "--backbone", MOVED)
-    own_family = library.family_of(library.read_config(folder).model_type)
+    own_family = library.backbone_family(library.read_config(folder).model_type)
     require(
         own_family == family,
         f"--backbone {folder} does not work with --arch gated_{family}: use --arch gated_{own_family}",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fairseq.data import Dictionary
 
 # model_type in config.json -> FAMILY in --arch gated_FAMILY, and the library's class
-CLASSES = {
+BACKBONE_CLASSES = {
     "t5": ("t5", "T5ForConditionalGeneration"),  # T5, T5 1.1, ByT5
     "mt5": ("t5", "MT5ForConditionalGeneration"),
     "bart": ("bart", "BartForConditionalGeneration"),
@@ -66,20 +66,20 @@ def read_config(folder: Path) -> Any:
     )
     kind = read_object(folder / "config.json").get("model_type")
     require(
-        kind in CLASSES,
-        f"{folder}: the type of the model must be one of {', '.join(CLASSES)}, but is {kind}",
+        kind in BACKBONE_CLASSES,
+        f"{folder}: the type of the model must be one of {', '.join(BACKBONE_CLASSES)}, but is {kind}",
     )
     with quietly(folder):
         return AutoConfig.from_pretrained(folder, local_files_only=True)
 
 
-def family_of(model_type: Any) -> str:
+def backbone_family(model_type: Any) -> str:
     """Returns the family of a ``model_type`` in config.json; a type that is not supported is returned as it is."""
-    return CLASSES[model_type][0] if model_type in CLASSES else str(model_type)
+    return BACKBONE_CLASSES[model_type][0] if model_type in BACKBONE_CLASSES else str(model_type)
 
 
 def class_of(config: Any) -> str:
-    return CLASSES[config.model_type][1]
+    return BACKBONE_CLASSES[config.model_type][1]
 
 
 def read_tokenizer(folder: Path) -> Any:
@@ -126,7 +126,7 @@ def read_model(name: str, folder: Path, weights: bool = True, **options: Any) ->
 
 def require_pretrained(model: Any, missing: set[str], folder: Path) -> None:
     """Refuses the weights of another model: the library leaves weights random whose names it does not find."""
-    family = family_of(model.config.model_type)
+    family = backbone_family(model.config.model_type)
     lacking = sorted(name for name in missing if not name.startswith(DISPENSABLE[family]))
     require(
         not lacking,
@@ -151,7 +151,7 @@ def reorder_tables(model: Any, rows: list[int]) -> None:
         model.final_logits_bias = model.final_logits_bias[:, index]
 
 
-def save(model: Any, missing: set[str], dictionary: Dictionary, folder: Path) -> None:
+def save_backbone(model: Any, missing: set[str], dictionary: Dictionary, folder: Path) -> None:
     """Writes the model in the library's format, with fairseq's ids and without the ``missing`` weights."""
     from transformers import GenerationConfig
 
@@ -159,7 +159,7 @@ def save(model: Any, missing: set[str], dictionary: Dictionary, folder: Path) ->
     config.vocab_size = len(dictionary)
     config.bos_token_id, config.pad_token_id = dictionary.bos(), dictionary.pad()
     config.eos_token_id = dictionary.eos()
-    config.decoder_start_token_id = dictionary.pad() if family_of(config.model_type) == "t5" else dictionary.eos()
+    config.decoder_start_token_id = dictionary.pad() if backbone_family(config.model_type) == "t5" else dictionary.eos()
     model.generation_config = GenerationConfig.from_model_config(config)
     state = {name: value for name, value in model.state_dict().items() if name not in missing}
     with quietly(folder):

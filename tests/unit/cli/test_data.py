@@ -196,7 +196,7 @@ def hostile(path: Path, name: str = "m2/a", kind: bytes = tarfile.REGTYPE, size:
 def test_hostile_and_damaged_archives_are_refused(
     write: Callable[[Path], object], reason: str, tmp_path: Path, refused: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(making, "MAX_BYTES", 1000)
+    monkeypatch.setattr(making, "MAX_UNPACKED_BYTES", 1000)
     archive = publish(SETS["conll14"], tmp_path / "given") / "conll14st-test-data.tar.gz"
     write(archive)
     before = contents(tmp_path)

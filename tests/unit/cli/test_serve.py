@@ -56,11 +56,11 @@ def test_a_missing_extra_says_what_to_install(command: str, package: str) -> Non
 def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "token"
     path.write_text("0123456789abcdef\n")
-    monkeypatch.delenv(serve.TOKEN, raising=False)
+    monkeypatch.delenv(serve.TOKEN_ENV, raising=False)
     assert serve.token_of(None) is None and serve.token_of(path) == "0123456789abcdef"
-    monkeypatch.setenv(serve.TOKEN, "from-the-environment")
+    monkeypatch.setenv(serve.TOKEN_ENV, "from-the-environment")
     assert serve.token_of(None) == "from-the-environment" and serve.token_of(path) == "0123456789abcdef"
-    monkeypatch.setenv(serve.TOKEN, "two words")
+    monkeypatch.setenv(serve.TOKEN_ENV, "two words")
     with pytest.raises(UserError, match="LEV_PLUGINS_TOKEN must hold a token of at least 8 letters and digits"):
         serve.token_of(None)
     path.write_bytes(b"\xff" * 10)
@@ -88,7 +88,7 @@ def test_flags_of_an_editor_reach_it() -> None:
     options = edit.editor_options(args, "a.pt")
     assert options.bpe is not None and options.bpe.bpe == "chars"
     assert (options.beam, options.keep_bias, options.language, options.backbone) == (2, 1.0, "de", None)
-    serve.check(parsed("--host", "0.0.0.0", "--allow-host", "here"))
+    serve.check_flags(parsed("--host", "0.0.0.0", "--allow-host", "here"))
 
 
 OTHERS = ["--words", "3", "--backbone", "3", "--sentencepiece-model", "3", "--iter-decode-max-iter", "3"]

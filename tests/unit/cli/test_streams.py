@@ -28,7 +28,7 @@ class Piped:
 
 def test_what_has_arrived_is_not_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = Piped(monkeypatch)
-    found = streams.batches(4)
+    found = streams.input_batches(4)
     pipe.write(b"a\nb\nto")
     assert next(found) == (1, ["a\n", "b\n"])
     pipe.write(b"rn\n" + b"c\n" * 5)
@@ -48,7 +48,7 @@ def test_batches_of_a_file_do_not_depend_on_how_it_is_read(
     for wait in (False, True):
         with (tmp_path / "in").open() as file:
             monkeypatch.setattr(sys, "stdin", file)
-            found = list(streams.batches(size, wait))
+            found = list(streams.input_batches(size, wait))
         assert "".join(line for _, lines in found for line in lines) == text
         assert {len(lines) for _, lines in found[:-1]} <= {size}
         assert [number for number, _ in found] == list(range(1, 2001, size))

@@ -24,7 +24,7 @@ def test_gradients_in_16_bit_floats_wait_for_the_loss_scale() -> None:
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("at_once", [1, 50, 1 << 22])
 def test_loss_and_gradients_are_of_all_logits(smoothing: float, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lev_plugins.layers.output_loss.CHUNK", at_once)
+    monkeypatch.setattr("lev_plugins.layers.output_loss.LOGITS_PER_CHUNK", at_once)
     x, weight, labels = given(7, 12)
     expected = head_loss(HeadOutput(F.linear(x, weight), labels), smoothing)
     gradients = torch.autograd.grad(3 * expected.loss, (x, weight))
@@ -43,7 +43,7 @@ def test_small_steps_add_up_in_16_bits() -> None:
     (exact,) = torch.autograd.grad(summed_loss(x, weight, labels, 0.1).loss, [weight])
     short_x, short_weight = (each.detach().bfloat16().requires_grad_() for each in (x, weight))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lev_plugins.layers.output_loss.CHUNK", 50)
+        patch.setattr("lev_plugins.layers.output_loss.LOGITS_PER_CHUNK", 50)
         (found,) = torch.autograd.grad(summed_loss(short_x, short_weight, labels, 0.1).loss, [short_weight])
     assert found.dtype == torch.bfloat16 and float((found - exact).norm() / exact.norm()) < 0.02
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from lev_plugins.errors import UserError
 from lev_plugins.models import pbd
-from lev_plugins.models.levt import IGNORE, PRESETS, Learning, LevT, LevTConfig, LevTOutput, roll_in
+from lev_plugins.models.levt import IGNORE, LEVT_PRESETS, Learning, LevT, LevTConfig, LevTOutput, roll_in
 from tests.helpers import (
     PAD,
     run_model,
@@ -85,9 +85,9 @@ def test_bert_initialisation_is_narrow_and_leaves_padding_zero() -> None:
     assert not model.decoder.embedding.tokens.weight[PAD].any()
 
 
-@pytest.mark.parametrize(("name", "changes"), [*PRESETS.items(), *pbd.PRESETS.items()])
+@pytest.mark.parametrize(("name", "changes"), [*LEVT_PRESETS.items(), *pbd.PBD_PRESETS.items()])
 def test_a_preset_changes_what_it_says_and_keeps_what_was_asked(name: str, changes: dict[str, int]) -> None:
-    of_pbd = name in pbd.PRESETS
+    of_pbd = name in pbd.PBD_PRESETS
     asked = {"layers" if of_pbd else "encoder_layers": 7}
     preset = Namespace(**asked)
     ARCH_CONFIG_REGISTRY[name](preset)

@@ -265,7 +265,7 @@ def test_future_dropout_hides_a_token_from_all_outputs() -> None:
 @pytest.mark.parametrize(("shared", "millions"), [(True, 132.0), (False, 163.3)])
 def test_the_big_preset_has_the_size_of_table_1_with_one_table(shared: bool, millions: float) -> None:
     words = toy_dictionary(30522 - 4)
-    sizes = {**pbd.PRESETS["pbd_big"], "max_source_positions": 64, "max_target_positions": 64}
+    sizes = {**pbd.PBD_PRESETS["pbd_big"], "max_source_positions": 64, "max_target_positions": 64}
     with torch.device("meta"):
         model = PBD.build_model(pbd.PBDConfig(**sizes, share_all_embeddings=shared), toy_task(words, words))
     assert round(sum(p.numel() for p in model.parameters()) / 1e6, 1) == millions

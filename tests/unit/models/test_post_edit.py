@@ -19,7 +19,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.post_edit import PostEditTransformer
-from lev_plugins.tasks.search import REFINEMENT
+from lev_plugins.tasks.search import REFINEMENT_OPTIONS
 from lev_plugins.tasks.text_editing import TextEditingTask
 from tests.helpers import (
     BOS,
@@ -167,7 +167,7 @@ def test_what_fairseq_asks_for_by_itself_is_not_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        *((name, "is for refinement, which a post_edit_transformer does not do") for name in REFINEMENT),
+        *((name, "is for refinement, which a post_edit_transformer does not do") for name in REFINEMENT_OPTIONS),
         *((name, "reads only the source") for name in ("replace_unk", "print_alignment", "match_source_len")),
         ("constraints", "reads the text after a TAB, which is the draft here"),
     ],

@@ -7,7 +7,7 @@ import pytest
 
 from lev_plugins.scoring import errors
 
-ONE, SEVERAL, FIRST, LATER, REAL, NONWORD = errors.LETTERS
+ONE, SEVERAL, FIRST, LATER, REAL, NONWORD = errors.LETTER_CLASSES
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,8 @@ def test_errors_repaired_and_introduced() -> None:
     sources, references = ["teh cat", "the big cat", "a b"], ["the cat", "the cat", "a b"]
     score = errors.evaluate(sources, references, ["the bat", "the odd cat", "a c b"])
     counts = {
-        name: [score.details[f"{name}: {column}"] for column in errors.COLUMNS] for name in ("all", *errors.CLASSES)
+        name: [score.details[f"{name}: {column}"] for column in errors.COLUMNS]
+        for name in ("all", *errors.ERROR_CLASSES)
     }
     assert score.sentences.tolist() == [1, 0, 1] and score.score == 1 / 2
     assert counts["all"] == [2, 1, 2] and counts["other words"] == [1, 0, 1] and counts[SEVERAL] == [1, 1, 0]

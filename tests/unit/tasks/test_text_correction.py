@@ -26,7 +26,7 @@ from lev_plugins.models.encoder_decoder import SIDES
 from lev_plugins.models.pbd import PBDConfig
 from lev_plugins.scoring import wrr
 from lev_plugins.tasks.pairs import ScoredTask
-from lev_plugins.tasks.text_correction import CRITERIONS, TextCorrectionConfig, TextCorrectionTask
+from lev_plugins.tasks.text_correction import CORRECTION_CRITERIONS, TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.tasks.text_editing import TextEditingTask
 from tests.commands import hypotheses, refused, succeed
 from tests.helpers import EOS, UNK, collated, part_of_fairseq, random_rows, toy_dictionary, toy_pairs
@@ -268,7 +268,9 @@ def test_a_model_that_does_not_write_from_left_to_right_is_refused(arch: str) ->
 
 def test_a_criterion_of_another_task_is_refused() -> None:
     task = correction_task()
-    with pytest.raises(UserError, match=f"--criterion must be {' or '.join(CRITERIONS)} for .*, but is dual_policy"):
+    with pytest.raises(
+        UserError, match=f"--criterion must be {' or '.join(CORRECTION_CRITERIONS)} for .*, but is dual_policy"
+    ):
         task.build_criterion(Namespace(criterion="dual_policy"))
 
 

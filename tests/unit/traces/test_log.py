@@ -6,7 +6,7 @@ import re
 import pytest
 from tqdm import tqdm
 
-from lev_plugins.traces.log import Hypothesis, Log, LoggedSentence, parse_line
+from lev_plugins.traces.log import Log, LoggedHypothesis, LoggedSentence, parse_line
 from tests.logs import LOG
 
 
@@ -20,7 +20,7 @@ def test_sentences_of_a_log() -> None:
     (eleven, three, twenty), log = read(LOG)
     assert (eleven.number, eleven.source, eleven.reference) == (11, "ein Haus", "a house")
     assert len(eleven.hypotheses[0].states) == 10 and eleven.hypotheses[0].states[2] == ["<plh>", "<plh>"]
-    assert three.hypotheses == [Hypothesis(0.0, "the cat", [["the", "cat"]] * 4)]
+    assert three.hypotheses == [LoggedHypothesis(0.0, "the cat", [["the", "cat"]] * 4)]
     assert [hypothesis.score for hypothesis in twenty.hypotheses] == [-1.0, -2.0]
     assert (log.sentences, log.incomplete) == (3, [])
 
