@@ -91,7 +91,7 @@ def test_a_text_is_edited_alike_whatever_its_neighbours(text: str, others: list[
 @pytest.mark.parametrize("flags", [[], ["--batch-lines", "65"], ["--batch-lines", "1"], ["--resume", "out"]])
 def test_one_line_does_not_end_a_run(flags: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("lev_plugins.cli.edit.load_editor", lambda *_, **__: plain_editor())
+    monkeypatch.setattr("lev_plugins.cli.edit.editor_from_args", lambda *_, **__: plain_editor())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{PLAIN}\n".encode() * 64 + LINE.encode())))
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out := io.BytesIO(), write_through=True))
     (tmp_path / "folder").mkdir()
