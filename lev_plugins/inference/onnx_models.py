@@ -20,11 +20,12 @@ from lev_plugins.inference.options import Computation, EditOptions
 from lev_plugins.inference.scorer import Scorer
 from lev_plugins.inference.segments import LevTSegments, Seq2SeqSegments
 from lev_plugins.model_folder import ModelConfig
+from lev_plugins.onnx import names
 from lev_plugins.onnx.beam_search import BeamSearch
-from lev_plugins.onnx.folder import LABEL, StoredIndex, Vocabulary
+from lev_plugins.onnx.folder import StoredIndex, Vocabulary, whole_number
 from lev_plugins.onnx.refinement import GraphPolicies, Graphs
 from lev_plugins.onnx.session import Session
-from lev_plugins.onnx.word_features import MeantBatch, SpeltBatch
+from lev_plugins.onnx.word_features import IntendedWordFeatures, NgramFeatures
 from lev_plugins.ranges import check_ranges
 from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Rows, with_unknown_ids
 
@@ -96,7 +97,8 @@ class OnnxLevT(LevTSegments):
         refiner.refine(self.policies([[BOS, self.source.size - 1, EOS]], []), [3], [draft], [marks])
 
     def policies(self, sources: Rows, unknown: list[str]) -> GraphPolicies:
-        return GraphPolicies(self.graphs, sources, None if self.index is None else MeantBatch(self.index, unknown))
+        spelling = None if self.index is None else IntendedWordFeatures(self.index, unknown)
+        return GraphPolicies(self.graphs, sources, spelling)
 
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
         return self.refiner.refine(self.policies(sources, unknown), map(len, sources), drafts, marks)
@@ -127,14 +129,6 @@ class OnnxSeq2Seq(Seq2SeqSegments):
         return self.search.score(sources, outputs)
 
 
-def whole_number(flags: Mapping[str, object], name: str) -> int:
-    """Returns a flag of a model folder, which may lack it."""
-    value = flags.get(name)
-    if not isinstance(value, int):
-        raise UserError(f"{model_folder.CONFIG}: {name} must be a whole number, but is {value!r}: {model_folder.AGAIN}")
-    return value
-
-
 def dictionaries_of(folder: Path, config: ModelConfig) -> tuple[tuple[Vocabulary, Vocabulary], list[int]]:
     """Reads the dictionaries of source and target, and how many positions each side may have."""
     names = [f"dict.{config.task_flags.get(side)}.txt" for side in ("source_lang", "target_lang")]
@@ -154,7 +148,7 @@ class OnnxScorer(Scorer):
     def __init__(self, folder: Path, config: ModelConfig, bits: int):
         info, words, flags = LabellingInfo.of(config, folder), Vocabulary(folder / WORDS), config.model_flags
         super().__init__(info, words, info.labels(folder), folder)
-        self.graph, self.words = Session(folder, LABEL, bits), words
+        self.graph, self.words = Session(folder, names.LABEL, bits), words
         self.index = StoredIndex(words, folder, config) if flags.get("spelling") else None
         every = tuple(range(len(self.labels or ()))) if info.kind == "multilabel" else ()
         self.request = LabelRequest(info.kind, every, bool(every) and flags.get("latents") == "label")
@@ -168,17 +162,15 @@ class OnnxScorer(Scorer):
         require(fits, f"{self.graph.path} does not give a score to each label: {model_folder.AGAIN}")
 
     def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Any]:
-        unknown: dict[str, int] = {}
-        first_unknown = self.words.size + 1
+        unknown, offset = dict[str, int](), self.words.size + 1
         if self.index is not None:
-            examples = [
-                replace(each, tokens=with_unknown_ids(each.tokens, each.unknown, unknown, first_unknown))
-                for each in examples
-            ]
+            examples = [replace(e, tokens=with_unknown_ids(e.tokens, e.unknown, unknown, offset)) for e in examples]
         request = replace(self.request, labels=labels) if labels else self.request
         inputs = collate(examples, [[i] for i in range(len(examples))], request, PAD, packed=False)
         tokens = inputs.pop("src_tokens")
         if self.index is None:
-            return self.split_by_example(self.graph(words=tokens[None], **inputs)[0], examples)
-        batch = SpeltBatch(self.index, list(unknown))
-        return self.split_by_example(self.graph(words=batch.read(tokens), **batch.groups, **inputs)[0], examples)
+            inputs[names.WORDS] = tokens[None]
+        else:
+            spelling = NgramFeatures(self.index, list(unknown))
+            inputs |= {names.WORDS: spelling.read(tokens), **spelling.ngrams}
+        return self.split_by_example(self.graph(inputs)[0], examples)

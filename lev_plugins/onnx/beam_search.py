@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lev_plugins.onnx.folder import GROWING, ROWS
+from lev_plugins.onnx.names import GROWING, ROWS, SCORE, START, STEP, TEXTS, WORDS
 from lev_plugins.onnx.session import Session
 from lev_plugins.spelling.candidates import best_places
-from lev_plugins.text.ids import EOS, PAD, Rows, padded
+from lev_plugins.text.ids import EOS, PAD, Array, Rows, padded
 
-Array = NDArray[Any]
 MAX_EXTRA_WORDS = 200  # that an output may have beyond its source, as in ``tasks.text_correction``
 
 
@@ -24,14 +22,14 @@ class Hypothesis(NamedTuple):
     source: int  # number of its source in the batch
     row: int  # the row of the pass that scored its last word
     words: list[int]  # with </s> in front
+    distances: Array  # to the prefixes of its source, as in ``edits.copy_alignment``
     score: float = 0.0  # log-probability of the words
-    distances: Any = None  # with a copy bias, as in ``edits.copy_alignment``
 
 
 class BeamSearch:
     """Writes an output for each source of a batch."""
 
-    def __init__(self, folder: Path, bits: int, positions: int, beam: int = 5, keep_bias: float = 0.0):
+    def __init__(self, folder: Path, bits: int, positions: int, beam: int = 5, keep_bias: float = 0.0) -> None:
         """
         folder: the model folder with the graphs
         bits: those of the products of the graphs, 32 or 8
@@ -39,7 +37,7 @@ class BeamSearch:
         beam: hypotheses that are followed for each source
         keep_bias: log-odds that the next words of the source get in addition, as in ``generators.copy_bias``
         """
-        self.start, self.step, self.scorer = (Session(folder, name, bits) for name in ("start", "step", "score"))
+        self.start, self.step, self.scorer = (Session(folder, name, bits) for name in (START, STEP, SCORE))
         self.positions, self.beam, self.keep_bias = positions, beam, keep_bias
 
     def write(self, sources: Rows, copies: Rows, longest: int | None = None) -> Rows:
@@ -50,9 +48,7 @@ class BeamSearch:
         longest: words that an output may have; None: as in fairseq
         """
         decoder, source_words = StepwiseDecoder(self, sources), [np.array(copy) for copy in copies]
-        hypotheses = [
-            Hypothesis(i, i, [EOS], distances=np.arange(len(words) + 1)) for i, words in enumerate(source_words)
-        ]
+        hypotheses = [Hypothesis(i, i, [EOS], np.arange(len(words) + 1)) for i, words in enumerate(source_words)]
         finished: list[list[Hypothesis]] = [[] for _ in sources]
         scores = decoder.scores
         if longest is None:
@@ -60,23 +56,24 @@ class BeamSearch:
         for length in range(1, longest + 2):
             if self.keep_bias:
                 pairs = zip(scores, hypotheses, strict=True)
-                scores = np.stack([self.add_bias(row, each, source_words[each.source]) for row, each in pairs])
+                scores = np.stack([self.add_bias(row, prefix, source_words[prefix.source]) for row, prefix in pairs])
             scores[:, [PAD, EOS] if length == 1 else [PAD]] = -np.inf
             if length > longest:
                 scores[:, np.arange(scores.shape[1]) != EOS] = -np.inf
             unfinished: list[Hypothesis] = []
             for source, group in groupby(range(len(hypotheses)), key=lambda row: hypotheses[row].source):
                 extended, ended = self.extend(hypotheses, list(group), scores)
-                finished[source] += [each._replace(score=each.score / length) for each in ended]
+                finished[source] += [output._replace(score=output.score / length) for output in ended]
                 unfinished += extended if len(finished[source]) < self.beam else []
             if not unfinished:
                 break
             if self.keep_bias:
                 unfinished = [
-                    each._replace(distances=next_distances(each, source_words[each.source])) for each in unfinished
+                    prefix._replace(distances=next_distances(prefix, source_words[prefix.source]))
+                    for prefix in unfinished
                 ]
             hypotheses, scores = unfinished, decoder(unfinished)
-        return [max(each, key=lambda hypothesis: hypothesis.score).words[1:] for each in finished]
+        return [max(outputs, key=lambda hypothesis: hypothesis.score).words[1:] for outputs in finished]
 
     def extend(
         self, hypotheses: list[Hypothesis], rows: list[int], scores: Array
@@ -103,27 +100,27 @@ class BeamSearch:
 
     def score(self, sources: Rows, outputs: Rows) -> list[float]:
         """Returns the log-probability of an output for each source, all with </s>."""
-        return self.scorer(words=padded(sources), texts=padded(outputs))[0].tolist()
+        return self.scorer({WORDS: padded(sources), TEXTS: padded(outputs)})[0].tolist()
 
 
 class StepwiseDecoder:
     """Runs the graphs for one batch of sources, one more word of each hypothesis at a time."""
 
-    def __init__(self, search: BeamSearch, sources: Rows):
+    def __init__(self, search: BeamSearch, sources: Rows) -> None:
         self.step, self.sources = search.step, [*range(len(sources))]
-        self.scores, *state = search.start(words=padded(sources))  # (B, V) log-probabilities of the first word
+        self.scores, *state = search.start({WORDS: padded(sources)})  # (B, V) log-probabilities of the first word
         by_name = zip(search.start.outputs[1:], state, strict=True)
         self.state = {name: values for name, values in by_name if name in self.step.inputs}
         self.growing = [name for name in self.state if name.startswith(GROWING)]
 
     def __call__(self, hypotheses: list[Hypothesis]) -> Array:
         """Returns the log-probabilities (R, V) of the next word of R hypotheses."""
-        rows, sources = [each.row for each in hypotheses], [each.source for each in hypotheses]
+        rows, sources = [prefix.row for prefix in hypotheses], [prefix.source for prefix in hypotheses]
         # parts that do not grow are the same for all hypotheses of a source
         reordered = self.growing if sources == self.sources else [*self.state]
         self.sources = sources
         self.state |= {name: self.state[name].take(rows, self.step.inputs[name].index(ROWS)) for name in reordered}
-        scores, *grown = self.step(words=np.array([each.words for each in hypotheses]), **self.state)
+        scores, *grown = self.step({WORDS: np.array([prefix.words for prefix in hypotheses]), **self.state})
         self.state |= zip(self.growing, grown, strict=True)
         return scores
 
@@ -131,7 +128,7 @@ class StepwiseDecoder:
 def next_distances(hypothesis: Hypothesis, source: Array) -> Array:
     """Updates the edit distances for the last word, as ``edits.copy_alignment.distances_after`` does in torch.
 
-    >>> hypothesis = Hypothesis(0, 0, [EOS, 11], distances=np.arange(4))
+    >>> hypothesis = Hypothesis(0, 0, [EOS, 11], np.arange(4))
     >>> next_distances(hypothesis, np.array([11, 12, EOS])).tolist()
     [1, 0, 1, 2]
     """

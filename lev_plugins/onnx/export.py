@@ -8,8 +8,9 @@ step      texts, and their state -> what comes next, and the parts of the state 
 score     sources, and a text for each -> how likely it is
 label     of an enct5: texts -> the scores of their labels
 
-What depends on the dictionary alone is looked up outside: for each word, its row of each table (``Reading``). A graph
-has all the rest: vectors, blocks, policies, and the choice. All graphs share one file of weights.
+What depends on the dictionary alone is looked up outside: for each word, its row of each table. ``onnx.word_features``
+does that. A graph has all the rest: vectors, blocks, policies, and the choice. All graphs share one file of weights;
+``onnx.names`` has the names of their inputs and outputs.
 
 Shapes: B sentences, S length of the sources, T of the texts, n holes, U unknown words, P groups of letters, K
 candidates, C channels; L blocks of all decoder stacks.
@@ -20,12 +21,13 @@ import logging
 import warnings
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import onnx
 import torch
 import torch.nn.functional as F
+from fairseq.models import FairseqEncoderDecoderModel
 from onnx.external_data_helper import set_external_data
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor, nn
@@ -42,8 +44,16 @@ from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.levt_spelling import BatchVectors, SpelledSource, SpellingDecoder
 from lev_plugins.models.levt_stacks import EncodedSource, LevTDecoder
-from lev_plugins.onnx.folder import ENDINGS, GRAPHS, GROWING, INDEX, LABEL, ROWS, WEIGHTS, indexed, path_of
-from lev_plugins.spelling.embedding import NGRAM_SCALE, CollectingTable, WordFeatures, WordVectors
+from lev_plugins.onnx import names
+from lev_plugins.onnx.folder import ENDINGS, GRAPHS, INDEX, WEIGHTS, path_of, stored_arrays
+from lev_plugins.spelling.embedding import (
+    NGRAM_SCALE,
+    CollectingTable,
+    IntendedWordEmbedding,
+    NgramEmbedding,
+    WordFeatures,
+    WordVectors,
+)
 from lev_plugins.spelling.word_scorer import CandidateTensors
 from lev_plugins.text.ids import EOS, PAD, UNK
 
@@ -62,72 +72,86 @@ class Traced(NamedTuple):
 class Spelling(nn.Module):
     """A graph that reads words by their spelling."""
 
-    def __init__(self, table: Any):
-        """``table``: an ``NgramEmbedding``, or None."""
+    table: NgramEmbedding  # only with --spelling
+
+    def __init__(self, tokens: object) -> None:
+        """``tokens``: the embedding of words."""
         super().__init__()
-        self.table = table
+        if isinstance(tokens, NgramEmbedding):
+            self.table = tokens
 
-    def of_groups(self, parts: Tensor, owners: Tensor, number: Tensor) -> Tensor:
-        """Letter groups (P,), the words that have them (P,), groups per word (U,) -> vectors of unknown words (U, C)"""
-        vectors = self.table.grams[parts]
-        zeros = torch.zeros_like(number[:, None] * vectors[:1])
+    def ngram_means(self, ngrams: Tensor, owners: Tensor, counts: Tensor) -> Tensor:
+        """Returns the vectors of the unknown words (U, C).
+
+        ngrams: (P,) of all these words
+        owners: (P,) the word that has each n-gram
+        counts: (U,) the n-grams of each word, at least 1
+        """
+        vectors = self.table.grams[ngrams]
+        zeros = torch.zeros_like(counts[:, None] * vectors[:1])
         total = zeros.scatter_add(0, owners[:, None].expand_as(vectors), vectors)
-        return NGRAM_SCALE * (total / number[:, None])
+        return NGRAM_SCALE * (total / counts[:, None])
 
-    def vectors(self, words: Tensor, rare: Tensor) -> WordVectors:
-        """Features of words (F, B, T) and vectors of the unknown ones (U, C) -> what the embedding reads"""
+    def vectors(self, words: Tensor, unknown: Tensor) -> WordVectors:
+        """Returns what the embedding reads of the features of words (F, B, T) and the vectors of the unknown ones."""
         vectors = self.table.vectors(None)
-        means = CollectingTable(vectors.ngram_means.weight, more=rare)
+        means = CollectingTable(vectors.ngram_means.weight, more=unknown)
         return vectors._replace(ngram_means=means, features=WordFeatures(*words.unbind(0)))
 
 
 class Graph(Spelling):
     """The part that the graphs of a levt share."""
 
-    def __init__(self, model: LevT):
-        super().__init__(None if model.word_index is None else model.decoder.embedding.tokens)
+    table: IntendedWordEmbedding
+
+    def __init__(self, model: LevT) -> None:
+        super().__init__(model.decoder.embedding.tokens)
         self.model, self.decoder = model, model.decoder
 
     def source(
-        self, words: Tensor, memory: Tensor, real: Tensor, rare: Tensor | None = None, *beside: Tensor
+        self, words: Tensor, memory: Tensor, mask: Tensor, unknown: Tensor | None = None, *aligned: Tensor
     ) -> EncodedSource:
         """Assembles the encoded source that a decoder reads.
 
         words: features of a text (F, B, T)
         memory: keys and values of the source (2 L, B, H, S, C / H)
-        real: True = a token of a source (B, S), not padding
-        rare: vectors of the unknown words (U, C)
-        beside: with a pre-trained encoder, its states (B, S, C), and the one that is aligned to each token (B, T)
+        mask: (B, S) True = a token of a source, not padding
+        unknown: vectors of the unknown words (U, C)
+        aligned: with a pre-trained encoder, its states (B, S, C), and the one that is aligned to each token (B, T)
         """
-        stored = (KeysValues(memory[i], memory[i + 1]) for i in count(step=2))
-        layers = {name: [next(stored) for _ in self.decoder.stack(name)] for name in self.decoder.stacks}
-        if rare is None:
-            return EncodedSource(layers, real[:, None, None])
-        vectors = BatchVectors(self.table, self.vectors(words, rare))
-        return SpelledSource(layers, real[:, None, None], vectors, F.pad(beside[0], (0, 0, 0, 1)) if beside else None)
+        pairs = (KeysValues(memory[i], memory[i + 1]) for i in count(step=2))
+        layers = {name: [next(pairs) for _ in self.decoder.stack(name)] for name in self.decoder.stacks}
+        if unknown is None:
+            return EncodedSource(layers, mask[:, None, None])
+        vectors = BatchVectors(self.table, self.vectors(words, unknown))
+        return SpelledSource(layers, mask[:, None, None], vectors, F.pad(aligned[0], (0, 0, 0, 1)) if aligned else None)
 
 
 class Encoder(Graph):
     """Encodes the sources."""
 
     def forward(self, words: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """(F, B, S), groups of letters, pieces -> memory (2 L, B, H, S, C / H), rare (U, C), beside (B, S, C)"""
-        tokens, groups, pieces = words[0], inputs[:3], inputs[3:]
-        rare = [self.of_groups(*groups)] if groups else []
-        vectors = BatchVectors(self.table, self.vectors(words, *rare)) if rare else None
-        padding, decoder, beside = padding_of(tokens, self.model.pad), self.decoder, []
+        """Returns the memory (2 L, B, H, S, C / H), vectors of unknown words (U, C), and states to align (B, S, C).
+
+        words: features of the sources (F, B, S)
+        inputs: n-grams of the unknown words, pieces
+        """
+        tokens, ngrams, pieces = words[0], inputs[:3], inputs[3:]
+        unknown = [self.ngram_means(*ngrams)] if ngrams else []
+        vectors = BatchVectors(self.table, self.vectors(words, *unknown)) if unknown else None
+        padding, decoder, aligned = padding_of(tokens, self.model.pad), self.decoder, []
         states = self.model.encoder(tokens, padding, vectors, pieces)
         if isinstance(decoder, SpellingDecoder) and decoder.aligned_projection is not None:
-            beside = [decoder.aligned_projection(states)]
+            aligned = [decoder.aligned_projection(states)]
         keys_values = LevTDecoder.remember(decoder, states, padding).keys_values
-        stored = [part for pairs in keys_values.values() for pair in pairs for part in pair]
-        return torch.stack(stored), *rare, *beside
+        memory = [tensor for pairs in keys_values.values() for pair in pairs for tensor in pair]
+        return torch.stack(memory), *unknown, *aligned
 
 
 class Decide(Graph):
     """The deletion and the placeholder policy in one pass."""
 
-    def forward(self, words: Tensor, memory: Tensor, real: Tensor, *spelling: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, words: Tensor, memory: Tensor, mask: Tensor, *spelling: Tensor) -> tuple[Tensor, ...]:
         """Returns log-probabilities and a number.
 
         deletion: of keeping and deleting each token (B, T, 2)
@@ -135,7 +159,7 @@ class Decide(Graph):
         number: the most likely number above 0 (B, T - 1)
         """
         decoder, removed = self.decoder, RemovedTokens(*spelling[1:3]) if spelling else None
-        source = self.source(words, memory, real, *spelling[:1], *spelling[3:])
+        source = self.source(words, memory, mask, *spelling[:1], *spelling[3:])
         alignment = spelling[4] if len(spelling) > 3 else None
         states = decoder.states("deletion", words[0], source, removed, alignment)
         shares = decoder.sharing["deletion"] == decoder.sharing["placeholder"]
@@ -153,25 +177,28 @@ class Fill(Graph):
 
     never: Tensor  # (V,) True = no placeholder is filled with this word
 
-    def __init__(self, model: LevT, never: tuple[int, ...]):
+    def __init__(self, model: LevT, never: tuple[int, ...]) -> None:
+        """``never``: words that fill no placeholder."""
         super().__init__(model)
-        of_words = torch.zeros(model.decoder.vocabulary, dtype=torch.bool)
-        self.register_buffer("never", of_words.index_fill(0, torch.tensor(never), True))
+        none = torch.zeros(model.decoder.vocabulary, dtype=torch.bool)
+        self.register_buffer("never", none.index_fill(0, torch.tensor(never), True))
 
-    def forward(self, words: Tensor, memory: Tensor, real: Tensor, holes: Tensor, *spelling: Tensor) -> Any:
+    def forward(
+        self, words: Tensor, memory: Tensor, mask: Tensor, placeholders: Tensor, *spelling: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Returns the ALTERNATIVES best words for each placeholder, best first, and their log-probabilities.
 
-        holes: positions of the placeholders in (B * T), (n,)
-        spelling: rare (U, C), the replaced words (B, T) and whether there is one (B, T), their candidates: near, alike
-            and slips (n, K), and the shape of the replaced word (n,), SHAPES if there is none
+        placeholders: their positions in (B * T), (n,)
+        spelling: vectors of unknown words (U, C), the replaced words (B, T), whether there is one (B, T), and the
+            fields of ``CandidateTensors``; the shape of a replaced word is SHAPES if there is none
         """
         decoder, removed, nearest = self.decoder, None, None
         if spelling:
             removed, nearest = RemovedTokens(*spelling[1:3]), CandidateTensors(*spelling[3:7])
-        source = self.source(words, memory, real, *spelling[:1], *spelling[7:])
+        source = self.source(words, memory, mask, *spelling[:1], *spelling[7:])
         alignment = spelling[8] if len(spelling) > 7 else None
         states = decoder.states("token", words[0], source, removed, alignment)
-        scores = decoder.token_logits(states, holes, source, removed, nearest)
+        scores = decoder.token_logits(states, placeholders, source, removed, nearest)
         # ONNX Runtime's own logarithm of a sum of exponentials loses the many small ones of a large dictionary
         # -inf in place of the scores: added to them, it would leave the NaN of damaged weights
         scores = scores.log_softmax(-1).masked_fill(self.never, -torch.inf)
@@ -182,33 +209,41 @@ class Fill(Graph):
 class Label(Spelling):
     """Scores the labels of texts."""
 
-    def __init__(self, model: EncT5, names: list[str]):
-        """``names``: of the inputs besides words and groups of letters."""
-        super().__init__(model.encoder.tokens if model.word_index is not None else None)
-        self.model, self.names = model, names
+    def __init__(self, model: EncT5, input_names: list[str]) -> None:
+        """``input_names``: parameters of ``EncT5.forward``."""
+        super().__init__(model.encoder.tokens)
+        self.model, self.input_names = model, input_names
 
     def forward(self, words: Tensor, *inputs: Tensor) -> Tensor:
-        """(F, B, S), the inputs of ``EncT5.forward``, with --spelling groups of letters -> scores"""
-        batch = dict(zip(self.names, inputs, strict=False))
-        if self.table is not None:
-            vectors = self.vectors(words, self.of_groups(*inputs[len(self.names) :]))
+        """Returns the scores of features of texts (F, B, S) and further inputs; with --spelling, n-grams are last."""
+        batch = dict(zip(self.input_names, inputs, strict=False))
+        if self.model.word_index is not None:
+            vectors = self.vectors(words, self.ngram_means(*inputs[len(self.input_names) :]))
             batch["words"] = self.table.look_up(words[0], vectors)
         return answers_of(self.model(words[0], **batch).logits, self.model.spec.kind)
+
+
+# fairseq's output of an encoder, and the incremental state of a decoder
+State = tuple[object, dict[str, object] | None]
 
 
 class Start(nn.Module):
     """Encodes sources for any encoder-decoder of fairseq; the state is whatever encoder and decoder store."""
 
-    def __init__(self, model: Any):
+    def __init__(self, model: FairseqEncoderDecoderModel) -> None:
         super().__init__()
         self.model = model
 
-    def begin(self, words: Tensor) -> tuple[Tensor, tuple[Any, dict[str, Any]]]:
-        state: tuple[Any, dict[str, Any]] = self.model.encoder(words), {}
+    def begin(self, words: Tensor) -> tuple[Tensor, State]:
+        """Returns the log-probabilities of the first word, and the state."""
+        state = self.model.encoder(words), dict[str, object]()
         return self.next(torch.full_like(words[:, :1], EOS), state), state
 
-    def next(self, words: Tensor, state: tuple[Any, dict[str, Any] | None]) -> Tensor:
-        """(B, T) -> log-probabilities of what comes next: (B, 1, V), and the state changes; without one, (B, T, V)"""
+    def next(self, words: Tensor, state: State) -> Tensor:
+        """Returns the log-probabilities of the next word (B, 1, V), and changes the incremental state.
+
+        Without one, it returns those of the word after each of ``words`` (B, T): (B, T, V).
+        """
         output = self.model.decoder(words, encoder_out=state[0], incremental_state=state[1])
         return self.model.get_normalized_probs(output, log_probs=True)
 
@@ -220,36 +255,41 @@ class Start(nn.Module):
 class Step(Start):
     """Reads one more word of each text."""
 
-    def __init__(self, model: Any, state: Any, grown: list[bool]):
+    def __init__(self, model: FairseqEncoderDecoderModel, state: State, grows: list[bool]) -> None:
+        """
+        model: the encoder-decoder
+        state: an example of its state
+        grows: for each tensor of the state, whether it is longer after each word
+        """
         super().__init__(model)
-        (self.parts, self.form), self.grown = tree_flatten(state), grown
+        (self.parts, self.form), self.grows = tree_flatten(state), grows
 
     def forward(self, words: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
         tensors = iter(inputs)
         parts = [next(tensors) if isinstance(part, Tensor) else part for part in self.parts]
         state = tree_unflatten(parts, self.form)
         scores = self.next(words, state)
-        return scores[:, -1], *(part for part, grows in zip(tensors_of(state), self.grown, strict=True) if grows)
+        return scores[:, -1], *(part for part, grows in zip(tensors_of(state), self.grows, strict=True) if grows)
 
 
 class Score(Start):
     """Scores texts by teacher forcing."""
 
     def forward(self, words: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """Sources (B, S), and a text for each (B, T) -> its log-probability (B,)"""
+        """Returns the log-probability (B,) of a text (B, T) for each of the sources (B, S)."""
         (texts,) = inputs
         scores = self.next(F.pad(texts[:, :-1], (1, 0), value=EOS), (self.model.encoder(words), None))
         return (scores.gather(2, texts[:, :, None])[:, :, 0].masked_fill(texts.eq(PAD), 0).sum(1),)
 
 
-def tensors_of(state: Any) -> list[Tensor]:
+def tensors_of(state: State) -> list[Tensor]:
     return [part for part in tree_leaves(state) if isinstance(part, Tensor)]
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
-def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
+def write(model: FairseqEncoderDecoderModel | EncT5, never: tuple[int, ...], folder: Path) -> None:
     """Writes the graphs of a model, in 32 and in 8 bits, and with --spelling, the index of its words.
 
     model: a levt, an enct5, or an encoder-decoder of fairseq
@@ -262,9 +302,9 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
         warnings.simplefilter("ignore")
         with torch.backends.mkldnn.flags(enabled=False):
             if isinstance(model, LevT):
-                graphs = of_levt(model, never)
+                graphs = levt_graphs(model, never)
             else:
-                graphs = of_enct5(model) if isinstance(model, EncT5) else of_writer(model)
+                graphs = enct5_graphs(model) if isinstance(model, EncT5) else seq2seq_graphs(model)
             for name, traced in graphs.items():
                 trace(traced, folder / path_of(name, 32))
     logging.disable(logging.WARNING)
@@ -274,20 +314,20 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
         quantize_dynamic(exact, rounded, ["MatMul"], per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
     logging.disable(logging.NOTSET)
     share_weights([folder / path_of(name, bits) for bits in ENDINGS for name in graphs], folder / GRAPHS / WEIGHTS)
-    if getattr(model, "word_index", None) is not None:
-        words: dict[str, Any] = indexed(model.word_index)
-        np.savez(folder / INDEX, **words)
+    index = model.word_index if isinstance(model, (LevT, EncT5)) else None
+    if index is not None:
+        np.savez(folder / INDEX, allow_pickle=False, **stored_arrays(index))
 
 
 def trace(traced: Traced, path: Path) -> None:
     """Writes one graph."""
     examples = tuple(tensor for tensor, _ in traced.inputs.values())
-    keeping = [part for part in traced.module.eval().modules() if isinstance(part, EvalCache)]
-    if keeping:
+    caches = [module for module in traced.module.eval().modules() if isinstance(module, EvalCache)]
+    if caches:
         traced.module(*examples)
-    for part in keeping:
-        if part.entry is not None:  # so that it is one of the graph's weights
-            part.register_buffer("value", part.entry[1])
+    for cache in caches:
+        if cache.entry is not None:  # so that it is one of the graph's weights
+            cache.register_buffer("value", cache.entry[1])
     torch.onnx.export(
         traced.module,
         examples,
@@ -313,57 +353,68 @@ def example(shape: str, dtype: torch.dtype = torch.long) -> tuple[Tensor, dict[i
     """
     sizes = [SIZES.get(name) or int(name) for name in shape.split()]
     axes = {axis: name for axis, name in enumerate(shape.split()) if name in SIZES}
-    return torch.full(sizes, dtype != torch.long, dtype=dtype), axes  # numbers of words are 0, all else is 1
+    return torch.full(sizes, dtype != torch.long, dtype=dtype), axes  # ids are 0, all else is 1
 
 
-def groups_of(spells: bool) -> Inputs:
-    return {"parts": example("P"), "owners": example("P"), "number": example("U", torch.float)} if spells else {}
+def ngram_inputs(model: LevT | EncT5) -> Inputs:
+    if model.word_index is None:
+        return {}
+    return dict(zip(names.NGRAMS, (example("P"), example("P"), example("U", torch.float)), strict=True))
 
 
-def of_levt(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
-    spells, decoder, spelling, beside = model.word_index is not None, model.decoder, Inputs(), Inputs()
-    blocks, features = sum(len(decoder.stack(name)) for name in decoder.stacks), 7 if spells else 1
+def levt_graphs(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
+    """Returns the three graphs of a levt; ``never``: words that fill no placeholder."""
+    decoder, spelling, candidates, pieces, aligned = model.decoder, Inputs(), Inputs(), Inputs(), Inputs()
+    blocks = sum(len(decoder.stack(name)) for name in decoder.stacks)
     attention = decoder.stack("shared")[0].cross_attn
     heads, dim = attention.heads, attention.out_proj.out_features
     memory = example(f"{2 * blocks} B {heads} S {dim // heads}", torch.float)
-    text = {"words": example(f"{features} B T"), "memory": memory, "real": example("B S", torch.bool)}
-    read = {"words": example(f"{features} B S"), **groups_of(spells)}
-    candidates, holes = Inputs(), {"holes": example("n")}
-    if spells:
-        spelling = {"rare": example(f"U {dim}", torch.float), "removed": example("B T"), "count": example("B T")}
-        candidates = {"near": example("n K"), "alike": example("n K", torch.float), "slips": example("n K")}
-        candidates["shape"] = example("n")
+    features, encoded = 1, [names.MEMORY]
+    if model.word_index is not None:
+        features = len(WordFeatures._fields)
+        encoded.append(names.UNKNOWN_VECTORS)
+        spelling = {names.UNKNOWN_VECTORS: example(f"U {dim}", torch.float)}
+        spelling |= {name: example("B T") for name in names.REMOVED}
+        columns = (example("n K"), example("n K", torch.float), example("n K"), example("n"))
+        candidates = dict(zip(names.CANDIDATES, columns, strict=True))
     if model.encoder.backbone is not None:
-        read |= {"pieces": example("R W"), "where": example("Q"), "word": example("Q")}
-        beside = {"beside": example(f"B S {dim}", torch.float), "places": example("B T")}
-    said = ["deletion", "nothing", "best", "something", "number"]
+        encoded.append(names.SOURCE_STATES)
+        pieces = dict(zip(names.PIECES, (example("R W"), example("Q"), example("Q")), strict=True))
+        aligned = {names.SOURCE_STATES: example(f"B S {dim}", torch.float), names.SOURCE_ALIGNMENT: example("B T")}
+    source = {names.WORDS: example(f"{features} B S"), **ngram_inputs(model), **pieces}
+    text = {names.WORDS: example(f"{features} B T"), names.MEMORY: memory}
+    text[names.SOURCE_MASK] = example("B S", torch.bool)
+    incomplete = {**text, names.PLACEHOLDERS: example("n"), **spelling, **candidates, **aligned}
     return {
-        "encoder": Traced(Encoder(model), read, ["memory"] + ["rare"] * spells + ["beside"] * bool(beside)),
-        "decide": Traced(Decide(model), {**text, **spelling, **beside}, said),
-        "fill": Traced(Fill(model, never), {**text, **holes, **spelling, **candidates, **beside}, ["best", "chosen"]),
+        names.ENCODER: Traced(Encoder(model), source, encoded),
+        names.DECIDE: Traced(Decide(model), {**text, **spelling, **aligned}, [*names.DECISIONS]),
+        names.FILL: Traced(Fill(model, never), incomplete, [*names.CHOICES]),
     }
 
 
-def of_enct5(model: EncT5) -> dict[str, Traced]:
-    kind, spells = model.spec.kind, model.word_index is not None
-    places = SIZES["B"] * SIZES["T"]
-    read: Inputs = {"latents": example("B T"), "where": (torch.arange(places), {0: "n"})}
+def enct5_graphs(model: EncT5) -> dict[str, Traced]:
+    """Returns the graph of an enct5."""
+    kind, features = model.spec.kind, 1 if model.word_index is None else 4  # see ``WordFeatures``
+    latents = SIZES["B"] * SIZES["T"]
+    inputs: Inputs = {"latents": example("B T"), "where": (torch.arange(latents), {0: "n"})}
     if kind == "multilabel":
-        read["asked"] = example("T")[0], {0: "L"}
+        inputs["asked"] = example("T")[0], {0: "L"}
     if kind == "tagging":
-        read |= {name: example("B T") for name in ("decoder_segments", "latent_encdec_segments")}
-        read["encdec_segments"] = example("B S")
-    words = {"words": example(f"{4 if spells else 1} B S")}
-    return {LABEL: Traced(Label(model, list(read)), {**words, **read, **groups_of(spells)}, ["scores"])}
+        inputs |= {name: example("B T") for name in ("decoder_segments", "latent_encdec_segments")}
+        inputs["encdec_segments"] = example("B S")
+    words = {names.WORDS: example(f"{features} B S")}
+    label = Label(model, list(inputs))
+    return {names.LABEL: Traced(label, {**words, **inputs, **ngram_inputs(model)}, [names.SCORES])}
 
 
-def of_writer(model: Any) -> dict[str, Traced]:
+def seq2seq_graphs(model: FairseqEncoderDecoderModel) -> dict[str, Traced]:
+    """Returns the graphs of a model that writes from left to right."""
     if isinstance(model, GatedPretrained):
         library.register_caches()
     model.prepare_for_onnx_export_()
     start, (batch, source, length) = Start(model), (2, 5, 7)
 
-    def sample(more: int) -> tuple[Tensor, Any]:
+    def sample(more: int) -> tuple[Tensor, State]:
         words = torch.full((batch + more, source + more), UNK)
         words[:, -1] = PAD
         _, state = start.begin(words)
@@ -371,24 +422,26 @@ def of_writer(model: Any) -> dict[str, Traced]:
             start.next(words.new_zeros((batch + more, size)), state)
         return words, state
 
-    (words, state), (_, other) = sample(0), sample(1)  # what depends on a size has another one
-    parts, grown = Inputs(), list[bool]()
-    for number, (part, larger) in enumerate(zip(tensors_of(state), tensors_of(other), strict=True)):
-        sizes = {axis: size for axis, size in enumerate(part.shape) if larger.size(axis) != size}
-        axes = {axis: ROWS if size == batch else "T" if size >= length else "S" for axis, size in sizes.items()}
-        grown.append("T" in axes.values())
-        parts[f"{GROWING if grown[-1] else 'given'}{number}"] = part, axes
-    growing = [f"{name} and more" for name, grows in zip(parts, grown, strict=True) if grows]
-    text: Inputs = {"words": (words.new_zeros((batch, length + 1)), {0: ROWS, 1: "N"})}
+    (words, state), (_, larger_state) = sample(0), sample(1)
+    parts, grows = Inputs(), list[bool]()
+    for number, (part, larger) in enumerate(zip(tensors_of(state), tensors_of(larger_state), strict=True)):
+        sizes = {axis: size for axis, size in enumerate(part.shape) if larger.size(axis) != size}  # the dynamic ones
+        axes = {axis: names.ROWS if size == batch else "T" if size >= length else "S" for axis, size in sizes.items()}
+        grows.append("T" in axes.values())
+        parts[f"{names.GROWING if grows[-1] else 'given'}{number}"] = part, axes
+    longer_parts = [f"{name} and more" for name, is_longer in zip(parts, grows, strict=True) if is_longer]
+    sources: Inputs = {names.WORDS: (words, {0: names.ROWS, 1: "S"})}
+    prefixes: Inputs = {names.WORDS: (words.new_zeros((batch, length + 1)), {0: names.ROWS, 1: "N"})}
+    scored = {names.WORDS: (words, {0: "B", 1: "S"}), names.TEXTS: example("B T")}
     return {
-        "start": Traced(start, {"words": (words, {0: ROWS, 1: "S"})}, ["scores", *parts]),
-        "step": Traced(Step(model, state, grown), {**text, **parts}, ["scores", *growing]),
-        "score": Traced(Score(model), {"words": (words, {0: "B", 1: "S"}), "texts": example("B T")}, ["score"]),
+        names.START: Traced(start, sources, [names.SCORES, *parts]),
+        names.STEP: Traced(Step(model, state, grows), {**prefixes, **parts}, [names.SCORES, *longer_parts]),
+        names.SCORE: Traced(Score(model), scored, ["score"]),
     }
 
 
 def share_weights(paths: list[Path], weights: Path) -> None:
-    """Move the large tensors of several graphs into one file, each of them once."""
+    """Moves the large tensors of several graphs into one file, each of them once."""
     places: dict[str, int] = {}
     with weights.open("wb") as file:
         for path in paths:

@@ -4,30 +4,27 @@ graphs/encoder.onnx, decide.onnx, fill.onnx     a levt in 32 bits; NAME.int8.onn
 graphs/start.onnx, step.onnx, score.onnx        a model that writes from left to right
 graphs/label.onnx                               an enct5
 graphs/weights.bin                              the weights of all of them, mapped into memory
-index.npz                                       with --spelling, what is known of each word (``indexed``)
+index.npz                                       with --spelling, what is known of each word (``stored_arrays``)
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError, require
 from lev_plugins.model_folder import BACKBONE, ModelConfig
 from lev_plugins.spelling.candidates import Spellings, WordIndex, words_and_counts
 from lev_plugins.spelling.word_pieces import WordPieces, WordTokenizer
-from lev_plugins.text.ids import UNK
+from lev_plugins.text.ids import UNK, Array
 from lev_plugins.text.pretrained import DICTIONARY
 
 GRAPHS, WEIGHTS, INDEX = "graphs", "weights.bin", "index.npz"
-LABEL = "label"  # the graph of an enct5
-GROWING, ROWS = "grown", "B"  # of what a step passes to the next: names of parts, the name of the size
 ENDINGS = {32: ".onnx", 8: ".int8.onnx"}  # by the bits of their products
 SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 
@@ -42,12 +39,20 @@ def has_graphs(folder: str | Path) -> bool:
     return (Path(folder) / GRAPHS).is_dir() and find_spec("onnxruntime") is not None
 
 
+def whole_number(flags: Mapping[str, object], name: str) -> int:
+    """Returns a flag of a model folder, which may lack it."""
+    value = flags.get(name)
+    if not isinstance(value, int):
+        raise UserError(f"{model_folder.CONFIG}: {name} must be a whole number, but is {value!r}: {model_folder.AGAIN}")
+    return value
+
+
 class Vocabulary:
     """A dictionary of fairseq, as far as decoding needs it."""
 
     nspecial = len(SYMBOLS)
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path) -> None:
         self.symbols, self.count = [*SYMBOLS], [1] * len(SYMBOLS)
         with path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
@@ -64,10 +69,10 @@ class Vocabulary:
         return self.indices.get(symbol, UNK)
 
 
-def indexed(index: WordIndex) -> dict[str, NDArray[Any]]:
-    """What is stored of the V words of the dictionary; in the last of V + 1 rows, of the placeholder."""
+def stored_arrays(index: WordIndex) -> dict[str, Array]:
+    """Returns what a folder stores of the V words of the dictionary, and of the placeholder, the last of V + 1."""
     (_, starts, shapes, prints), (having, begins) = index.spellings, index.inverted_lists
-    found: dict[str, NDArray[Any]] = {
+    arrays: dict[str, Array] = {
         "shapes": shapes.astype(np.uint8),  # (V + 1,)
         "prints": prints,  # (2, V + 1)
         "starts": starts[:-1].astype(np.int32),  # (V + 1,) where the groups of letters of each word begin
@@ -75,18 +80,22 @@ def indexed(index: WordIndex) -> dict[str, NDArray[Any]]:
         "begins": begins.astype(np.int32),  # (buckets + 1,) where those of each group begin
     }
     if index.pieces:  # (Q,) the symbols as which a pre-trained model reads each word, and (V + 2,) where those begin
-        found |= {"pieces": index.pieces.pieces, "piece_starts": index.pieces.starts}
-    return found
+        arrays |= {"pieces": index.pieces.pieces, "piece_starts": index.pieces.starts}
+    return arrays
 
 
 class StoredIndex(WordIndex):
-    """A ``WordIndex`` that computes nothing of the dictionary again."""
+    """A ``WordIndex`` that reads from a model folder what depends on the dictionary alone."""
 
-    def __init__(self, dictionary: Vocabulary, folder: Path, config: ModelConfig):
-        """The folder may come from a stranger."""
-        flags: dict[str, Any] = config.model_flags
-        path, size, buckets = model_folder.member(folder, INDEX), dictionary.size, flags["spelling_buckets"]
-        pretrained = flags.get("backbone") is not None
+    def __init__(self, dictionary: Vocabulary, folder: Path, config: ModelConfig) -> None:
+        """
+        dictionary: the words
+        folder: a model folder, which may come from a stranger
+        config: the contents of its config.json
+        """
+        path, size = model_folder.member(folder, INDEX), dictionary.size
+        buckets = whole_number(config.model_flags, "spelling_buckets")
+        pretrained = config.model_flags.get("backbone") is not None
         shapes = {"shapes": (size + 1,), "prints": (2, size + 1), "starts": (size + 1,), "begins": (buckets + 1,)}
         shapes |= {"piece_starts": (size + 2,)} if pretrained else {}
         try:
@@ -100,9 +109,9 @@ class StoredIndex(WordIndex):
                 stored = {name: np.asarray(file[name]) for name in names}
         except (ValueError, EOFError, OSError, KeyError, BadZipFile) as error:
             raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
-        fits = (shapes.get(name, each.shape) == each.shape for name, each in stored.items())
-        whole = all(each.dtype.kind in "iu" for each in stored.values())
-        require(whole and all(fits), f"{path} does not fit the dictionary: {model_folder.AGAIN}")
+        fit = all(shapes.get(name, array.shape) == array.shape for name, array in stored.items())
+        are_integers = all(array.dtype.kind in "iu" for array in stored.values())
+        require(fit and are_integers, f"{path} does not fit the dictionary: {model_folder.AGAIN}")
         word_pieces = None
         if pretrained:
             model_folder.require_listed(config, folder, BACKBONE)

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.unknown_fields import UnknownFieldSet
-from numpy.typing import NDArray
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.model_folder import AGAIN
 from lev_plugins.onnx.folder import WEIGHTS
+from lev_plugins.text.ids import Array
+
+Value = Any  # of a field of a message: a number, bytes, or a group of fields
 
 # what torch writes for our models, in the versions from 2.6 on, and what stands for it in 8 bits
 OPERATORS = frozenset(
@@ -61,7 +63,7 @@ def check_graph(path: Path, weights: Path) -> None:
         raise UserError(f"{path} is damaged, or has what no export writes ({error}): {AGAIN}") from error
 
 
-def is_finite(name: bytes, tensor: dict[int, list[Any]], stored: NDArray[Any]) -> bool:
+def is_finite(name: bytes, tensor: dict[int, list[Value]], stored: Array) -> bool:
     if tensor[TYPE] != [FLOAT]:
         return WHOLE.issuperset(tensor[TYPE])
     parts = [np.frombuffer(b"".join(tensor[FLOATS] + tensor[RAW]), "<f4")]
@@ -70,13 +72,13 @@ def is_finite(name: bytes, tensor: dict[int, list[Any]], stored: NDArray[Any]) -
         start, file = int(place[b"offset"]), {WEIGHTS.encode(): stored}[place[b"location"]]  # no other file
         parts.append(file[start : start + int(place[b"length"])].view("<f4"))
     # masks are constants, which have no name, and the table of words that are never written
-    least = -np.inf if name in (b"", b"never") else np.finfo(np.float32).min
-    return all(part.min(initial=0) >= least and part.max(initial=0) < np.inf for part in parts)
+    minimum = -np.inf if name in (b"", b"never") else np.finfo(np.float32).min
+    return all(part.min(initial=0) >= minimum and part.max(initial=0) < np.inf for part in parts)
 
 
-def messages(kind: str, content: bytes) -> Iterator[tuple[str, dict[int, list[Any]]]]:
+def messages(kind: str, content: bytes) -> Iterator[tuple[str, dict[int, list[Value]]]]:
     """Yields the values of all fields of a message, by their numbers, and then those of the messages in it."""
-    fields = defaultdict[int, list[Any]](list)
+    fields = defaultdict[int, list[Value]](list)
     for number, value in fields_of(content):
         require(number in FIELDS[kind], f"field {number} of a {kind}")
         fields[number].append(value)
@@ -86,7 +88,7 @@ def messages(kind: str, content: bytes) -> Iterator[tuple[str, dict[int, list[An
             yield from messages(inner, value)
 
 
-def fields_of(message: bytes) -> Iterator[tuple[int, Any]]:
+def fields_of(message: bytes) -> Iterator[tuple[int, Value]]:
     """Yields the number and the value of each field.
 
     >>> list(fields_of(bytes([8, 150, 1, 18, 2, 97, 98])))

@@ -2,18 +2,18 @@
 
 import functools
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnxruntime
-from numpy.typing import NDArray
 
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError, require
 from lev_plugins.memory import keep_freed
 from lev_plugins.onnx.folder import GRAPHS, WEIGHTS, path_of
 from lev_plugins.onnx.graph_file import check_graph
+from lev_plugins.text.ids import Array
 
 
 @functools.cache
@@ -28,7 +28,12 @@ def limit_memory() -> None:
 class Session:
     """One graph of a model folder, which anybody may have written."""
 
-    def __init__(self, folder: Path, name: str, bits: int):
+    def __init__(self, folder: Path, name: str, bits: int) -> None:
+        """
+        folder: the model folder
+        name: one of the graphs in ``onnx.names``
+        bits: those of its products, 32 or 8
+        """
         keep_freed()
         limit_memory()
         weights = model_folder.member(folder, f"{GRAPHS}/{WEIGHTS}")
@@ -42,20 +47,22 @@ class Session:
         options.add_session_config_entry("session.use_env_allocators", "1")  # that of limit_memory
         self.options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
         # computing with constants has no limit of memory, and torch has done it in the export
-        how: dict[str, Any] = {"providers": ["CPUExecutionProvider"], "disabled_optimizers": ["ConstantFolding"]}
         try:
-            self.session = onnxruntime.InferenceSession(str(self.path), options, **how)
+            self.session = onnxruntime.InferenceSession(
+                str(self.path), options, ["CPUExecutionProvider"], disabled_optimizers=["ConstantFolding"]
+            )
         except Exception as error:  # of many kinds, all of which are faults of the folder
             raise self.fault("read", error) from error
-        self.inputs = {each.name: each.shape for each in self.session.get_inputs()}  # sizes, or names of dynamic ones
-        self.outputs = [each.name for each in self.session.get_outputs()]
+        # sizes, or the names of dynamic ones
+        self.inputs = {value.name: value.shape for value in self.session.get_inputs()}
+        self.outputs = [value.name for value in self.session.get_outputs()]
 
     def fault(self, action: str, error: Exception, advice: str = "") -> UserError:
         reason = " ".join(str(error).split())[-200:]
         return UserError(f"{self.path} cannot be {action} ({reason}): {advice}{model_folder.AGAIN}")
 
-    def __call__(self, **values: NDArray[Any]) -> list[NDArray[Any]]:
-        """Runs the graph; values that it does not read are ignored."""
+    def __call__(self, values: Mapping[str, Array]) -> list[Array]:
+        """Runs the graph on values by name (``onnx.names``), of which it ignores those that it does not read."""
         inputs = {name: value for name, value in values.items() if name in self.inputs}
         try:
             outputs = self.session.run(None, inputs, self.options)

@@ -6,92 +6,92 @@ Rows: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lev_plugins.onnx import names
 from lev_plugins.onnx.folder import StoredIndex
 from lev_plugins.spelling.candidates import CAPITALISED, CASES, LEVELS, SHAPES, UPPERCASE, Spellings
-from lev_plugins.text.ids import UNK
-
-Array = NDArray[Any]
+from lev_plugins.text.ids import UNK, Array
 
 
-class SpeltBatch:
-    """The words of a dictionary, and the unknown ones of a batch."""
+class NgramFeatures:
+    """Reads the words of a batch as an ``NgramEmbedding`` does."""
 
-    def __init__(self, index: StoredIndex, unknown: Sequence[str]):
+    def __init__(self, index: StoredIndex, unknown: Sequence[str]) -> None:
+        """
+        index: the words of the dictionary
+        unknown: the words of the batch that it lacks
+        """
         self.index, self.size, self.unknown = index, len(index.words), unknown or ["a"]  # ONNX inputs must not be empty
-        new = Spellings.of_words(self.unknown, index.buckets)
-        lengths = np.diff(new.ngram_starts)
-        self.groups: dict[str, Array] = {
-            "parts": new.ngrams,
-            "owners": np.repeat(np.arange(len(self.unknown)), lengths),
-            "number": np.maximum(lengths, 1).astype(np.float32),
-        }
-        known = index.spellings
-        self.shapes, self.prints = (known.shapes, new.shapes), (known.letter_hashes, new.letter_hashes)
+        in_dictionary, in_batch = index.spellings, Spellings.of_words(self.unknown, index.buckets)
+        lengths = np.diff(in_batch.ngram_starts)
+        owners = np.repeat(np.arange(len(self.unknown)), lengths)
+        inputs = (in_batch.ngrams, owners, np.maximum(lengths, 1).astype(np.float32))
+        self.ngrams: dict[str, Array] = dict(zip(names.NGRAMS, inputs, strict=True))
+        self.shapes = in_dictionary.shapes, in_batch.shapes
+        self.letter_hashes = in_dictionary.letter_hashes, in_batch.letter_hashes
 
-    def of(self, tables: tuple[Array, Array], rows: Array) -> Array:
+    def look_up(self, tables: tuple[Array, Array], rows: Array) -> Array:
         """Looks up rows in the table of the dictionary, or in that of the batch for unknown words."""
         in_dictionary, in_batch = np.minimum(rows, self.size), np.maximum(rows - self.size - 1, 0)
         return np.where(rows > self.size, tables[1][..., in_batch], tables[0][..., in_dictionary])
 
     def level(self, rows: Array) -> Array:
+        """Returns how familiar each word is; 0: it does not occur in the training text."""
         count = np.where(rows > self.size, 0, self.index.all_counts[np.minimum(rows, self.size)])
         return np.searchsorted(LEVELS, count, "right")
 
     def read(self, rows: Array) -> Array:
-        """(B, T) -> (4, B, T): itself, the word whose own row it has, level, shape; as ``NgramEmbedding.features``"""
+        """Returns the fields of ``WordFeatures`` that an ``NgramEmbedding`` has: (B, T) -> (4, B, T)."""
         level = self.level(rows)
-        own = np.where(level == 0, UNK, rows)
-        return np.stack([rows, own, level, self.of(self.shapes, rows)]).astype(np.int64)
+        own_rows = np.where(level == 0, UNK, rows)
+        return np.stack([rows, own_rows, level, self.look_up(self.shapes, rows)]).astype(np.int64)
 
 
-class MeantBatch(SpeltBatch):
-    """... with what they may be meant to be."""
+class IntendedWordFeatures(NgramFeatures):
+    """Reads the words of a batch as an ``IntendedWordEmbedding`` does."""
 
-    def __init__(self, index: StoredIndex, unknown: Sequence[str]):
+    def __init__(self, index: StoredIndex, unknown: Sequence[str]) -> None:
+        """
+        index: the words of the dictionary
+        unknown: the words of the batch that it lacks
+        """
         super().__init__(index, unknown)
-        self.guess = index.guesses(index.nearest(self.unknown))
+        self.guesses = index.guesses(index.nearest(self.unknown))
 
     def read(self, rows: Array) -> Array:
-        """(B, T) -> (7, B, T): itself, the word whose own row it has, level, shape, guess, slips, level of the joined
-        word; as ``IntendedWordEmbedding.features``
-        """
-        unknown, level, shapes = rows > self.size, self.level(rows), self.of(self.shapes, rows)
-        place = np.maximum(rows - self.size - 1, 0)
-        guess, slips = np.where(unknown, self.guess[:, place], 0)
+        """Returns all fields of ``WordFeatures``: (B, T) -> (7, B, T)."""
+        unknown, level, shapes = rows > self.size, self.level(rows), self.look_up(self.shapes, rows)
+        guesses, distances = np.where(unknown, self.guesses[:, np.maximum(rows - self.size - 1, 0)], 0)
         case = shapes % CASES
-        known = (level == 0) & (slips == 0) & ((case == CAPITALISED) | (case == UPPERCASE))
-        level = np.where(known, np.searchsorted(LEVELS, self.index.counts[guess], "right"), level)
-        own = np.where(level == 0, UNK, np.where(known, guess, rows))
-        joined = np.searchsorted(LEVELS, self.joined(rows, shapes), "right")
-        return np.stack([rows, own, level, shapes, guess, slips, joined]).astype(np.int64)
+        is_guess = (level == 0) & (distances == 0) & ((case == CAPITALISED) | (case == UPPERCASE))
+        level = np.where(is_guess, np.searchsorted(LEVELS, self.index.counts[guesses], "right"), level)
+        own_rows = np.where(level == 0, UNK, np.where(is_guess, guesses, rows))
+        joined_level = np.searchsorted(LEVELS, self.joined_counts(rows, shapes), "right")
+        return np.stack([rows, own_rows, level, shapes, guesses, distances, joined_level]).astype(np.int64)
 
     def pieces(self, rows: Array) -> dict[str, Array]:
-        """What the pre-trained model reads of sources (B, S)."""
+        """Returns what a pre-trained model reads of sources (B, S); {}: the model has none."""
         pieces = self.index.pieces
         if pieces is None:
             return {}
-        packed = pieces.in_rows(rows, self.unknown)
-        return {"pieces": packed.rows, "where": packed.places, "word": packed.owners}
+        return dict(zip(names.PIECES, pieces.in_rows(rows, self.unknown), strict=True))
 
-    def joined(self, rows: Array, shapes: Array) -> Array:
-        """As ``spelling.embedding.joined_counts``."""
+    def joined_counts(self, rows: Array, shapes: Array) -> Array:
+        """Returns what ``spelling.embedding.joined_counts`` returns in torch: (B, T)."""
         (values, occurrences), counts = self.index.hash_counts, np.zeros_like(rows)
         if len(values):
-            (first, _), (second, power) = (self.of(self.prints, side) for side in (rows[:, :-1], rows[:, 1:]))
+            (left, _), (right, power) = (self.look_up(self.letter_hashes, side) for side in (rows[:, :-1], rows[:, 1:]))
             with np.errstate(over="ignore"):
-                both = first * power + second
+                both = left * power + right
             place = np.minimum(np.searchsorted(values, both), len(values) - 1)
-            named = (values[place] == both) & (first != 0) & (second != 0) & (shapes[:, 1:] >= CASES)
-            counts[:, :-1] = occurrences[place] * named
+            occurs = (values[place] == both) & (left != 0) & (right != 0) & (shapes[:, 1:] >= CASES)
+            counts[:, :-1] = occurrences[place] * occurs
         return counts
 
     def candidates_of(self, rows: Array, pad: int) -> dict[str, Array]:
         """Returns the candidates for words (n,) that are replaced; ``pad`` says that there is none."""
         nearest = self.index.nearest_to(rows.tolist(), self.unknown)
-        shapes = np.where(rows == pad, SHAPES, self.of(self.shapes, rows)).astype(np.int64)
-        return {**dict(zip(("near", "alike", "slips"), nearest, strict=True)), "shape": shapes}
+        shapes = np.where(rows == pad, SHAPES, self.look_up(self.shapes, rows)).astype(np.int64)
+        return dict(zip(names.CANDIDATES, (*nearest, shapes), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,23 @@ from numpy.typing import NDArray
 BLANK = "▁"
 BOS, PAD, EOS, UNK = range(4)
 Rows = Sequence[list[int]]  # texts as numbers of words
+Array = NDArray[Any]
 
 
-def ids_of(pieces: Iterable[str], words: Any) -> list[int]:
-    """Looks pieces up in a ``Vocabulary`` or a dictionary of fairseq; text that is spelt like a symbol is <unk>.
+class AnyDictionary(Protocol):
+    """A dictionary of fairseq, or the ``onnx.folder.Vocabulary`` of a model folder."""
+
+    nspecial: int
+    symbols: list[str]
+    count: list[int]
+
+    def index(self, symbol: str) -> int: ...
+
+    def __getitem__(self, number: int) -> str: ...
+
+
+def ids_of(pieces: Iterable[str], words: AnyDictionary) -> list[int]:
+    """Looks pieces up in a dictionary; text that is spelt like a symbol is <unk>.
 
     >>> from types import SimpleNamespace
     >>> ids_of(["a", "b", "</s>"], SimpleNamespace(nspecial=4, index={"a": 4, "b": 3, "</s>": 2}.get))
@@ -23,22 +36,22 @@ def ids_of(pieces: Iterable[str], words: Any) -> list[int]:
     return [i if (i := words.index(piece)) >= words.nspecial else UNK for piece in pieces]
 
 
-def with_unknown_ids(ids: Iterable[int], unknown: Iterable[str], numbers: dict[str, int], first: int) -> list[int]:
+def with_unknown_ids(ids: Iterable[int], unknown: Iterable[str], numbers: dict[str, int], offset: int) -> list[int]:
     """Replaces each <unk> by an id of its own word.
 
     ids: of a text
     unknown: the spelling of each <unk> in it
     numbers: the unknown words of the batch, to which new ones are added
-    first: the id of the first unknown word
+    offset: the id of the first unknown word
 
-    >>> with_unknown_ids([5, UNK, UNK, 6], ["teh", "fo"], {"fo": 0}, first=10)
+    >>> with_unknown_ids([5, UNK, UNK, 6], ["teh", "fo"], {"fo": 0}, offset=10)
     [5, 11, 10, 6]
     """
     spelt = iter(unknown)
-    return [first + numbers.setdefault(next(spelt), len(numbers)) if i == UNK else i for i in ids]
+    return [offset + numbers.setdefault(next(spelt), len(numbers)) if i == UNK else i for i in ids]
 
 
-def padded(rows: Rows, fill: int = PAD) -> NDArray[Any]:
+def padded(rows: Rows, fill: int = PAD) -> Array:
     """Returns rows as an array, padded on the right.
 
     >>> padded([[5, 6], [7]]).tolist()
@@ -50,7 +63,7 @@ def padded(rows: Rows, fill: int = PAD) -> NDArray[Any]:
     return table
 
 
-def flatten_rows(rows: Sequence[Sequence[int]]) -> tuple[NDArray[Any], NDArray[Any]]:
+def flatten_rows(rows: Sequence[Sequence[int]]) -> tuple[Array, Array]:
     """Joins rows into one array, and returns it with the place where each row begins, and the end.
 
     >>> [each.tolist() for each in flatten_rows([[7, 8], [], [9]])]

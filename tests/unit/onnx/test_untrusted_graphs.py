@@ -337,4 +337,4 @@ def test_a_labeller_that_does_not_fit_is_refused(name: str, refused: Callable[..
 def test_what_fails_only_later_is_one_line_as_well(originals: dict[str, Path]) -> None:
     session = Session(originals[LEVT], "encoder", 32)
     with pytest.raises(lev_plugins.errors.UserError, match=r"encoder\.onnx cannot be computed \(.*out of data bounds"):
-        session(words=np.array([[[10**6]]]))
+        session({"words": np.array([[[10**6]]])})
