@@ -105,7 +105,7 @@ class EnsemblePolicies(Policies):
             ensemble: the models
             src_tokens: the sources, padded on either side
             words: with --spelling, the unknown words of the batch
-            alternatives: how many words to report for each placeholder, besides the one that is chosen
+            alternatives: how many of the best words to report for each placeholder, the chosen one included
             options: how many candidates there are for each source, and their temperature
             random: draws all candidates but the first; on the device of the sources
         """
@@ -123,7 +123,7 @@ class EnsemblePolicies(Policies):
 
     def deletion(self, sentences: list[Sentence]) -> Array:
         index = self.memory_rows(sentences)
-        if index is not None:  # some sentences are finished
+        if index is not None:  # some sentences are finished, or each source has several candidates
             self.memories = [memory.select(index) for memory in self.memories]
             self.size, self.rows = len(sentences), {one.number: row for row, one in enumerate(sentences)}
         self.states = self.states_of("deletion", sentences)
@@ -132,6 +132,8 @@ class EnsemblePolicies(Policies):
         return (scores[:, :, 1] - scores[:, :, 0]).cpu().numpy()
 
     def placeholder(self, sentences: list[Sentence]) -> Insertions:
+        # A sentence that lost no word is not read again: the deletion policy has computed the states of its tokens.
+        # (With --spelling, these also depend on the deleted words: of no words, the vectors are 0.)
         reuses = self.ensemble.reuses_states and bool(self.states)
         unchanged = [sentence for sentence in sentences if reuses and not sentence.removed]
         changed = [sentence for sentence in sentences if not reuses or sentence.removed]
@@ -150,6 +152,7 @@ class EnsemblePolicies(Policies):
             removed = RemovedTokens(*map(self.to_device, removed_tokens(sentences)))
         states = zip(self.models, self.states_of("placeholder", sentences, removed, reuse), strict=True)
         scores = mean_log_probs([model.decoder.placeholder_logits(blocks) for model, blocks in states])
+        # the best of noisy scores is a draw (the Gumbel-max trick); the record has log-probabilities without noise
         noisy = self.add_gumbel_noise(scores, [sentence.sampled for sentence in sentences])
         counts = 1 + argmax(noisy[:, :, 1:])
         best = noisy.gather(2, counts[:, :, None])[:, :, 0]
@@ -171,6 +174,7 @@ class EnsemblePolicies(Policies):
         scores = mean_log_probs(logits).index_fill_(1, self.excluded, -math.inf)  # (n, V)
         sampled = [one.sampled for one in sentences for token in one.tokens if token == placeholder]
         best = argmax(self.add_gumbel_noise(scores, sampled))[:, None]
+        # one matrix for one device-to-host copy: the word, its score, and the best words with their scores
         columns = [best.float(), scores.gather(1, best)]
         if self.alternatives:
             log_probs, tokens = scores.topk(min(self.alternatives, scores.size(1)))

@@ -59,8 +59,8 @@ class Sentence:
 
     number: int  # of the result; the candidates for one source follow each other
     words: list[Word]  # to be changed by ``write``
-    limit: int  # number of tokens from which the sentence gets no more placeholders
-    deleted_at: list[int]  # for each token of the draft, the last iteration that deleted it, from 1; 0 if none did
+    limit: int  # a sentence of so many tokens gets no more placeholders
+    deleted_at: list[int]  # for each token of the draft, the iteration that deleted it, from 1; 0 if none did
     deletion_log_odds: list[float]  # ... and the log-odds of that
     marked: bool = False  # the draft has marks
     sampled: bool = False  # the policies draw its placeholders and words at random
@@ -90,7 +90,7 @@ class Sentence:
 class Insertions(NamedTuple):
     """The decisions of the placeholder policy for the slots of n sentences, of which the longest has T tokens."""
 
-    counts: Array  # (n, T - 1) the best number of placeholders above 0
+    counts: Array  # (n, T - 1) the best number of placeholders above 0; an oracle may say 0
     log_odds: Array  # (n, T - 1) of that number against inserting nothing
     log_prob_none: Array  # (n, T - 1) of inserting nothing
 
@@ -151,9 +151,9 @@ class Refiner:
             self.fill(changing, policies)
             for sentence, start in zip(unfinished, starts, strict=True):
                 sentence.steps = step
-                if sentence.repeats:  # the result is the text before the deletions
+                if sentence.repeats:  # decoding would never end: it stops with the text before the deletions
                     sentence.words, sentence.tokens, sentence.decision = start
-                elif step == 0 and sentence.marked:  # only protection lasts
+                elif step == 0 and sentence.marked:  # deletions and insertions are requested once; protection lasts
                     sentence.write([word._replace(marks=word.marks & ~(DELETE | INSERT)) for word in sentence.words])
             self.record(unfinished)
             if self.options.adaptive:
@@ -193,6 +193,8 @@ class Refiner:
         lengths = np.array([len(sentence.words) for sentence in sentences])
         if lengths.max() > 2:
             log_odds = policies.deletion(sentences)
+            # A test of the whole batch first, by the smallest penalty that a deletion can have: most sentences have
+            # nothing to delete in most iterations.
             likely = any_above(min(0.0, self.options.keep_bias), log_odds[:, 1:], lengths - 2)
             for sentence, is_likely, row in zip(sentences, likely, log_odds, strict=True):
                 sentence.decision = sentence.words, row
@@ -235,7 +237,9 @@ class Refiner:
         """Returns whether an iteration would continue from ``words`` as the one before it did."""
         if not self.options.adaptive or before is None or len(words) != len(before):
             return False
-        size = 4 if self.options.keep_bias else 3  # token, score and marks; the origin, if it matters
+        # With the same tokens and marks, the policies decide the same; --keep-bias also depends on the origin. Where
+        # scores differ, words were inserted anew and the score of the result still changes.
+        size = 4 if self.options.keep_bias else 3  # fields of ``Word``: token, score, marks, origin
         return all(word[:size] == previous[:size] for word, previous in zip(words, before, strict=True))
 
     # ---- insert ------------------------------------------------------------------------------------------------------
@@ -247,6 +251,7 @@ class Refiner:
             return
         insertions = policies.placeholder(growing)
         slots = np.array([len(sentence.words) - 1 for sentence in growing])
+        # again by the smallest threshold, as in ``delete``
         likely = any_above(min(0.0, self.options.keep_bias) - self.options.gamma, insertions.log_odds, slots)
         for i, sentence in enumerate(growing):
             if likely[i] or slots[i] <= self.options.min_length or sentence.marked:
@@ -267,7 +272,7 @@ class Refiner:
             if shared_marks & KEEP:
                 return -inf
             bonus -= self.options.soft_protection
-        # the replacement of a deleted word is not a further change to the draft
+        # keep_bias counts once for a replaced word, when it is deleted: not where a word between the two is gone
         neighbours_in_draft = left.origin >= 0 and right.origin == left.origin + 1
         return bonus - self.options.keep_bias if neighbours_in_draft else bonus
 
@@ -276,10 +281,10 @@ class Refiner:
         slots = range(len(bonuses))  # further columns are padding
         best, log_odds, log_prob_none = (column.tolist() for column in insertions)
         counts = [int(best[slot]) if log_odds[slot] + bonuses[slot] > 0 else 0 for slot in slots]
-        if options.oracle != "delete+placeholder":  # then the length is that of the reference
+        if options.oracle != "delete+placeholder":  # that oracle gives the length of the reference
             counts = [min(count, sentence.limit) for count in counts]
             missing = options.min_length + 2 - len(words) - sum(counts)
-            if missing > 0:  # in the slot that is least likely to be complete
+            if missing > 0:  # in the slot that is least likely to be complete: a forced one first, a forbidden one last
                 log_probs = [-bonuses[slot] if isinf(bonuses[slot]) else log_prob_none[slot] for slot in slots]
                 counts[log_probs.index(min(log_probs))] += missing
         if not any(counts):
@@ -353,11 +358,16 @@ def replaced_tokens(sentences: Sequence[Sentence], placeholder: int) -> Array:
     """
     rows = []
     for sentence in sentences:
-        gaps, gap = iter(sentence.removed or repeat([])), iter(list[int]())
-        rows.append(row := list[int]())
+        removed = iter(sentence.removed or repeat([]))  # after each token that stayed
+        row: list[int] = []
+        gap: Iterator[int] = iter(())
         for token in sentence.tokens:
-            row.append(next(gap, PAD) if token == placeholder else PAD)
-            gap = gap if token == placeholder else iter(next(gaps))
+            if token == placeholder:
+                row.append(next(gap, PAD))
+            else:
+                row.append(PAD)
+                gap = iter(next(removed))
+        rows.append(row)
     return padded(rows)
 
 

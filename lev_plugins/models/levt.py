@@ -79,9 +79,10 @@ class Learning(NamedTuple):
     """How the policies learn from a batch."""
 
     rollin: str = "argmax"  # what fills the placeholders before the deletion policy runs, one of ROLLINS
-    generator: torch.Generator | None = None  # for the random choices of that
-    # label smoothing of the token policy's loss, if the model may compute that itself; None: it returns logits. With 0,
-    # a SpellingDecoder scores a sample of a large dictionary; label smoothing needs the scores of all words
+    generator: torch.Generator | None = None  # for the random choices of the roll-in
+    # The label smoothing with which the model may compute the loss of the token policy itself, which takes less memory
+    # than its logits; None: it must return logits. Label smoothing needs the scores of all words, so only with 0 does a
+    # SpellingDecoder score a mere sample of a large dictionary.
     smoothing: float | None = None
 
 
@@ -93,13 +94,13 @@ class HeadOutput(NamedTuple):
 
     logits: Tensor  # (n, classes)
     labels: Tensor  # (n,), IGNORE where no decision is needed
-    tokens: Tensor | None = None  # (n,) the tokens that the deletion policy keeps or deletes, to report by kind
+    tokens: Tensor | None = None  # (n,) the tokens that the deletion policy judges, to report <s> and </s> apart
 
 
 class LevTOutput(NamedTuple):
     deletion: HeadOutput
     placeholder: HeadOutput
-    token: HeadOutput | SummedLoss  # the loss, if ``Learning.smoothing`` allows it
+    token: HeadOutput | SummedLoss  # the loss itself, if the model computes it (``Learning.smoothing``)
 
 
 @register_model("levt", dataclass=LevTConfig)
@@ -185,8 +186,9 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         Args:
             src_tokens: (B, S), padded on either side
             words: with --spelling, the unknown words of the batch
-            target: (B, T) with --spelling, in training: words of the target count as one occurrence rarer in the text
-            sample: with --spelling, in training: the words of the dictionary that have vectors
+            target: (B, T) with --spelling, in training: a word of the target counts as if the training text had it once
+                less, so that a word that occurs only here is read as an unknown one
+            sample: with --spelling, in training: the words of the dictionary that get vectors in this step
         """
         padding = padding_of(src_tokens, self.encoder.embedding.pad)
         words = None if words is None else BatchWords(*words)  # fairseq makes it a plain tuple
@@ -203,34 +205,41 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         words: BatchWords | None = None,  # the unknown words of the batch, with --spelling
         learning: Learning | None = None,
     ) -> LevTOutput:
-        """Dual-policy learning (Algorithm 1): each policy acts in one state, whose labels are the expert's actions.
+        """Dual-policy learning (Algorithm 1): each policy learns the expert's actions in a state of its own.
 
-        The state of the insertion policies, y_ins of Eq. (7), and their labels are made with the batch
-        (``data.drafts.dataset``). That of the deletion policy, y_del of Eq. (6), contains words that the token policy
-        inserts, so it is made and labelled here.
+        The dataset draws u against beta and v against alpha, and makes y_ins of Eq. (7) with its labels
+        (``data.drafts.dataset``). y_del of Eq. (6) contains words that the token policy inserts, so it is made and
+        labelled here.
         """
         states, learning = EditingStates(*states), learning or Learning()
-        decoder, target, index = self.decoder, states.target, states.placeholder_index
+        decoder, target = self.decoder, states.target
+        index = states.placeholder_index  # (n,) positions in the flattened target of the tokens that y_ins lacks
         step = decoder.step_inputs(src_tokens, states, draft, words, self.training and learning.smoothing == 0)
         source = self.encode(src_tokens, step.words, target, step.sample)
 
+        # L_ins, placeholder policy: how many tokens the expert inserts in each slot of y_ins
         hidden = decoder.states("placeholder", states.kept_tokens, source, step.removed, states.kept_alignment)
         placeholder_logits = decoder.placeholder_logits(hidden)
-        no_slot = states.kept_tokens[:, 1:].eq(self.pad)
+        no_slot = states.kept_tokens[:, 1:].eq(self.pad)  # slot i is between tokens i and i + 1
         count_labels = states.missing_counts.clamp(max=self.max_insertions).masked_fill(no_slot, IGNORE)
 
+        # L_ins, token policy: y_ins is a subsequence of y*, and the expert inserts exactly the rest, so y'_ins is y*
+        # with a placeholder for each token that y_ins lacks
         flat = target.flatten()
-        with_placeholders = flat.index_fill(0, index, self.placeholder).view_as(target)  # y'_ins
+        with_placeholders = flat.index_fill(0, index, self.placeholder).view_as(target)
         hidden = decoder.states("token", with_placeholders, source, step.replaced, states.target_alignment)
         labels = step.sample.classes(flat[index])
         token: HeadOutput | SummedLoss
-        if learning.smoothing is not None and learning.rollin == "argmax" and decoder.has_summed_loss(hidden):
+        # a summed loss knows the best words alone, so it serves the argmax roll-in only
+        if learning.smoothing is not None and learning.rollin == "argmax" and decoder.can_sum_loss(hidden):
             token = decoder.token_loss(hidden, index, labels, learning.smoothing)
         else:
             logits = decoder.token_logits(hidden, index, source, step.replaced, step.candidates)
             token = HeadOutput(logits, labels)
 
-        with torch.no_grad():  # y_del, Eq. (6)
+        # L_del: y_del is y'_ins, filled by the token policy, or y0 where v < alpha (Eq. 6); the policy learns to delete
+        # what the expert would. <s> and </s>, which decoding never deletes, are learned as tokens to keep.
+        with torch.no_grad():
             if isinstance(token, SummedLoss):
                 inserted = token.best
             else:
@@ -238,9 +247,10 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
             edited = flat.scatter(0, index, inserted).view_as(target)
             if step.draft is not None and states.from_draft is not None:
                 edited = mix_rows(states.from_draft, step.draft, edited, self.pad)
+            # the words that the dictionary lacks are <unk> in the target
             kept = align(unknown_to_unk(edited, decoder.vocabulary, self.unk), target, self.pad).kept
             deletion_labels = (~kept).long().masked_fill(edited.eq(self.pad), IGNORE)  # 1 = delete
-        hidden = decoder.states("deletion", edited, source, alignment=decoder.align(edited, src_tokens))
+        hidden = decoder.states("deletion", edited, source, alignment=decoder.source_positions(edited, src_tokens))
         deletion_logits = decoder.deletion_logits(hidden)
 
         return LevTOutput(
@@ -265,8 +275,8 @@ def roll_in(logits: Tensor, labels: Tensor, learning: Learning, sample: Vocabula
     if not logits.size(0):
         classes = labels
     elif learning.rollin == "argmax":
-        classes = sample.unweighted(logits).argmax(-1)
-    elif learning.rollin == "sample":
+        classes = sample.unweighted(logits).argmax(-1)  # the best word, not the one that stands for most words
+    elif learning.rollin == "sample":  # with the weights, by which each word also stands for those not in the sample
         classes = torch.multinomial(logits.float().softmax(-1), 1, generator=learning.generator)[:, 0]
     else:
         places = torch.randint(labels.size(0), labels.shape, generator=learning.generator, device=labels.device)
@@ -275,7 +285,7 @@ def roll_in(logits: Tensor, labels: Tensor, learning: Learning, sample: Vocabula
 
 
 def mix_rows(condition: Tensor, one: Tensor, other: Tensor, pad: float) -> Tensor:
-    """Returns the rows of ``one`` (B, N) where the condition (B,) is true, otherwise of ``other`` (B, T), as wide."""
+    """Returns the rows of ``one`` (B, N) where the condition (B,) is true, else of ``other`` (B, T), equally wide."""
     width = max(one.size(1), other.size(1))
     one, other = (F.pad(rows, (0, width - rows.size(1)), value=pad) for rows in (one, other))
     return torch.where(condition[:, None], one, other)

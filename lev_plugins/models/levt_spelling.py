@@ -1,7 +1,7 @@
 """What --spelling and --backbone add to a LevT: vectors of words from their letters, and alignment with the source.
 
 With --spelling, the decoder looks up words by their letters, also those that the dictionary lacks; it sees which words
-have been deleted beside each token, and scores the words for a placeholder by how much they look like the word that it
+have been deleted after each token, and scores the words for a placeholder by how much they look like the word that it
 replaces. With --backbone, the encoder adds the states of a pre-trained encoder to its input, and the decoder adds to
 each token the state of the source token that is aligned with it.
 
@@ -39,7 +39,7 @@ from lev_plugins.spelling.word_scorer import (
 )
 from lev_plugins.text.pretrained import DICTIONARY, MOVED, require_folder
 
-REMOVED_COUNTS = 16  # classes for the number of words that were deleted side by side; the last one is for more
+REMOVED_COUNTS = 16  # rows for the number of neighbouring words that were deleted; the last one is for 15 and more
 
 
 def build_embedding(cfg: Any, task: FairseqTask) -> tuple[IntendedWordEmbedding, BackboneWords | None]:
@@ -47,7 +47,7 @@ def build_embedding(cfg: Any, task: FairseqTask) -> tuple[IntendedWordEmbedding,
     require(cfg.share_all_embeddings, "--spelling is for both sides and the output: add --share-all-embeddings")
     require(
         str(cfg.placeholder) == "plh",
-        "--spelling tells unknown words apart, so --placeholder must not be unk: leave it out",
+        "--spelling reads <unk> as an unknown word, so --placeholder must not be unk: leave it out",
     )
     dictionary, dim = task.target_dictionary, cfg.decoder_embed_dim
     if cfg.backbone is None:
@@ -64,23 +64,29 @@ def build_embedding(cfg: Any, task: FairseqTask) -> tuple[IntendedWordEmbedding,
 
 @dataclass(frozen=True)
 class BatchVectors:
-    """Looks up the vectors of a batch's tokens; in training, occurrences in the same sentence's target do not count."""
+    """Looks up the vectors of a batch's tokens.
+
+    A word that occurs once in the training text has to be read as an unknown word there, or the model would never learn
+    from unknown words: so in training, the occurrence in the sentence's own target does not count.
+    """
 
     embedding: IntendedWordEmbedding
     words: WordVectors
     target: Tensor | None = None  # (B, T)
 
     def __call__(self, tokens: Tensor) -> Tensor:
-        held_out = None if self.target is None else among(tokens, self.target)
-        return self.embedding.look_up(tokens, self.words, held_out)
+        own = None if self.target is None else among(tokens, self.target)
+        return self.embedding.look_up(tokens, self.words, own)
 
 
 @dataclass(frozen=True)
 class SpelledSource(EncodedSource):
     vectors: BatchVectors
-    aligned_states: Tensor | None = None  # (B, S + 1, C) with --backbone: of each source token; the last is 0, for none
+    # (B, S + 1, C) with --backbone: the projected state of each source token, and zeros for tokens without an alignment
+    aligned_states: Tensor | None = None
 
     def select(self, rows: Tensor) -> "SpelledSource":
+        """Returns the sources at ``rows`` (n,). The vectors are those of the batch, as only training has targets."""
         states = None if self.aligned_states is None else self.aligned_states[rows]
         source = super().select(rows)
         return replace(self, keys_values=source.keys_values, mask=source.mask, aligned_states=states)
@@ -99,14 +105,15 @@ class SpellingDecoder(LevTDecoder):
         self.word_scorer = WordScorer(words.index, words.shapes, words.padding_idx, dim, pretrained)
         self.removed_projection = Linear(dim, dim, bias=False)
         nn.init.normal_(self.removed_projection.weight, std=dim**-0.5)
-        self.removed_counts = token_embedding(min(cfg.max_insertions + 1, REMOVED_COUNTS), dim, 0)
+        rows = min(cfg.max_insertions + 1, REMOVED_COUNTS)  # row 0, no word, is the padding row: zeros
+        self.removed_counts = token_embedding(rows, dim, 0)
 
     @property
     def word_embedding(self) -> IntendedWordEmbedding:
         return cast(IntendedWordEmbedding, self.embedding.tokens)
 
     def untie_output(self) -> None:
-        """The output has no table: its product packs the vectors of the words (``SharedLinear``)."""
+        """Do nothing: the output has no table, and ``SharedLinear`` packs the vectors of words as they are computed."""
 
     def word_vectors(
         self, words: BatchWords | None, target: Tensor | None = None, sample: VocabularySample = WHOLE_VOCABULARY
@@ -117,10 +124,10 @@ class SpellingDecoder(LevTDecoder):
         assert isinstance(vectors, BatchVectors)
         source, aligned = super().remember(states, padding), None
         if self.aligned_projection is not None:
-            aligned = F.pad(spread(self.aligned_projection(states), padding.real), (0, 0, 0, 1))
+            aligned = F.pad(spread(self.aligned_projection(states), padding.real), (0, 0, 0, 1))  # the last row is 0
         return SpelledSource(source.keys_values, source.mask, vectors, aligned)
 
-    def align(self, tokens: Tensor, src_tokens: Tensor) -> Tensor | None:
+    def source_positions(self, tokens: Tensor, src_tokens: Tensor) -> Tensor | None:
         return None if self.aligned_projection is None else source_positions(tokens, src_tokens, self.embedding.pad)
 
     def embed(
@@ -163,7 +170,7 @@ class SpellingDecoder(LevTDecoder):
         assert isinstance(source, SpelledSource)
         return self.word_scorer.candidates(host_ids, replaced, source.vectors.words.words)
 
-    def has_summed_loss(self, states: list[Tensor]) -> bool:
+    def can_sum_loss(self, states: list[Tensor]) -> bool:
         return False
 
     def step_inputs(

@@ -33,12 +33,12 @@ from lev_plugins.text.ids import UNK
 
 LookUp = Callable[[Tensor], Tensor]  # the vectors of tokens: (B, T) -> (B, T, C)
 
-# Table 2a: which Transformer stack each policy reads from
+# --share-weights, Table 2a: which Transformer stack each policy reads. The names of stacks are those in checkpoints.
 SHARING = {
-    "all": {"deletion": "shared", "placeholder": "shared", "token": "shared"},
-    "plh-tok": {"deletion": "deletion", "placeholder": "shared", "token": "shared"},
-    "tok-del": {"deletion": "shared", "placeholder": "placeholder", "token": "shared"},
-    "none": {"deletion": "deletion", "placeholder": "placeholder", "token": "shared"},
+    "all": {"deletion": "shared", "placeholder": "shared", "token": "shared"},  # "all"
+    "plh-tok": {"deletion": "deletion", "placeholder": "shared", "token": "shared"},  # "plh, ins"
+    "tok-del": {"deletion": "shared", "placeholder": "placeholder", "token": "shared"},  # "ins, del"
+    "none": {"deletion": "deletion", "placeholder": "placeholder", "token": "shared"},  # "none"
 }
 
 
@@ -56,7 +56,7 @@ class EncodedSource:
 
 
 class StepInputs(NamedTuple):
-    """What a decoder reads in a training step besides tokens; a plain ``LevTDecoder`` reads nothing."""
+    """What a decoder reads in a training step besides tokens; a plain ``LevTDecoder`` reads only the draft."""
 
     draft: Tensor | None  # (B, N) y0, with ids that the decoder can look up
     words: BatchWords | None = None
@@ -168,7 +168,7 @@ class LevTDecoder(nn.Module):
         }
         return EncodedSource(keys_values, padding.mask)
 
-    def align(self, tokens: Tensor, src_tokens: Tensor) -> Tensor | None:
+    def source_positions(self, tokens: Tensor, src_tokens: Tensor) -> Tensor | None:
         """Returns the positions (B, T) in the source that ``states`` reads along with ``tokens`` (B, T), if any."""
         return None
 
@@ -254,7 +254,7 @@ class LevTDecoder(nn.Module):
         """Returns the candidates that ``token_logits`` reads for the words ``replaced`` (n,), also as ``host_ids``."""
         return None
 
-    def has_summed_loss(self, states: list[Tensor]) -> bool:
+    def can_sum_loss(self, states: list[Tensor]) -> bool:
         """Returns whether ``token_loss`` can compute the gradient along with the loss."""
         return gradient_is_ready(states[-1])
 
