@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Remove noise, with and without gates, as in section 4.3.1 of the gated-Trans paper; all decoding is free-running.
+# Remove noise, with and without gates, as in section 4.3.1 of the gated-Trans paper.
 #
 #     bash examples/denoising/run.sh
 #     TEXT=data/icdar2017 TRAIN=periodical.train TEST=periodical.valid OUT=runs/denoising-ocr \
@@ -8,16 +8,16 @@ set -euo pipefail
 source "$(dirname "$0")/../once.sh"
 source "$(dirname "$0")/texts.sh"  # with the settings of the text and the noise
 
-SYSTEMS=${SYSTEMS:-none,MCG}  # gates: none, all, MG, CG, MCG (mask, copy, generate)
+SYSTEMS=${SYSTEMS:-none,MCG}  # gates: none, MG, CG, MCG (mask, copy, generate), all (and skip)
 SEEDS=${SEEDS:-1,2,3}  # one training each
-GATE_MIX=${GATE_MIX:-probability} COPY_FROM=${COPY_FROM:-source}  # see --gate-mix and --copy-from
+GATE_MIX=${GATE_MIX:-probability} COPY_FROM=${COPY_FROM:-source}  # see docs/papers.md
 VOCAB=${VOCAB:-1000}  # sentencepiece: number of pieces
 LAYERS=${LAYERS:-2} WIDTH=${WIDTH:-128} FFN=${FFN:-256} HEADS=${HEADS:-4}  # of encoder and decoder
 TOKENS=${TOKENS:-1000}  # tokens in a batch
 UPDATES=${UPDATES:-3000} LR=${LR:-0.0015} WARMUP=${WARMUP:-200}  # the learning rate falls linearly to zero
 VALID_EVERY=${VALID_EVERY:-750} PATIENCE=${PATIENCE:-10}  # updates between two validations; stop after N without gain
 TRAIN_FLAGS=${TRAIN_FLAGS:-}  # more flags for fairseq-train; the last of equal flags applies
-METRICS=${METRICS:-wrr,bleu}  # scores: wrr, bleu, rouge, exact, wrr-set, sentence-bleu
+METRICS=${METRICS:-wrr,bleu}  # wrr, bleu, rouge, exact; as the authors' code: wrr-set, sentence-bleu
 BEAM=${BEAM:-4} THREADS=${THREADS:-2}  # beam of the test; threads of a training on the CPU
 
 export OMP_NUM_THREADS=$THREADS
@@ -39,8 +39,7 @@ train() {  # train NOISE SYSTEM SEED
         --validate-interval 1000000 --validate-interval-updates "$VALID_EVERY" --save-interval-updates "$VALID_EVERY" \
         --keep-interval-updates 1 --patience "$PATIENCE" --seed "$3" $TRAIN_FLAGS |& tee -a "$OUT/$1/$2_$3.log"
 }
-decode() {  # decode NOISE SYSTEM SEED: the test; and the likeliest pieces after those of the reference, as in the
-    # code that belongs to the paper
+decode() {  # decode NOISE SYSTEM SEED: the test set; and its likeliest pieces by teacher forcing, as the authors' code
     local pieces=(--bpe sentencepiece --sentencepiece-model "$OUT/$1/data/sentencepiece.model")
     fairseq-generate "$OUT/$1/data" --path "$OUT/$1/$2_$3/checkpoint_best.pt" "${FAIRSEQ[@]}" --gen-subset test \
         --beam "$BEAM" --max-len-a 1.5 --max-len-b 20 --max-tokens 6000 "${pieces[@]}" >"$OUT/$1/$2_$3.out"

@@ -1,5 +1,5 @@
 # Sourced by the scripts of this folder: the text, and the noise that is added to its sources.
-OUT=${OUT:-runs/denoising}  # folder of all output; settings of text and training need another one
+OUT=${OUT:-runs/denoising}  # folder of all output; a step in it is never repeated: other settings need another one
 TEXT=${TEXT:-}  # folder of pairs, one sentence per line; empty: docstrings of the installed packages, which get noise
 TRAIN=${TRAIN:-train} VALID=${VALID:-} TEST=${TEST:-}  # pairs: names of the files in that folder, NAME.SOURCE and
 # NAME.TARGET; without VALID, a twentieth of the training pairs is held out; without either, they are split 80-10-10
@@ -30,7 +30,8 @@ flags() {  # flags NOISE PREFIX: for lev-plugins noise, and with the prefix --no
     local kind=$1 rate=$WORD_RATE
     case $1 in
         random-swap) kind=insert,delete,swap ;;
-        # of two words that change places, lev-plugins noise counts both, but WRR misses one
+        # Of two words that change places, lev-plugins noise counts both, but WRR misses one. Half of the slips swap words:
+        # of 1.5 noisy words (0.5 by letters, 1 by places), WRR misses 1.
         swap-both) kind=swap,swap-words rate=$(awk "BEGIN { print 1.5 * $WORD_RATE }") ;;
     esac
     echo "$2kind $kind $2word-rate $rate" ${CHAR_RATE:+$2char-rate "$CHAR_RATE"}
