@@ -26,7 +26,7 @@ def require_numbers(condition: bool, noun: str) -> None:
 class NumberType:
     """Stands in for ``numpy.dtype``."""
 
-    def __init__(self, text: Any, *_: Any):
+    def __init__(self, text: Any, *_: Any) -> None:
         require_numbers(type(text) is str and text in NUMBER_TYPES, "dtype")
         self.text = f"<{text}"
 

@@ -153,7 +153,7 @@ def diff_of(edited: Edited, style: Style) -> str:
 class Drafts:
     """The drafts of the lines of standard input, read from a file one batch at a time."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path) -> None:
         self.path, self.lines, self.position = path, enumerate(read_lines(path), start=1), 0
 
     def batch(self, number: int, count: int) -> list[str]:

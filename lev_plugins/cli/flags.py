@@ -21,7 +21,7 @@ def requires(args: argparse.Namespace, condition: str, present: bool, **defaults
 class RemovedFlag(argparse.Action):
     """A flag of an earlier version, which is refused; ``const`` says what to use instead."""
 
-    def __init__(self, option_strings: Sequence[str], dest: str, const: str):
+    def __init__(self, option_strings: Sequence[str], dest: str, const: str) -> None:
         hidden = argparse.SUPPRESS
         super().__init__(option_strings, dest, nargs="?", const=const, default=hidden, help=hidden)
 

@@ -1,16 +1,18 @@
 """Dual-policy learning: the losses of Algorithm 1, L^ins + L^del."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
-from torch import Tensor
+from fairseq.tasks import FairseqTask
+from torch import Tensor, nn
 
+from lev_plugins.data.batch import Batch
 from lev_plugins.edits.actions import deletable
 from lev_plugins.layers.output_loss import SummedLoss
 from lev_plugins.models.levt import IGNORE, ROLLINS, HeadOutput, Learning
@@ -76,7 +78,7 @@ class DualPolicyCriterion(FairseqCriterion):
         "deletion_word_nll",
     )
 
-    def __init__(self, cfg: DualPolicyConfig, task: Any):
+    def __init__(self, cfg: DualPolicyConfig, task: FairseqTask) -> None:
         super().__init__(task)
         self.smoothing = {"deletion": cfg.deletion_label_smoothing, "placeholder": cfg.placeholder_label_smoothing}
         self.smoothing["token"] = cfg.label_smoothing
@@ -84,7 +86,9 @@ class DualPolicyCriterion(FairseqCriterion):
             bounded(f"--{'' if head == 'token' else head + '-'}label-smoothing", value, 0, below=1)
         self.rollin, self.average = str(cfg.deletion_rollin), str(cfg.loss_average)
 
-    def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict]:
+    def forward(
+        self, model: nn.Module, sample: Batch, reduce: bool = True
+    ) -> tuple[Tensor, int, dict[str, Tensor | int]]:
         generator = None
         if not model.training and self.rollin != "argmax":
             generator = torch.Generator(sample["net_input"]["src_tokens"].device).manual_seed(VALIDATION_SEED)
@@ -96,8 +100,8 @@ class DualPolicyCriterion(FairseqCriterion):
             loss, sample_size = sum(means.values(), torch.zeros(())), 1
         else:
             loss, sample_size = sum((h.loss for h in heads.values()), torch.zeros(())), sample["ntokens"]
-        log = {"loss": loss.detach(), "sample_size": sample_size}
-        log |= {name: sample[name] for name in ("ntokens", "nsentences")}
+        log: dict[str, Tensor | int] = {"loss": loss.detach(), "sample_size": sample_size}
+        log |= {"ntokens": sample["ntokens"], "nsentences": sample["nsentences"]}
         for name, head in heads.items():
             log |= {f"{name}_{key}": value.detach() for key, value in vars(head).items()}
         for name in SUMMED_LABELS:  # the numbers of deletions and of insertions
@@ -111,11 +115,11 @@ class DualPolicyCriterion(FairseqCriterion):
         return loss, sample_size, log
 
     @staticmethod
-    def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
+    def reduce_metrics(logging_outputs: Sequence[Mapping[str, Tensor | float]]) -> None:
         sums = {key: sum(log.get(key, 0) for log in logging_outputs) for log in logging_outputs[:1] for key in log}
-        on_device = [key for key, value in sums.items() if isinstance(value, Tensor)]
+        on_device = {key: value.double() for key, value in sums.items() if isinstance(value, Tensor)}
         if on_device:  # one device-to-host copy
-            host_values = torch.stack([sums[key].double() for key in on_device]).tolist()
+            host_values = torch.stack(list(on_device.values())).tolist()
             sums.update(zip(on_device, host_values, strict=True))
 
         def total(key: str) -> float:

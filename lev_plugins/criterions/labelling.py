@@ -1,7 +1,7 @@
 """``--criterion labelling``: cross-entropy, squared error or binary cross-entropy per label; validation scores."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -12,9 +12,11 @@ from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import meters, metrics
 from fairseq.logging.meters import Meter
+from fairseq.tasks import FairseqTask
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
+from lev_plugins.data.labels.dataset import LabelledBatch
 from lev_plugins.data.labels.folder import LabellingInfo
 from lev_plugins.data.labels.text import Labels
 from lev_plugins.errors import UserError, require
@@ -126,7 +128,7 @@ class LabellingCriterion(FairseqCriterion):
 
     logged = ("loss",)  # names in the validation log besides the scores, for --best-checkpoint-metric
 
-    def __init__(self, cfg: LabellingConfig, task: Any):
+    def __init__(self, cfg: LabellingConfig, task: FairseqTask) -> None:
         super().__init__(task)
         bounded("--score-at", cfg.score_at, 1)
         info: LabellingInfo = task.info
@@ -143,15 +145,18 @@ class LabellingCriterion(FairseqCriterion):
         self.score_at = cfg.score_at
         self.numbers = task.labels.names if info.step is not None else None  # of --round-labels
 
-    def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict[str, Any]]:
+    def forward(
+        self, model: nn.Module, sample: LabelledBatch, reduce: bool = True
+    ) -> tuple[Tensor, int, dict[str, Tensor | int]]:
         logits = model(**sample["net_input"]).logits.float()
         target = sample["target"]
+        assert target is not None  # there is no loss without labels
         if target.is_floating_point():  # with --bf16, fairseq converts all floats of a sample
             target = target.float()
         loss = self.loss(logits, target)
         decisions = target.numel()
-        log = {"loss": loss.detach(), "sample_size": decisions}
-        log |= {name: sample[name] for name in ("ntokens", "nsentences")}
+        log: dict[str, Tensor | int] = {"loss": loss.detach(), "sample_size": decisions}
+        log |= {"ntokens": sample["ntokens"], "nsentences": sample["nsentences"]}
         if not model.training:
             log["_answers"] = Answers(answers_of(logits.detach(), self.kind).cpu().numpy(), target.cpu().numpy())
         return loss, decisions, log
@@ -165,14 +170,15 @@ class LabellingCriterion(FairseqCriterion):
         return F.cross_entropy(logits, target, weight=weights, reduction="sum")
 
     @staticmethod
-    def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
+    def reduce_metrics(logging_outputs: Sequence[Mapping[str, Tensor | int]]) -> None:
         size = sum(int(log["sample_size"]) for log in logging_outputs)
         total = sum(float(log["loss"]) for log in logging_outputs)
         metrics.log_scalar("loss", total / max(size, 1), size, round=4)
 
-    def log_scores(self, logging_outputs: list[dict[str, Any]]) -> None:
+    def log_scores(self, logging_outputs: Sequence[Mapping[str, Tensor | int]]) -> None:
         """Logs the scores of all validation batches so far; ``--best-checkpoint-metric`` accepts any of them."""
-        parts = [log["_answers"].parts for log in logging_outputs if "_answers" in log]
+        answers = [log.get("_answers") for log in logging_outputs]
+        parts = [each.parts for each in answers if isinstance(each, Answers)]
         if not parts:
             return
         metrics.log_custom(Collected, "_answers", parts)

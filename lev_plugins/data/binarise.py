@@ -1,9 +1,9 @@
 """Dictionaries and binarised files, made by the functions of fairseq that ``fairseq-preprocess`` uses."""
 
 from pathlib import Path
-from typing import Any
 
-from fairseq.binarizer import FileBinarizer, VocabularyDatasetBinarizer
+import numpy as np
+from fairseq.binarizer import BinarizeSummary, FileBinarizer, VocabularyDatasetBinarizer
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 from fairseq.utils import split_paths
@@ -34,7 +34,9 @@ def load_dictionary(path: Path, kind: type[Dictionary] = Dictionary) -> Dictiona
         raise UserError(f"{path} is not a fairseq dictionary: {error}") from error
 
 
-def binarise(tokens: Path, prefix: Path, dictionary: Dictionary, workers: int) -> tuple[Any, NDArray[Any]]:
+def binarise(
+    tokens: Path, prefix: Path, dictionary: Dictionary, workers: int
+) -> tuple[BinarizeSummary, NDArray[np.int64]]:
     """Writes PREFIX.bin and PREFIX.idx; returns fairseq's summary and the lengths of the lines, with their </s>."""
     summary = FileBinarizer.multiprocess_dataset(
         str(tokens),

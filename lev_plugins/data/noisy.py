@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import Field, dataclass, fields, make_dataclass
-from typing import Any, Optional
+from typing import Any, Optional, TypedDict
 
 from fairseq.data import Dictionary, FairseqDataset, encoders
 from fairseq.dataclass import FairseqDataclass
@@ -15,6 +15,7 @@ from lev_plugins.noise import NOISE_FLAGS, Corruption, NoiseOptions, build_corru
 from lev_plugins.noise.draws import stream
 from lev_plugins.ranges import flag_name
 from lev_plugins.spelling.batch_words import SpeltRow
+from lev_plugins.text.tokenise import BPE
 
 # stands for an unknown word in plain text: a private-use character that no noise changes and no dictionary contains
 UNKNOWN_CHAR = "\ue000"
@@ -26,6 +27,14 @@ TRAINING = (
 CHECKED_EXAMPLES = 100  # to check --bpe and --tokenizer
 PIECES = {"▁": str.startswith, "@@": str.endswith}  # how the pieces of words begin or end
 MAX_MARKED = 0.05  # if a larger share of a dictionary's symbols has such a mark, they are pieces
+
+
+class PairExample(TypedDict):
+    """A sentence pair of fairseq's ``LanguagePairDataset``."""
+
+    id: int
+    source: Tensor
+    target: Tensor
 
 
 class NoisySourceDataset(SharedEpochDataset):
@@ -43,7 +52,7 @@ class NoisySourceDataset(SharedEpochDataset):
         encode: Callable[[str], Tensor],
         share: float = 1.0,
         longest: int | None = None,
-    ):
+    ) -> None:
         """
         Args:
             pair: examples that have a "source" and a "target"
@@ -57,8 +66,8 @@ class NoisySourceDataset(SharedEpochDataset):
         self.corrupt, self.decode, self.encode = corrupt, decode, encode
         self.share, self.longest = share, longest
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        example = self.dataset[index]
+    def __getitem__(self, index: int) -> PairExample:
+        example: PairExample = self.dataset[index]
         if not self.is_chosen(index, self.epoch):
             return example
         noisy = self.encode(self.corrupt(self.decode(example["target"]), int(index), self.epoch))
@@ -76,7 +85,7 @@ class TextCodec:
     In plain text, ``UNKNOWN_CHAR`` stands for an unknown word.
     """
 
-    def __init__(self, dictionary: Dictionary, bpe: Any = None, tokenizer: Any = None):
+    def __init__(self, dictionary: Dictionary, bpe: BPE | None = None, tokenizer: BPE | None = None) -> None:
         require(
             UNKNOWN_CHAR not in dictionary.indices,
             "the dictionary contains the character U+E000, which --noise-kind reserves for unknown words: remove it",
@@ -105,7 +114,7 @@ class TextCodec:
 class NoisyWords:
     """The noise of a dataset as words, so that unknown ones keep their spelling."""
 
-    def __init__(self, noise: NoisySourceDataset, codec: TextCodec, longest: int, targets: FairseqDataset):
+    def __init__(self, noise: NoisySourceDataset, codec: TextCodec, longest: int, targets: FairseqDataset) -> None:
         self.noise, self.codec, self.longest, self.targets = noise, codec, longest, targets
 
     def __call__(self, index: int, epoch: int) -> list[str] | None:
@@ -122,7 +131,7 @@ class NoisyWords:
 # ---- flags -----------------------------------------------------------------------------------------------------------
 
 
-def as_fairseq_field(flag: Field) -> tuple[str, Any, Any]:
+def as_fairseq_field(flag: Field) -> tuple[str, object, Field]:
     """Returns a flag of ``lev-plugins noise`` as name, type and field with a prefix; the kind is optional."""
     meaning, kind, default = flag.metadata["help"].replace("--", PREFIX), flag.type, flag.default
     if flag.name == "kind":
@@ -161,7 +170,7 @@ def check_noise(cfg: NoiseConfig) -> None:
 
 
 def noise_and_codec(
-    pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dictionary
+    pair: FairseqDataset, cfg: NoiseConfig, source: Dictionary, target: Dictionary
 ) -> tuple[NoisySourceDataset, TextCodec]:
     """Returns ``pair`` with noisy targets as its sources, and the codec that tokenises these."""
     require(not cfg.load_alignments, "--load-alignments cannot be used with --noise-kind: leave one out")

@@ -77,7 +77,7 @@ class PretrainedBPEConfig(FairseqDataclass):
 
 @register_bpe("pretrained", dataclass=PretrainedBPEConfig)
 class Pretrained(PretrainedBPE):
-    def __init__(self, cfg: PretrainedBPEConfig):
+    def __init__(self, cfg: PretrainedBPEConfig) -> None:
         super().__init__(cfg.pretrained_tokenizer)
 
 

@@ -12,7 +12,7 @@ class SharedEpochDataset(BaseWrapperDataset):
     fairseq keeps its worker processes from epoch to epoch, so they do not see changes of a plain attribute.
     """
 
-    def __init__(self, dataset: FairseqDataset):
+    def __init__(self, dataset: FairseqDataset) -> None:
         super().__init__(dataset)
         self.shared_epoch = torch.ones((), dtype=torch.long).share_memory_()
 

@@ -20,6 +20,7 @@ from fairseq.sequence_generator import EnsembleModel
 from fairseq.sequence_scorer import SequenceScorer
 from torch import Tensor, nn
 
+from lev_plugins.data.batch import Batch, Hypothesis
 from lev_plugins.edits.copy_alignment import distances_after, distances_before, expected_tokens
 
 
@@ -87,11 +88,11 @@ def add_copy_bias(log_probs: Tensor, progress: SourceProgress, pad: int, bias: f
 
 def with_edit_confidence(
     models: list[nn.Module],
-    sample: dict[str, Any],
-    results: list[list[dict[str, Any]]],
+    sample: Batch,
+    results: list[list[Hypothesis]],
     source_in_target_ids: SourceInTargetIds,
     min_confidence: float,
-) -> list[list[dict[str, Any]]]:
+) -> list[list[Hypothesis]]:
     """Returns the hypotheses for each sentence of ``sample``, of which the first has its ``confidence``.
 
     The confidence is p(hypothesis) / (p(hypothesis) + p(source)), and 1 where nothing was edited. If it is below
@@ -104,7 +105,7 @@ def with_edit_confidence(
     edits, sources = (
         score_sentences(models, sample, rows, source_in_target_ids.target) for rows in (best_rows, source_rows)
     )
-    cautious = []
+    cautious: list[list[Hypothesis]] = []
     for hypotheses, edit, source in zip(results, edits, sources, strict=True):
         confidence = 1.0 if torch.equal(edit["tokens"], source["tokens"]) else preference(edit, source)
         if confidence < min_confidence:
@@ -114,14 +115,14 @@ def with_edit_confidence(
     return cautious
 
 
-def preference(edit: dict[str, Any], source: dict[str, Any]) -> float:
+def preference(edit: Hypothesis, source: Hypothesis) -> float:
     """Returns p(edit) / (p(edit) + p(source)), for two hypotheses as whole sentences."""
     return float((edit["positional_scores"].sum() - source["positional_scores"].sum()).sigmoid())
 
 
 def score_sentences(
-    models: list[nn.Module], sample: dict[str, Any], rows: list[Tensor], dictionary: Dictionary
-) -> list[dict[str, Any]]:
+    models: list[nn.Module], sample: Batch, rows: list[Tensor], dictionary: Dictionary
+) -> list[Hypothesis]:
     """Returns the sentences in ``rows`` as hypotheses, scored in one pass by fairseq's scorer."""
     encoder_input = {name: value for name, value in sample["net_input"].items() if name != "prev_output_tokens"}
     pad, eos = dictionary.pad(), dictionary.eos()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor, nn
 
+from lev_plugins.data.batch import Batch, Hypothesis
 from lev_plugins.edits.actions import require_draft_fits
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError, require
@@ -66,10 +66,10 @@ class RefinementGenerator:
     def generate(
         self,
         models: list[nn.Module] | None,
-        sample: dict[str, Any],
+        sample: Batch,
         prefix_tokens: Tensor | None = None,
         constraints: Tensor | None = None,
-    ) -> list[list[dict[str, Any]]]:
+    ) -> list[list[Hypothesis]]:
         """Returns an n-best list of hypotheses for each sentence of a batch.
 
         Args:
@@ -80,7 +80,7 @@ class RefinementGenerator:
         """
         require(prefix_tokens is None, "--prefix-size is for left-to-right search: give a levt a draft instead")
         net_input, options, n = sample["net_input"], self.options, self.options.candidates
-        src_tokens, draft, marks = (net_input.get(name) for name in ("src_tokens", "draft", "marks"))
+        src_tokens, draft, marks = net_input["src_tokens"], net_input.get("draft"), net_input.get("marks")
         target = None
         if options.oracle != "none":
             target = sample.get("target")
@@ -137,7 +137,7 @@ class RefinementGenerator:
                 policies = Oracle(model_policies, references, counts=self.options.oracle == "delete+placeholder")
             return self.refiner.refine(policies, source_lengths, drafts, marks)
 
-    def hypotheses(self, sentences: list[Sentence]) -> Iterator[dict[str, Any]]:
+    def hypotheses(self, sentences: list[Sentence]) -> Iterator[Hypothesis]:
         """Yields the sentences as fairseq's hypotheses, which begin after <s>."""
         lengths, scores = [len(sentence.tokens) for sentence in sentences], self.refiner.scores(sentences)
         # splitting one tensor takes less time than making many
@@ -146,7 +146,7 @@ class RefinementGenerator:
         means = torch.tensor([sum(row) / len(row) for row in scores])
         for sentence, *tensors in zip(sentences, all_tokens, all_scores, means, strict=True):
             tokens, positional_scores, score = tensors
-            hypothesis = {
+            hypothesis: Hypothesis = {
                 "tokens": tokens[1:],
                 "positional_scores": positional_scores[1:],
                 "score": score,
@@ -155,8 +155,8 @@ class RefinementGenerator:
                 "attention": None,
             }
             if self.options.retain_history:
-                history = [{"tokens": torch.tensor(tokens)} for tokens in sentence.history]
-                hypothesis |= {"history": history, "edits": sentence.edits()[1]}
+                hypothesis["history"] = [{"tokens": torch.tensor(tokens)} for tokens in sentence.history]
+                hypothesis["edits"] = sentence.edits()[1]
             yield hypothesis
 
 

@@ -14,6 +14,7 @@ from fairseq.data.data_utils import collate_tokens
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.utils import split_paths
 
+from lev_plugins.data.batch import Batch
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.data.tokenise import MODEL
 from lev_plugins.errors import require
@@ -119,7 +120,7 @@ class TorchSeq2Seq(Seq2SeqSegments):
         super().__init__(*sizes(decoder), max_tokens)
         self.decoder = decoder
 
-    def sample(self, sources: Rows) -> dict[str, Any]:
+    def sample(self, sources: Rows) -> Batch:
         pad, left = self.source.pad(), self.decoder.task.cfg.left_pad_source
         tokens = collate_tokens([torch.tensor(source) for source in sources], pad, left_pad=left)
         net_input = {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}

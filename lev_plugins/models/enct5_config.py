@@ -7,7 +7,7 @@ from typing import Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.tasks import FairseqTask
-from omegaconf import OmegaConf, open_dict
+from omegaconf import DictConfig, open_dict
 
 from lev_plugins import ranges
 from lev_plugins.errors import require
@@ -112,6 +112,7 @@ def check_enct5_config(cfg: EncT5Config, task: FairseqTask) -> LabelSpec:
             task.from_checkpoint or not task.cfg.pack,
             "--pack cannot be used with a BERT, whose positions count from the start of a row: leave it out",
         )
+        assert cfg.positions is not None  # fill_sizes has set it
         require(
             task.info.longest < cfg.positions,
             f"the folder has examples of up to {task.info.longest} tokens, but a BERT of {cfg.positions} positions can "
@@ -148,7 +149,7 @@ def fill_sizes(cfg: EncT5Config | Namespace) -> None:
     """
     folder = None if cfg.backbone is None else require_folder(cfg.backbone, "--backbone")
     fixed = {} if folder is None else backbone_sizes(folder)
-    with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():  # a preset's is a Namespace
+    with open_dict(cfg) if isinstance(cfg, DictConfig) else nullcontext():  # a preset's is a Namespace
         for name, value in {**USUAL_SIZES, **fixed}.items():
             flag_value = getattr(cfg, name, None)
             require(

@@ -5,12 +5,13 @@ formula is applied to the sums. So a score does not depend on the batches. All s
 BLEU.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from fairseq.logging import metrics
+from fairseq.logging.meters import Meter
+from torch import Tensor
 
 from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive
@@ -60,7 +61,7 @@ class ValidationScores:
             for k, number in enumerate(evaluate(references, texts).sums)
         }
 
-    def log(self, outputs: Sequence[dict[str, Any]]) -> None:
+    def log(self, outputs: Sequence[Mapping[str, Tensor | float]]) -> None:
         """Log each score under its name, which ``--best-checkpoint-metric`` accepts."""
         for name, example in self.examples.items():
             keys = [f"_{name}_{k}" for k in range(len(example.sums))]
@@ -70,6 +71,6 @@ class ValidationScores:
                 metrics.log_derived(name, partial(self._score, f"_{name}", example))
 
     @staticmethod
-    def _score(key: str, example: Additive, meters: Any) -> float:
+    def _score(key: str, example: Additive, meters: Mapping[str, Meter]) -> float:
         percent = 1 if example.digits == 2 else 100
         return round(float(percent * example.formula(meters[key].sum)), DECIMALS)

@@ -5,22 +5,28 @@ import json
 import logging
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from argparse import Namespace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 import torch
 from fairseq import utils
-from fairseq.data import Dictionary, data_utils
+from fairseq.criterions import FairseqCriterion
+from fairseq.data import Dictionary, FairseqDataset, data_utils
+from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.configs import GenerationConfig
-from fairseq.search import DiverseBeamSearch
+from fairseq.models import BaseFairseqModel
+from fairseq.search import DiverseBeamSearch, Search
+from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
 from lev_plugins import ranges
+from lev_plugins.data.batch import Batch, Hypothesis, TypedBatch
 from lev_plugins.data.binarise import data_folder, load_dictionary
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointTask, FairseqFlags
@@ -30,7 +36,7 @@ from lev_plugins.scoring.validation import VALIDATION_SCORES, ValidationScores, 
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 from lev_plugins.tasks.search import registered_name
 from lev_plugins.text.pretrained import PretrainedBPE
-from lev_plugins.text.tokenise import failing_as, require_complete
+from lev_plugins.text.tokenise import BPE, failing_as, require_complete
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +77,7 @@ def lists_of(rows: Iterable[Tensor]) -> list[list[int]]:
     return [list(islice(values, len(row))) for row in rows]
 
 
-def fingerprint(dictionary: Dictionary) -> list[Any]:
+def fingerprint(dictionary: Dictionary) -> list[int | str]:
     """Returns the number of symbols of a dictionary, and a digest of the symbols in their order.
 
     >>> one, other = Dictionary(), Dictionary()
@@ -90,7 +96,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
     dictionary: type[Dictionary] = Dictionary
     unsupported = ["left_pad_target", "num_batch_buckets"]  # flags of fairseq; the second is for TPUs
 
-    def __init__(self, cfg: ScoredConfig, src_dict: Any, tgt_dict: Any):
+    def __init__(self, cfg: ScoredConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         names = self.score_names()
         if names:
@@ -99,7 +105,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         self.lower_is_better = self.scores.lower_is_better
 
     @classmethod
-    def setup_task(cls, cfg: Any, **kwargs: Any) -> Any:
+    def setup_task(cls, cfg: ScoredConfig, **kwargs: object) -> "ScoredTask":
         cls.check_config(cfg)
         if cfg.source_lang is None or cfg.target_lang is None:
             folder = utils.split_paths(cfg.data)[0]
@@ -112,7 +118,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         return super().setup_task(cfg, **kwargs)
 
     @classmethod
-    def check_config(cls, cfg: Any) -> None:
+    def check_config(cls, cfg: ScoredConfig) -> None:
         """Checks the flags before anything is loaded."""
         data_folder(cfg.data, cls.name, "fairseq-preprocess or lev-plugins prepare")
         ranges.check_ranges(cfg)
@@ -141,7 +147,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         folders = utils.split_paths(self.cfg.data)
         return folders[(epoch - 1) % len(folders)] if split == self.cfg.train_subset else folders[0]
 
-    def data_fingerprints(self) -> dict[str, tuple[Any, str]]:
+    def data_fingerprints(self) -> dict[str, tuple[object, str]]:
         sides = {"source": self.source_dictionary, "target": self.target_dictionary}
         langs = {"source": self.cfg.source_lang, "target": self.cfg.target_lang}
         return {
@@ -149,15 +155,15 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
             for side, words in sides.items()
         }
 
-    def can_reuse_epoch_itr(self, dataset: Any) -> bool:
+    def can_reuse_epoch_itr(self, dataset: FairseqDataset) -> bool:
         """Returns whether fairseq may keep the iterator: those of typed lines would pile up, each with an open file."""
         return any(dataset is split for split in self.datasets.values()) and super().can_reuse_epoch_itr(dataset)
 
-    def build_bpe(self, args: Any) -> Any:
+    def build_bpe(self, args: DictConfig | None) -> BPE | None:
         """Builds the BPE of a configuration, in which fields that the user left out are ???."""
         name = None if args is None else registered_name(args, "bpe")
-        if name is not None:
-            require_complete(name, [key for key in args if not OmegaConf.is_missing(args, key)])
+        if args is not None and name is not None:
+            require_complete(name, [str(key) for key in args if not OmegaConf.is_missing(args, key)])
         with failing_as(name):
             bpe = super().build_bpe(args)
         if isinstance(bpe, PretrainedBPE):
@@ -166,17 +172,23 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         return bpe
 
     def inference_step(
-        self, generator: Any, models: list[Any], sample: dict[str, Any], *rest: Any, **options: Any
-    ) -> Any:
-        search = getattr(generator, "search", None)
-        missing = getattr(search, "supports_constraints", False) and options.get("constraints") is None
+        self,
+        generator: object,
+        models: list[BaseFairseqModel],
+        sample: Batch,
+        prefix_tokens: Tensor | None = None,
+        constraints: Tensor | TypedBatch | None = None,
+    ) -> list[list[Hypothesis]]:
+        search: Search | None = generator.search if isinstance(generator, SequenceGenerator) else None
+        missing = search is not None and search.supports_constraints and constraints is None
         require(not missing, "--constraints takes them from typed lines: use fairseq-interactive, or leave it out")
         if isinstance(search, DiverseBeamSearch):
             # it takes ids for positions in the batch; without ids it numbers the sentences itself
-            sample = {name: value for name, value in sample.items() if name != "id"}
-        return super().inference_step(generator, models, sample, *rest, **options)
+            sample = sample.copy()
+            sample.pop("id", None)
+        return super().inference_step(generator, models, sample, prefix_tokens, constraints)
 
-    def require_criterion(self, cfg: Any, allowed: Sequence[str]) -> None:
+    def require_criterion(self, cfg: FairseqDataclass | Namespace, allowed: Sequence[str]) -> None:
         criterion = registered_name(cfg, "criterion")
         require(
             criterion in allowed,
@@ -184,7 +196,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         )
 
     # ---- validation ----------------------------------------------------------------------------------------------
-    def scores_of(self, criterion: Any) -> tuple[list[str], Collection[str]]:
+    def scores_of(self, criterion: FairseqCriterion) -> tuple[list[str], Collection[str]]:
         return list(self.scores.scores), VALIDATION_SCORES
 
     def score_names(self) -> list[str]:
@@ -192,23 +204,29 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         names = parse_names(self.cfg.eval_metrics)
         return ["bleu", *names] if names or self.cfg.eval_bleu else []
 
-    def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> tuple[Any, Any, dict[str, Any]]:
-        copy = {**sample, "net_input": dict(sample["net_input"])}  # R-drop doubles its input in place
+    def valid_step(
+        self, sample: Batch, model: BaseFairseqModel, criterion: FairseqCriterion
+    ) -> tuple[Tensor, int, dict[str, Tensor | float]]:
+        copy: Batch = {**sample, "net_input": sample["net_input"].copy()}  # R-drop doubles its input in place
         loss, size, output = super(TranslationTask, self).valid_step(copy, model, criterion)
         if self.cfg.eval_bleu:
             output.update(self.scores.statistics(*self._decode(sample, model)))
         return loss, size, output
 
-    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+    def reduce_metrics(
+        self, logging_outputs: Sequence[Mapping[str, Tensor | float]], criterion: FairseqCriterion
+    ) -> None:
         super(TranslationTask, self).reduce_metrics(logging_outputs, criterion)
         self.scores.log(logging_outputs)
 
-    def _decode(self, sample: dict[str, Any], model: Any) -> tuple[list[str], list[str]]:
+    def _decode(self, sample: Batch, model: BaseFairseqModel) -> tuple[list[str], list[str]]:
         """Returns the references and the decoded texts."""
-        results = self.inference_step(self.sequence_generator, [model], sample, prefix_tokens=None)
+        results = self.inference_step(self.sequence_generator, [model], sample)
+        target = sample["target"]
+        assert target is not None  # fairseq validates on pairs
         outputs = lists_of(hypotheses[0]["tokens"] for hypotheses in results)
         texts = [self._text(row, UNKNOWN_IN_TEXT) for row in outputs]
-        rows = ([token for token in row if token != self.tgt_dict.pad()] for row in sample["target"].tolist())
+        rows = ([token for token in row if token != self.tgt_dict.pad()] for row in target.tolist())
         references = [self._text(row, UNKNOWN_IN_REFERENCE) for row in rows]
         if self.cfg.eval_bleu_print_samples:
             logger.info("example hypothesis: " + texts[0])

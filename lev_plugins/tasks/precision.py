@@ -7,19 +7,25 @@ weights and optimiser, in 32 bits.
 
 import functools
 import logging
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
+from fairseq.criterions import FairseqCriterion
 from fairseq.dataclass import FairseqDataclass
+from fairseq.models import BaseFairseqModel
+from torch import Tensor, nn
 
 from lev_plugins.checkpoints import require_no_programs
+from lev_plugins.data.batch import Batch
 from lev_plugins.errors import require
 from lev_plugins.layers.linear import pack_weights
 from lev_plugins.ranges import flag
 
 logger = logging.getLogger(__name__)
+LossSizeLog = tuple[Tensor, int, dict[str, Tensor | float]]  # a batch's loss, sample size and logging output
+Criterion = Callable[[nn.Module, Batch], LossSizeLog]
 
 
 @dataclass
@@ -35,10 +41,10 @@ class PrecisionConfig(FairseqDataclass):
 class PrecisionTask:
     """A mixin for tasks with these flags, which comes before fairseq's class."""
 
-    cfg: Any
+    cfg: PrecisionConfig
     building = False
 
-    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+    def build_model(self, cfg: FairseqDataclass | Namespace, from_checkpoint: bool = False) -> BaseFairseqModel:
         self.refuse_int8()
         if from_checkpoint:
             require_no_programs(cfg)
@@ -48,7 +54,7 @@ class PrecisionTask:
         finally:
             self.building = False
 
-    def prepare_for_decoding(self, models: list[Any]) -> None:
+    def prepare_for_decoding(self, models: Iterable[nn.Module]) -> None:
         """Pack the weights of the models, in place; does nothing while fairseq builds its generator for BLEU scores."""
         self.refuse_int8()
         if not self.building:
@@ -61,15 +67,17 @@ class PrecisionTask:
             "--cpu-int8 requires the ONNX graphs of a model folder: run lev-plugins export, and decode with the folder",
         )
 
-    def train_step(self, sample: Any, model: Any, criterion: Any, *more: Any, **named: Any) -> Any:
+    def train_step(
+        self, sample: Batch, model: nn.Module, criterion: FairseqCriterion, *args: object, **options: object
+    ) -> LossSizeLog:
         loss = in_bfloat16(criterion) if self.cfg.cpu_bf16 else criterion
-        return super().train_step(sample, model, loss, *more, **named)  # type: ignore[misc]
+        return super().train_step(sample, model, loss, *args, **options)  # type: ignore[misc]
 
 
-def in_bfloat16(criterion: Callable[..., Any]) -> Callable[..., Any]:
+def in_bfloat16(criterion: Criterion) -> Criterion:
     """Returns a criterion whose forward pass runs in bfloat16; each gradient has the precision of its tensor."""
 
-    def loss(model: Any, sample: Any) -> Any:
+    def loss(model: nn.Module, sample: Batch) -> LossSizeLog:
         device = next(model.parameters()).device
         require(device.type == "cpu", "--cpu-bf16 requires --cpu: on a GPU, use --fp16, --bf16 or --amp instead")
         warn_about_slow_processor()

@@ -1,10 +1,13 @@
 """Checks of fairseq's flags of decoding: fairseq accepts any number, but fails or stalls on some while decoding."""
 
+from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.configs import GenerationConfig
+from torch import nn
 
 from lev_plugins import ranges
 from lev_plugins.checkpoints import require_finite_weights
@@ -18,7 +21,13 @@ REFINEMENT_OPTIONS = (
 )
 
 
-def refuse(options: Any, names: Iterable[str], config: type, reason: str, advice: str = "leave it out") -> None:
+def refuse(
+    options: FairseqDataclass | Namespace,
+    names: Iterable[str],
+    config: type,
+    reason: str,
+    advice: str = "leave it out",
+) -> None:
     """Requires that the flags ``names`` have the defaults of ``config``.
 
     ``options`` is a ``config``, or a Namespace of some of its fields.
@@ -29,7 +38,7 @@ def refuse(options: Any, names: Iterable[str], config: type, reason: str, advice
         require(value is None or value == defaults[name], f"{flag_name(name)} {reason}: {advice}")
 
 
-def check_search(models: Iterable[Any], args: Any) -> None:
+def check_search(models: Iterable[nn.Module], args: GenerationConfig | Namespace) -> None:
     """Checks the numbers and the weights for decoding with any model.
 
     ``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args sets.
@@ -39,19 +48,19 @@ def check_search(models: Iterable[Any], args: Any) -> None:
         require_finite_weights(model)
 
 
-def check_left_to_right(models: list[Any], args: Any, name: str) -> None:
+def check_left_to_right(models: Iterable[nn.Module], args: GenerationConfig | Namespace, name: str) -> None:
     """Checks the flags of left-to-right search with a model called ``name``."""
     check_search(models, args)
     refuse(args, REFINEMENT_OPTIONS, GenerationConfig, f"is for refinement, which a {name} does not do")
 
 
-def option(args: Any, name: str) -> Any:
+def option(args: GenerationConfig | Namespace, name: str) -> Any:
     """Returns a flag of ``args``, which are those of ``check_search``, or its default."""
     value = getattr(args, name, None)
     return getattr(GenerationConfig, name) if value is None else value
 
 
-def registered_name(cfg: Any, legacy_field: str) -> str | None:
+def registered_name(cfg: Mapping[str, Any] | FairseqDataclass | Namespace, legacy_field: str) -> str | None:
     """Returns the name under which a model or a criterion is registered; old configurations have it in a field.
 
     >>> from argparse import Namespace

@@ -1,17 +1,24 @@
 """``--task text_correction``: noisy -> clean text, left to right."""
 
+from argparse import Namespace
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Optional
+from typing import Optional
 
 import torch
+from fairseq.criterions import FairseqCriterion
+from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.configs import GenerationConfig
-from fairseq.models import FairseqEncoderDecoderModel
+from fairseq.models import BaseFairseqModel, FairseqEncoderDecoderModel
 from fairseq.models.nat import FairseqNATModel
+from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks import register_task
+from torch import Tensor
 
 from lev_plugins import ranges
+from lev_plugins.data.batch import Batch, Hypothesis, TypedBatch
 from lev_plugins.data.noisy import NoiseConfig, check_noise, noise_and_codec
 from lev_plugins.data.tokenise import row_of
 from lev_plugins.errors import require
@@ -43,7 +50,7 @@ class TextCorrectionConfig(NoiseConfig, ScoredConfig):
     )
 
 
-def with_room_for_the_source(search: Any) -> Any:
+def with_room_for_the_source(search: GenerationConfig | Namespace) -> GenerationConfig | Namespace:
     """Sets --max-len-a to 1 if it has its default: fairseq's 0 and 200 would truncate long texts.
 
     >>> from argparse import Namespace
@@ -82,7 +89,7 @@ class TextCorrectionTask(ScoredTask):
     def source_in_target_ids(self) -> SourceInTargetIds:
         return SourceInTargetIds(self.source_dictionary, self.target_dictionary)
 
-    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+    def build_model(self, cfg: FairseqDataclass | Namespace, from_checkpoint: bool = False) -> BaseFairseqModel:
         ranges.check_ranges(cfg)  # for fairseq's own architectures
         model = super().build_model(cfg, from_checkpoint)
         require(
@@ -92,11 +99,11 @@ class TextCorrectionTask(ScoredTask):
         )
         return model
 
-    def build_criterion(self, cfg: Any, **options: Any) -> Any:
+    def build_criterion(self, cfg: FairseqDataclass | Namespace, **options: object) -> FairseqCriterion:
         self.require_criterion(cfg, CORRECTION_CRITERIONS)
         return super().build_criterion(cfg, **options)
 
-    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: object) -> None:
         ranges.bounded("the epoch in the checkpoint", epoch, 1)
         self.cfg.upsample_primary = max(1, self.cfg.upsample_primary)  # fairseq cannot join parts with its default, -1
         super().load_dataset(split, epoch, combine, **kwargs)
@@ -105,11 +112,15 @@ class TextCorrectionTask(ScoredTask):
             pair, _ = noise_and_codec(pair, self.cfg, self.source_dictionary, self.target_dictionary)
         self.datasets[split] = KeepLastBatch(pair)
 
-    def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
+    def get_interactive_tokens_and_lengths(
+        self, lines: list[str], encode_fn: Callable[[str], str]
+    ) -> tuple[list[Tensor], list[int]]:
         rows = [torch.tensor(row_of(encode_fn(line).split(), self.source_dictionary)) for line in lines]
         return rows, [len(row) for row in rows]
 
-    def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
+    def build_generator(
+        self, models: list[BaseFairseqModel], args: GenerationConfig | Namespace, *more: object, **options: object
+    ) -> SequenceGenerator:
         args = with_room_for_the_source(args)
         check_left_to_right(models, args, type(models[0]).__name__)
         if self.cfg.keep_bias or self.cfg.min_edit_confidence is not None:
@@ -124,15 +135,22 @@ class TextCorrectionTask(ScoredTask):
         ensemble = (
             CopyBiasEnsemble(models, self.cfg.keep_bias, self.source_in_target_ids) if self.cfg.keep_bias else models
         )
-        return super().build_generator(ensemble, args, *options, **named)
+        return super().build_generator(ensemble, args, *more, **options)
 
-    def inference_step(self, generator: Any, models: list[Any], sample: dict[str, Any], **options: Any) -> Any:
+    def inference_step(
+        self,
+        generator: SequenceGenerator,
+        models: list[BaseFairseqModel],
+        sample: Batch,
+        prefix_tokens: Tensor | None = None,
+        constraints: Tensor | TypedBatch | None = None,
+    ) -> list[list[Hypothesis]]:
         """Decodes a batch; with --min-edit-confidence, the best hypothesis of each sentence has its ``confidence``.
 
         A threshold of 0 rejects nothing: a sweep over thresholds decodes once with it, then replaces each hypothesis
         of lower confidence by the source.
         """
-        results = super().inference_step(generator, models, sample, **options)
+        results = super().inference_step(generator, models, sample, prefix_tokens, constraints)
         min_confidence = self.cfg.min_edit_confidence
         if min_confidence is None:
             return results

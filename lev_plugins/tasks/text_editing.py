@@ -1,21 +1,25 @@
 """``--task text_editing``: source, optional draft -> target, by iterative refinement or from left to right."""
 
-from argparse import SUPPRESS
+from argparse import SUPPRESS, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Optional
 
 import torch
-from fairseq.dataclass import ChoiceEnum
+from fairseq.criterions import FairseqCriterion
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.dataclass.configs import GenerationConfig
+from fairseq.models import BaseFairseqModel
+from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import load_langpair_dataset
 from omegaconf import II
 from torch import Tensor
 
 from lev_plugins import ranges
+from lev_plugins.data.batch import Batch, Hypothesis, NetInput, TypedBatch
 from lev_plugins.data.drafts import marks
-from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, TypedBatch, TypedLines, split_line
+from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, TypedLines, split_line
 from lev_plugins.data.drafts.notes import load_drafts, load_spelt_targets
 from lev_plugins.data.noisy import NoiseConfig, NoisyWords, check_noise, noise_and_codec
 from lev_plugins.data.tokenise import row_of
@@ -87,7 +91,7 @@ class TextEditingTask(ScoredTask):
         if cfg.upsample_primary != UPSAMPLE_UNSET:
             ranges.at_least(cfg, 1, "upsample_primary")
 
-    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+    def build_model(self, cfg: FairseqDataclass | Namespace, from_checkpoint: bool = False) -> BaseFairseqModel:
         model = super().build_model(cfg, from_checkpoint)
         kind = type(model).__name__
         arch = registered_name(cfg, "arch") or kind
@@ -120,11 +124,11 @@ class TextEditingTask(ScoredTask):
         """True = the model learns by teacher forcing and reads drafts with its encoder."""
         return self.system == PostEditTransformer.__name__
 
-    def build_criterion(self, cfg: Any, **options: Any) -> Any:
+    def build_criterion(self, cfg: FairseqDataclass | Namespace, **options: object) -> FairseqCriterion:
         self.require_criterion(cfg, CRITERIONS[self.system])
         return super().build_criterion(cfg, **options)
 
-    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: object) -> None:
         ranges.bounded("the epoch in the checkpoint", epoch, 1)
         cfg = self.cfg
         training = split == cfg.train_subset
@@ -168,8 +172,13 @@ class TextEditingTask(ScoredTask):
         )
 
     def build_generator(
-        self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any
-    ) -> Any:
+        self,
+        models: list[BaseFairseqModel],
+        args: GenerationConfig | Namespace,
+        seq_gen_cls: type[SequenceGenerator] | None = None,
+        extra_gen_cls_kwargs: dict[str, Any] | None = None,
+        **options: object,
+    ) -> SequenceGenerator | RefinementGenerator:
         if any(isinstance(model, PostEditTransformer) for model in models):
             wrong_types = {type(model).__name__ for model in models if not isinstance(model, PostEditTransformer)}
             require(
@@ -184,7 +193,7 @@ class TextEditingTask(ScoredTask):
             reason = "reads the text after a TAB, which is the draft here"
             refuse(args, ["constraints"], GenerationConfig, reason)
             self.prepare_for_decoding(models)
-            return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, **unused)
+            return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, **options)
 
         check_search(models, args)
         refuse(args, LEFT_TO_RIGHT, GenerationConfig, "is for left-to-right search and has no effect on a levt")
@@ -203,7 +212,7 @@ class TextEditingTask(ScoredTask):
         )
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
         self.prepare_for_decoding(models)
-        options = RefinementOptions(
+        refinement = RefinementOptions(
             **{name: option(args, flag) for flag, name in FAIRSEQ_FLAGS.items()},
             **{name: getattr(self.cfg, flag) for flag, name in REFINEMENT_TASK_FLAGS.items()},
             inference_mode=not self.building,
@@ -213,19 +222,19 @@ class TextEditingTask(ScoredTask):
             oracle=str(self.cfg.oracle),
             retain_history=option(args, "retain_iter_history"),
         )
-        return RefinementGenerator(editors, self.target_dictionary, options, reranker)
+        return RefinementGenerator(editors, self.target_dictionary, refinement, reranker)
 
     def inference_step(
         self,
-        generator: Any,
-        models: list[Any],
-        sample: dict[str, Any],
+        generator: SequenceGenerator | RefinementGenerator,
+        models: list[BaseFairseqModel],
+        sample: Batch,
         prefix_tokens: Tensor | None = None,
-        constraints: TypedBatch | None = None,
-    ) -> list[list[dict[str, Any]]]:
+        constraints: Tensor | TypedBatch | None = None,
+    ) -> list[list[Hypothesis]]:
         """Decodes a batch; the whole batch is in ``constraints`` if fairseq-interactive made it."""
-        sample = sample if constraints is None else constraints.sample
-        net_input = {**sample["net_input"]}
+        sample = constraints.sample if isinstance(constraints, TypedBatch) else sample
+        net_input: NetInput = {**sample["net_input"]}
         if "marks" in sample:
             net_input["marks"] = sample["marks"]
         self.tgt_dict.unknown_words = sample.get("unknown_words", ())  # to print the hypotheses

@@ -1,15 +1,19 @@
 """``--task text_labelling``: a class, a number, a set of labels or one tag per word, for a text."""
 
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Optional
+from typing import NoReturn, Optional
 
 from fairseq import utils
+from fairseq.criterions import FairseqCriterion
 from fairseq.data import Dictionary
-from fairseq.dataclass import ChoiceEnum
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.models import BaseFairseqModel
 from fairseq.tasks import register_task
 from omegaconf import II
+from torch import Tensor
 
 from lev_plugins import ranges
 from lev_plugins.data.binarise import data_folder, load_dictionary
@@ -47,14 +51,16 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
     name = "text_labelling"
     lower_is_better = ("mse",)
 
-    def __init__(self, cfg: TextLabellingConfig, info: LabellingInfo, dictionary: Dictionary, labels: Labels | None):
+    def __init__(
+        self, cfg: TextLabellingConfig, info: LabellingInfo, dictionary: Dictionary, labels: Labels | None
+    ) -> None:
         super().__init__(cfg)
         self.info, self.dictionary, self.labels = info, dictionary, labels
         self.request = LabelRequest(info.kind, tuple(range(len(labels or ()))) if info.kind == "multilabel" else ())
         self.word_index: WordIndex | None = None  # words of the dictionary, if the model spells
 
     @classmethod
-    def setup_task(cls, cfg: TextLabellingConfig, **kwargs: Any) -> "TextLabellingTask":
+    def setup_task(cls, cfg: TextLabellingConfig, **kwargs: object) -> "TextLabellingTask":
         ranges.check_ranges(cfg)
         gather_any_size()  # for the answers of validation
         folder = data_folder(cfg.data, "text_labelling", "lev-plugins prepare-labels")
@@ -84,7 +90,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
             f"make the folder with lev-plugins prepare-labels --pretrained-tokenizer {path.parent}",
         )
 
-    def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
+    def load_dataset(self, split: str, combine: bool = False, **kwargs: object) -> None:
         require(
             len(utils.split_paths(self.cfg.data)) == 1,
             f"--task text_labelling reads one folder, but {self.cfg.data} names several: prepare their texts together",
@@ -100,7 +106,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         request = replace(self.request, labels=labels) if labels else self.request
         return LabelledDataset(examples, request, self.dictionary, pack, shuffle, self.word_index)
 
-    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+    def build_model(self, cfg: FairseqDataclass | Namespace, from_checkpoint: bool = False) -> BaseFairseqModel:
         name = registered_name(cfg, "arch")
         require(
             str(name).startswith("enct5"),
@@ -120,27 +126,29 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         self.word_index = model.word_index
         return model
 
-    def build_generator(self, *args: Any, **options: Any) -> Any:
+    def build_generator(self, *args: object, **options: object) -> NoReturn:
         raise UserError(
             "--task text_labelling generates no text: use lev-plugins label CHECKPOINT to label new text, or "
             "fairseq-validate to score labelled data"
         )
 
-    def data_fingerprints(self) -> dict[str, tuple[Any, str]]:
+    def data_fingerprints(self) -> dict[str, tuple[object, str]]:
         names = None if self.labels is None else self.labels.names
         return {
             "labels": (names, f"{self.folder / LABELS}"),
             "pieces": (fingerprint(self.dictionary)[1], f"{self.folder / WORDS}"),
         }
 
-    def build_criterion(self, cfg: Any, **options: Any) -> Any:
+    def build_criterion(self, cfg: FairseqDataclass | Namespace, **options: object) -> FairseqCriterion:
         name = registered_name(cfg, "criterion")
         require(name == "labelling", f"--task text_labelling requires --criterion labelling, but --criterion is {name}")
         return super().build_criterion(cfg, **options)
 
-    def scores_of(self, criterion: Any) -> tuple[list[str], list[str]]:
+    def scores_of(self, criterion: FairseqCriterion) -> tuple[list[str], list[str]]:
         return criterion.score_names(), criterion.score_names()
 
-    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+    def reduce_metrics(
+        self, logging_outputs: Sequence[Mapping[str, Tensor | float]], criterion: FairseqCriterion
+    ) -> None:
         super().reduce_metrics(logging_outputs, criterion)
         criterion.log_scores(logging_outputs)

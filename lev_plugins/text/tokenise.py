@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import sentencepiece
 
@@ -81,6 +81,14 @@ def failing_as(bpe: str | None) -> Iterator[None]:
         raise UserError(f"--bpe {bpe}: {error}") from error
 
 
+class BPE(Protocol):
+    """Cuts a text into pieces with blanks between them, and joins them again."""
+
+    def encode(self, x: str) -> str: ...
+
+    def decode(self, x: str) -> str: ...
+
+
 class Chars:
     """``--bpe chars``: fairseq's ``characters``, which its own commands do not find.
 
@@ -150,7 +158,7 @@ class SubwordNMT:
 
 
 # BPEs that need no fairseq
-OWN_BPES: dict[str, Callable[[Namespace], Any]] = {
+OWN_BPES: dict[str, Callable[[Namespace], BPE]] = {
     "words": Words,
     "chars": Chars,
     "characters": Chars,
@@ -160,7 +168,7 @@ OWN_BPES: dict[str, Callable[[Namespace], Any]] = {
 }
 
 
-def build_bpe(options: Namespace) -> Any:
+def build_bpe(options: Namespace) -> BPE:
     if options.bpe in OWN_BPES and not getattr(options, "sentencepiece_enable_sampling", False):
         return OWN_BPES[options.bpe](options)
     from fairseq.data.encoders import build_bpe

@@ -6,14 +6,14 @@ Shapes: B batch, S source length, T target length, N length of the drafts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import torch
 from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, ListDataset, data_utils
-from fairseq.utils import move_to_cuda
 from torch import Tensor
 
+from lev_plugins.data.batch import Batch, NetInput, TypedBatch
 from lev_plugins.data.noisy import NoisyWords
 from lev_plugins.edits.actions import RemovedTokens, removed_after, replaced_per_placeholder, source_positions
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
@@ -40,6 +40,18 @@ class RollIn:
         return torch.Generator().manual_seed(int(sequence.generate_state(1, np.uint64)[0]) >> 1)
 
 
+class EditingExample(TypedDict, total=False):
+    """A sentence with what its roll-in drew."""
+
+    id: int
+    source: SpeltRow
+    draft: SpeltRow | None
+    target: Tensor | None  # (T,)
+    delete_from_draft: bool  # whether deletions are learned from the draft
+    insert_into_draft: bool
+    missing: Tensor  # (T,) True = a target token that the roll-in leaves out
+
+
 def as_spelt(row: Tensor | SpeltRow) -> SpeltRow:
     return row if isinstance(row, SpeltRow) else SpeltRow(row)
 
@@ -62,7 +74,7 @@ class TextEditingDataset(KeepLastBatch):
         teacher_forcing: bool = False,
         noise: NoisyWords | None = None,
         index: WordIndex | None = None,
-    ):
+    ) -> None:
         """
         Args:
             pair: sources and targets; of noisy words, only the targets
@@ -86,7 +98,7 @@ class TextEditingDataset(KeepLastBatch):
         self.drafts, self.rollin, self.pad_to_multiple = drafts, rollin, pad_to_multiple
         self.teacher_forcing, self.noise, self.index = teacher_forcing, noise, index
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
+    def __getitem__(self, index: int) -> EditingExample:
         pair: LanguagePairDataset = self.dataset
         target = pair.tgt[index] if pair.tgt is not None else None
         source = as_spelt(pair.src[index])
@@ -98,7 +110,7 @@ class TextEditingDataset(KeepLastBatch):
             draft = source
         elif self.index is not None and draft is not None and torch.equal(draft.ids, source.ids.long()):
             source = draft  # which may say how its unknown words are spelt; binarised sources cannot
-        example: dict[str, Any] = {"id": index, "source": source, "draft": draft, "target": target}
+        example: EditingExample = {"id": index, "source": source, "draft": draft, "target": target}
         if self.rollin is not None and target is not None:
             generator = self.rollin.generator(self.epoch, index)
             has_draft = draft is not None and len(draft.ids) > 2
@@ -108,26 +120,26 @@ class TextEditingDataset(KeepLastBatch):
             example["missing"] = random_deletions(target.numel(), generator)
         return example
 
-    def collater(self, examples: list[dict[str, Any]], pad_to_length: dict[str, int] | None = None) -> dict[str, Any]:
+    def collater(self, examples: list[EditingExample], pad_to_length: dict[str, int] | None = None) -> Batch:
         if not examples:
             return {}
         pair: LanguagePairDataset = self.dataset
         examples = sorted(examples, key=lambda example: -len(example["source"].ids))
         words = self.unknown_words or UnknownWords((pair.tgt_dict or pair.src_dict).size)
         sources = [words.ids_of(e["source"]) if self.index else e["source"].ids for e in examples]
-        net_input: dict[str, Any] = {
+        net_input: NetInput = {
             "src_tokens": self._pad(sources, left_pad=pair.left_pad_source),
             "src_lengths": torch.tensor([len(source) for source in sources]),
         }
-        batch: dict[str, Any] = {
+        batch: Batch = {
             "id": torch.tensor([e["id"] for e in examples]),
             "nsentences": len(examples),
             "ntokens": int(net_input["src_lengths"].sum()),
             "target": None,
             "net_input": net_input,
         }
-        drafts = [e["draft"] for e in examples]
-        if drafts[0] is not None:
+        drafts = [e["draft"] for e in examples if e["draft"] is not None]  # of all examples, or of none
+        if drafts:
             net_input["draft"] = self._pad([words.ids_of(draft) for draft in drafts])
             if any(draft.marks is not None and draft.marks.any() for draft in drafts):
                 marks = [torch.zeros_like(d.ids) if d.marks is None else d.marks for d in drafts]
@@ -136,24 +148,27 @@ class TextEditingDataset(KeepLastBatch):
             batch_words = self.batch_words or BatchWords.of_words(words.spellings, self.index)
             net_input["words"] = batch_words.with_pieces(net_input["src_tokens"], words.spellings, self.index)
         batch["unknown_words"] = words.spellings
-        if examples[0]["target"] is not None:
-            batch["ntokens"] = sum(e["target"].numel() for e in examples)
-            batch["target"] = self._pad([e["target"][1:] for e in examples])  # for scoring: without <s>
+        targets = [e["target"] for e in examples if e["target"] is not None]  # of all examples, or of none
+        if targets:
+            batch["ntokens"] = sum(target.numel() for target in targets)
+            batch["target"] = self._pad([target[1:] for target in targets])  # for scoring: without <s>
             if self.rollin is not None:
-                net_input["states"] = self._states(examples, net_input["src_tokens"], net_input.get("draft"), words)
+                net_input["states"] = self._states(examples, self._pad(targets), net_input, words)
             if self.teacher_forcing:
                 batch["ntokens"] -= len(examples)  # <s> is not predicted
                 # </s> comes first, where fairseq's decoders start, instead of last: (B, T - 1)
-                net_input["prev_output_tokens"] = self._pad([e["target"][:-1] for e in examples])
+                net_input["prev_output_tokens"] = self._pad([target[:-1] for target in targets])
                 net_input["prev_output_tokens"][:, 0] = pair.tgt_dict.eos()
         return batch
 
     def _states(
-        self, examples: list[dict[str, Any]], sources: Tensor, drafts: Tensor | None, words: UnknownWords
+        self, examples: list[EditingExample], target: Tensor, net_input: NetInput, words: UnknownWords
     ) -> EditingStates:
-        """Returns the roll-in states with their insertion labels, computed on the CPU, in a worker process."""
-        pad = self.dataset.tgt_dict.pad()
-        target = self._pad([e["target"] for e in examples])  # (B, T)
+        """Returns the roll-in states with their insertion labels, computed on the CPU, in a worker process.
+
+        ``target``: (B, T).
+        """
+        pad, sources, drafts = self.dataset.tgt_dict.pad(), net_input["src_tokens"], net_input.get("draft")
         missing = torch.zeros_like(target, dtype=torch.bool)
         for row, example in zip(missing, examples, strict=True):
             row[: example["missing"].numel()] = example["missing"]
@@ -204,21 +219,6 @@ def split_line(line: str) -> tuple[str, str | None]:
     return parts[0], parts[1] if len(parts) == 2 else None
 
 
-@dataclass
-class TypedBatch:
-    """A whole batch of typed lines, in the place of fairseq's constraints.
-
-    Of a batch, fairseq-interactive hands only the sources and the ``constraints`` to ``task.inference_step``. In
-    fairseq, constraints are what follows a TAB; here that is the draft.
-    """
-
-    sample: dict[str, Any]
-
-    def cuda(self) -> TypedBatch:
-        """Returns the batch on the GPU; fairseq-interactive calls this."""
-        return TypedBatch(move_to_cuda(self.sample))
-
-
 class TypedLines(TextEditingDataset):
     """The lines of ``fairseq-interactive``.
 
@@ -232,7 +232,7 @@ class TypedLines(TextEditingDataset):
         tgt_dict: EditingDictionary,
         left_pad_source: bool = True,
         index: WordIndex | None = None,
-    ):
+    ) -> None:
         """
         Args:
             rows: sources without <s>, and their drafts
@@ -255,6 +255,6 @@ class TypedLines(TextEditingDataset):
             self.unknown_words.ids_of(draft)
         self.batch_words = None if index is None else BatchWords.of_words(self.unknown_words.spellings, index)
 
-    def collater(self, examples: list[dict[str, Any]], pad_to_length: dict[str, int] | None = None) -> dict[str, Any]:
+    def collater(self, examples: list[EditingExample], pad_to_length: dict[str, int] | None = None) -> Batch:
         batch = super().collater(examples, pad_to_length)
         return {**batch, "constraints": TypedBatch(batch)}

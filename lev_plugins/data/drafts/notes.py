@@ -95,7 +95,7 @@ def write_notes(tokens: Path, bits_by_line: dict[int, list[int]], dictionary: Di
 class NotedDrafts(BaseWrapperDataset):
     """Drafts as ids, except for those with a note, which are a ``SpeltRow``."""
 
-    def __init__(self, dataset: FairseqDataset, notes: dict[int, SpeltRow]):
+    def __init__(self, dataset: FairseqDataset, notes: dict[int, SpeltRow]) -> None:
         super().__init__(dataset)
         self.notes = notes
 

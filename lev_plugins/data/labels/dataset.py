@@ -6,7 +6,7 @@ Shapes: B rows, S source length, T latents of a row; n counts examples, or words
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 from zipfile import BadZipFile
 
 import numpy as np
@@ -25,6 +25,24 @@ from lev_plugins.text.lines import read_lines
 
 Array = NDArray[Any]
 UNKNOWN_PIECES = "unknown.txt"  # suffix of the file with the unknown pieces of each example
+
+
+class NumberedExample(TypedDict):
+    """An example with its place in the dataset, by which fairseq names it."""
+
+    id: int
+    example: Example
+
+
+class LabelledBatch(TypedDict, total=False):
+    """A batch of examples, in the order of the rows; empty in a process that has no examples left."""
+
+    id: Tensor  # (n,)
+    nsentences: int
+    ntokens: int
+    words: Tensor  # (n,) the number of words of each
+    target: Tensor | None  # (n,), or (n, L) for L labels
+    net_input: dict[str, Tensor | BatchWords]  # arguments of ``EncT5.forward``
 
 
 def targets(examples: list[Example], request: LabelRequest) -> Tensor:
@@ -50,7 +68,7 @@ class LabelledDataset(FairseqDataset):
         pack: int = 0,
         shuffle: bool = False,
         index: WordIndex | None = None,
-    ):
+    ) -> None:
         """
         Args:
             examples: the texts as ids, with their labels
@@ -74,7 +92,7 @@ class LabelledDataset(FairseqDataset):
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
+    def __getitem__(self, index: int) -> NumberedExample:
         return {"id": index, "example": self.examples[index]}
 
     def num_tokens(self, index: int) -> int:
@@ -105,7 +123,7 @@ class LabelledDataset(FairseqDataset):
         # fairseq drops a last batch that is not a multiple; with 1 it drops none
         return list(super().batch_by_size(indices, max_tokens, max_sentences, 1))
 
-    def collater(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
+    def collater(self, samples: list[NumberedExample]) -> LabelledBatch:
         if not samples:
             return {}
         examples = [sample["example"] for sample in samples]
@@ -116,7 +134,7 @@ class LabelledDataset(FairseqDataset):
         rows = first_fit(lengths, self.pack) if self.pack else [[i] for i in range(len(examples))]
         order = [i for row in rows for i in row]
         arrays = collate(examples, rows, self.request, self.dictionary.pad(), packed=bool(self.pack))
-        net_input: dict[str, Any] = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        net_input: dict[str, Tensor | BatchWords] = {name: torch.from_numpy(array) for name, array in arrays.items()}
         if self.index is not None:
             net_input["words"] = BatchWords.of_words(list(unknown), self.index, search=False)
         ordered = [examples[i] for i in order]
@@ -134,7 +152,7 @@ class LabelledDataset(FairseqDataset):
 class BinarisedExamples(Sequence[Example]):
     """The examples of a part of a folder from ``lev-plugins prepare-labels``."""
 
-    def __init__(self, folder: Path, part: str, dictionary: Dictionary):
+    def __init__(self, folder: Path, part: str, dictionary: Dictionary) -> None:
         prefix = folder / f"{part}.text"
         self.text = data_utils.load_indexed_dataset(str(prefix), dictionary, "mmap")
         require(self.text is not None, f"{folder} has no part {part}: there is no {prefix}.idx")

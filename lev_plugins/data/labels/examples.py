@@ -5,7 +5,6 @@ Shapes: B rows, S source length, T latents of a row; n counts examples, or words
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from lev_plugins.data.labels.folder import LabellingInfo
 from lev_plugins.data.labels.text import Labels, number_of
 from lev_plugins.errors import require
-from lev_plugins.text.ids import EOS, UNK, ids_of
+from lev_plugins.text.ids import EOS, UNK, AnyDictionary, ids_of
 from lev_plugins.text.tokenise import Tokeniser
 
 
@@ -47,12 +46,14 @@ def tokenised_row(texts: list[str], info: LabellingInfo, tokeniser: Tokeniser) -
 class ExampleEncoder:
     """Turns rows into examples, for preparing a folder and for labelling new text alike."""
 
-    def __init__(self, info: LabellingInfo, tokeniser: Tokeniser, dictionary: Any, labels: Labels | None):
+    def __init__(
+        self, info: LabellingInfo, tokeniser: Tokeniser, dictionary: AnyDictionary, labels: Labels | None
+    ) -> None:
         self.info, self.tokeniser, self.dictionary, self.labels = info, tokeniser, dictionary, labels
 
     def examples(self, texts: list[str], labels: list[str], where: str) -> list[Example]:
         """Returns one example, or several for a text to be tagged that is too long."""
-        ids: list[Any] = [self._id_of(label, where) for label in labels]
+        ids = [self._id_of(label, where) for label in labels]
         pieces_of_texts, longest = tokenised_row(texts, self.info, self.tokeniser), self.info.longest
         if self.info.kind == "tagging":
             spans = [len(pieces) for pieces in pieces_of_texts]
@@ -149,7 +150,7 @@ def first_fit(lengths: Sequence[int], width: int) -> list[list[int]]:
 
 def collate(
     examples: list[Example], rows: list[list[int]], request: LabelRequest, pad: int, packed: bool
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, NDArray[np.int64]]:
     """Returns the arguments of ``EncT5.forward``; ``rows`` lists the examples in each row."""
     latents_of = {i: request.latents(example) for i, example in enumerate(examples)}
     width = max(sum(len(examples[i].tokens) for i in row) for row in rows)

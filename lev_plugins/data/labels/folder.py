@@ -40,7 +40,7 @@ class LabellingInfo(Layout):
     files: list[str] = field(default_factory=list)  # those flags that name a file in the folder
     train_examples: int = 0
 
-    def bpe_flags(self, folder: Path) -> dict[str, Any]:
+    def bpe_flags(self, folder: Path) -> dict[str, object]:
         """Returns ``bpe`` with the paths of its files."""
         return {name: str(folder / value) if name in self.files else value for name, value in self.bpe.items()}
 
@@ -50,7 +50,7 @@ class LabellingInfo(Layout):
     def labels(self, folder: Path) -> Labels | None:
         return None if self.kind == "regression" else Labels.load(folder / LABELS)
 
-    def reading(self) -> dict[str, Any]:
+    def reading(self) -> dict[str, object]:
         """Returns the entries that say how text is read, but not how it is tokenised."""
         return {name: value for name, value in asdict(self).items() if name not in ("bpe", "files", "train_examples")}
 

@@ -116,7 +116,7 @@ def test_labels_of_interest_of_the_command_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     labeller = labeller_of(folder, no_label_interaction=True)
-    monkeypatch.setattr(command, "load_labeller", lambda *_: labeller)
+    monkeypatch.setattr(command, "labeller_from_args", lambda *_: labeller)
 
     def run(asked: str) -> int:
         args = SimpleNamespace(scores=True, thresholds=None, labels_of_interest=asked, resume=None)
