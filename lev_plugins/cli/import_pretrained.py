@@ -21,7 +21,7 @@ from lev_plugins.text.pretrained import (
     BYTE_SPECIALS,
     SENTENCEPIECE,
     TOKENIZER,
-    Bytes,
+    ByteTokenizer,
     SentencePieces,
     Tokenizer,
     load_tokenizer,
@@ -90,7 +90,7 @@ def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dic
         return tokenizer, {"<pad>": config.pad_token_id, "</s>": config.eos_token_id, "<unk>": unk}
     pretrained = library.read_tokenizer(source)
     if type(pretrained).__name__ == "ByT5Tokenizer":
-        return Bytes(), {name: i for i, name in enumerate(BYTE_SPECIALS)}
+        return ByteTokenizer(), {name: i for i, name in enumerate(BYTE_SPECIALS)}
     pretrained.backend_tokenizer.save(str(out / TOKENIZER))
     bert = config.model_type == "bert"
     ids = {

@@ -71,12 +71,12 @@ def run(args: argparse.Namespace) -> int:
             report = build_texts(args, parts, folder, scratch)
     for part in parts:
         # fairseq also trains on empty sources and targets; an empty draft is normal: decoding starts from nothing
-        surveys = {part.texts[side]: survey for side, survey in part.surveys.items() if side != args.draft_lang}
-        for path, survey in surveys.items():  # with --clean-train, several sides have the same text
-            if survey.empty:
+        counts = {part.texts[side]: count for side, count in part.counts.items() if side != args.draft_lang}
+        for path, count in counts.items():  # with --clean-train, several sides have the same text
+            if count.empty:
                 sys.stderr.write(
-                    f"lev-plugins: warning: {path} has {survey.empty:,} empty of {survey.lines:,} lines, "
-                    f"the first is line {survey.first_empty}: they are kept, and trained on or decoded like others\n"
+                    f"lev-plugins: warning: {path} has {count.empty:,} empty of {count.lines:,} lines, "
+                    f"the first is line {count.first_empty}: they are kept, and trained on or decoded like others\n"
                 )
     sys.stdout.write("\n".join(report))
     return 0
@@ -194,7 +194,7 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
             done, sizes = binarise(path, prefix, source if side == args.source_lang else target, args.workers)
             lines = len(sizes)
             require(lines == part.lines, f"fairseq binarised {lines:,} of {part.lines:,} lines of {prefix.name}")
-            empty = part.surveys[side].empty if side in part.surveys else lines
+            empty = part.counts[side].empty if side in part.counts else lines
             row = [f"{lines:,}", f"{done.num_tok:,}", f"{done.num_replaced / done.num_tok:.2%}", f"{empty:,}"]
             rows.append([part.name, side, *row, f"{sizes.max():,} (line {sizes.argmax() + 1:,})"])
             # with --clean-train, drafts are made of the targets; other drafts are edited as they are

@@ -14,7 +14,7 @@ from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.scoring import m2, resampling
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.scoring.metrics import GOLD, MAYBE_SOURCES, METRICS, REFERENCES, SOURCES
-from lev_plugins.text.lines import check_counts, nonempty_lines
+from lev_plugins.text.lines import nonempty_lines, require_parallel
 from lev_plugins.traces.log import lines_by_sentence, parse_line
 
 RESAMPLES = 1000  # for --against without --bootstrap
@@ -90,13 +90,13 @@ def read_files(args: argparse.Namespace, lines: int) -> list[Any]:
     files = METRICS[args.metric].files
     if files == GOLD:
         gold = m2.read_m2(args.gold)
-        check_counts(args.system, lines, args.gold, len(gold), "sentences")
+        require_parallel(args.system, lines, args.gold, len(gold), "sentences")
         return [gold]
     source = vars(args).get("source")
     columns = []
     for path in [*args.references, *([] if source is None else [source])]:
         columns.append(nonempty_lines(path))
-        check_counts(args.system, lines, path, len(columns[-1]))
+        require_parallel(args.system, lines, path, len(columns[-1]))
     sources = [] if files == REFERENCES else [None if source is None else columns.pop()]
     return [*sources, [list(references) for references in zip(*columns, strict=True)]]
 
@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
     ):
         if path is not None:
             texts = reader(path)
-            check_counts(args.system, len(lines), path, len(texts))
+            require_parallel(args.system, len(lines), path, len(texts))
             rows.append(ScoredText(title, path, metric.evaluate(*files, texts, **options)))
     comparison = draw_resamples(args, rows)
     report = json_report if args.json else text_report

@@ -6,7 +6,7 @@ from rapidfuzz.distance import Levenshtein
 
 
 def align_to_source(tokens: Sequence[int], source: Sequence[int], pad: int) -> list[int]:
-    """For each token, the position of the source token that it equals or replaces; ``len(source)`` if there is none.
+    """Returns for each token the position of the source token that it equals or replaces; ``len(source)``: none.
 
     Both rows may be padded, the source on either side.
 

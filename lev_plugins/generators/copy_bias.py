@@ -27,13 +27,13 @@ from lev_plugins.edits.copy_alignment import distances_after, distances_before, 
 class SourceInTargetIds:
     """Translates sources into the ids of the target's dictionary, with <unk> for words that it lacks."""
 
-    def __init__(self, source: Dictionary, target: Dictionary):
+    def __init__(self, source: Dictionary, target: Dictionary) -> None:
         self.target = target
         ids = [target.index(source[index]) for index in range(len(source))]
         self.ids = None if source == target else torch.tensor(ids)
 
     def __call__(self, src_tokens: Tensor) -> Tensor:
-        """(B, S), padded on either side -> (B, S), padded on the right"""
+        """Returns the ids of sources (B, S), padded on either side; the result is padded on the right."""
         tokens = utils.convert_padding_direction(src_tokens, self.target.pad(), left_to_right=True)
         return tokens if self.ids is None else self.ids.to(tokens.device)[tokens]
 
@@ -52,6 +52,9 @@ class SourceProgress:
         return SourceProgress(self.source, distances_after(self.distances, self.source, token))
 
 
+Encoded = Any  # fairseq's output of an encoder, or after those of all models, the ``SourceProgress``
+
+
 class CopyBiasEnsemble(EnsembleModel):
     """An ensemble that adds ``bias`` to the log-odds of leaving the text unchanged, at every step.
 
@@ -59,19 +62,19 @@ class CopyBiasEnsemble(EnsembleModel):
     result is a distribution: where the model is already sure to copy, the bias has almost no effect.
     """
 
-    def __init__(self, models: list[nn.Module], bias: float, source_in_target_ids: SourceInTargetIds):
+    def __init__(self, models: list[nn.Module], bias: float, source_in_target_ids: SourceInTargetIds) -> None:
         super().__init__(models)
         self.bias, self.source_in_target_ids = bias, source_in_target_ids
 
-    def forward_encoder(self, net_input: dict[str, Tensor]) -> list[Any]:
+    def forward_encoder(self, net_input: dict[str, Tensor]) -> list[Encoded]:
         source = self.source_in_target_ids(net_input["src_tokens"])
         return [*super().forward_encoder(net_input), SourceProgress(source, distances_before(source))]
 
-    def reorder_encoder_out(self, encoder_outs: list[Any], new_order: Tensor) -> list[Any]:
+    def reorder_encoder_out(self, encoder_outs: list[Encoded], new_order: Tensor) -> list[Encoded]:
         return [*super().reorder_encoder_out(encoder_outs[:-1], new_order), encoder_outs[-1].select(new_order)]
 
     def forward_decoder(
-        self, tokens: Tensor, encoder_outs: list[Any], incremental_states: list[Any], temperature: float = 1.0
+        self, tokens: Tensor, encoder_outs: list[Encoded], incremental_states: list[object], temperature: float = 1.0
     ) -> tuple[Tensor, Tensor | None]:
         if tokens.size(1) > 1:
             encoder_outs[-1] = encoder_outs[-1].after(tokens[:, -1])
@@ -109,7 +112,7 @@ def with_edit_confidence(
     for hypotheses, edit, source in zip(results, edits, sources, strict=True):
         confidence = 1.0 if torch.equal(edit["tokens"], source["tokens"]) else preference(edit, source)
         if confidence < min_confidence:
-            edited = [each for each in hypotheses if not torch.equal(each["tokens"], source["tokens"])]
+            edited = [hyp for hyp in hypotheses if not torch.equal(hyp["tokens"], source["tokens"])]
             hypotheses = [source, *edited][: len(hypotheses)]
         cautious.append([{**hypotheses[0], "confidence": confidence}, *hypotheses[1:]])
     return cautious

@@ -35,7 +35,7 @@ class RefinementGenerator:
         tgt_dict: EditingDictionary,
         options: RefinementOptions,
         reranker: FairseqEncoderDecoderModel | None = None,
-    ):
+    ) -> None:
         """
         Args:
             models: one or several LevTs, which form an ensemble

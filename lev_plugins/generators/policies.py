@@ -23,7 +23,6 @@ from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.source_alignment import align_to_source
 from lev_plugins.errors import require
 from lev_plugins.generators.refinement import (
-    Array,
     Choices,
     Insertions,
     Policies,
@@ -34,14 +33,13 @@ from lev_plugins.generators.refinement import (
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.levt_spelling import removed_per_placeholder
 from lev_plugins.spelling.batch_words import BatchWords
-from lev_plugins.text.ids import BOS, EOS, PAD, UNK, padded
+from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Array, padded
 
 
 def mean_log_probs(logits: list[Tensor]) -> Tensor:
     """Returns the logarithm of the models' mean probability.
 
-    >>> one, other = torch.tensor([0.5, 0.5]).log(), torch.tensor([0.1, 0.9]).log()
-    >>> mean_log_probs([one, other]).exp()
+    >>> mean_log_probs([torch.tensor([0.5, 0.5]).log(), torch.tensor([0.1, 0.9]).log()]).exp()
     tensor([0.3000, 0.7000])
     """
     log_probs = [F.log_softmax(scores.float(), -1) for scores in logits]
@@ -58,14 +56,15 @@ def argmax(scores: Tensor) -> Tensor:
 class Ensemble:
     """Several models that decode together by the mean of their probabilities."""
 
-    def __init__(self, models: list[LevT]):
+    def __init__(self, models: list[LevT]) -> None:
         """``models`` must have the same ``LevT.signature``."""
         main = models[0]
         for model in models[1:]:
-            for (flag, value), other in zip(main.signature.items(), model.signature.values(), strict=True):
+            for flag, value in main.signature.items():
+                differing = model.signature[flag]
                 require(
-                    value == other,
-                    f"models of an ensemble must have the same {flag}, but they have {value} and {other}",
+                    value == differing,
+                    f"models of an ensemble must have the same {flag}, but they have {value} and {differing}",
                 )
         self.models, self.placeholder, self.vocabulary = models, main.placeholder, main.decoder.vocabulary
         self.spells = main.word_index is not None
@@ -99,7 +98,7 @@ class EnsemblePolicies(Policies):
         alternatives: int = 0,
         options: RefinementOptions | None = None,
         random: torch.Generator | None = None,
-    ):
+    ) -> None:
         """
         Args:
             ensemble: the models
@@ -125,7 +124,7 @@ class EnsemblePolicies(Policies):
         index = self.memory_rows(sentences)
         if index is not None:  # some sentences are finished, or each source has several candidates
             self.memories = [memory.select(index) for memory in self.memories]
-            self.size, self.rows = len(sentences), {one.number: row for row, one in enumerate(sentences)}
+            self.size, self.rows = len(sentences), {sentence.number: row for row, sentence in enumerate(sentences)}
         self.states = self.states_of("deletion", sentences)
         states = zip(self.models, self.states, strict=True)
         scores = mean_log_probs([model.decoder.deletion_logits(blocks) for model, blocks in states])
@@ -172,7 +171,7 @@ class EnsemblePolicies(Policies):
                 candidates = model.decoder.candidates(host_ids, replaced.first.flatten()[index], memory)
             logits.append(model.decoder.token_logits(blocks, index, memory, replaced, candidates))
         scores = mean_log_probs(logits).index_fill_(1, self.excluded, -math.inf)  # (n, V)
-        sampled = [one.sampled for one in sentences for token in one.tokens if token == placeholder]
+        sampled = [sentence.sampled for sentence in sentences for token in sentence.tokens if token == placeholder]
         best = argmax(self.add_gumbel_noise(scores, sampled))[:, None]
         # one matrix for one device-to-host copy: the word, its score, and the best words with their scores
         columns = [best.float(), scores.gather(1, best)]
@@ -197,15 +196,11 @@ class EnsemblePolicies(Policies):
             removed: with --spelling, the tokens that were deleted after each token, or that a placeholder replaces
             reuse: continue from the states of the deletion policy, which has read the same tokens
         """
-        rows, index, alignment, states = (
-            padded([one.tokens for one in sentences]),
-            self.memory_rows(sentences),
-            None,
-            [],
-        )
+        rows, index = padded([sentence.tokens for sentence in sentences]), self.memory_rows(sentences)
+        alignment, states = None, []
         tokens = self.to_device(self.ensemble.unknown_to_unk(rows))
         if self.sources:
-            sources = [self.sources[one.number // self.options.candidates] for one in sentences]
+            sources = [self.sources[sentence.number // self.options.candidates] for sentence in sentences]
             pairs = zip(rows.tolist(), sources, strict=True)
             alignment = self.to_device(np.array([align_to_source(*pair, PAD) for pair in pairs]))
         for i, (model, memory) in enumerate(zip(self.models, self.memories, strict=True)):
@@ -243,8 +238,13 @@ class Oracle(Policies):
     policies are those of a model.
     """
 
-    def __init__(self, policies: EnsemblePolicies, targets: Tensor, counts: bool):
-        """``targets`` are the references (B, R), with boundaries, on the CPU."""
+    def __init__(self, policies: EnsemblePolicies, targets: Tensor, counts: bool) -> None:
+        """
+        Args:
+            policies: those of the model
+            targets: the references (B, R), with boundaries, on the CPU
+            counts: the expert also chooses the number of placeholders in every slot
+        """
         self.policies, self.targets, self.counts = policies, targets, counts
 
     def pairs(self, sentences: list[Sentence]) -> tuple[Tensor, Tensor]:

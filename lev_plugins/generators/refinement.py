@@ -27,17 +27,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, repeat
 from math import expm1, inf, isinf, log
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lev_plugins.edits.mark_bits import DELETE, INSERT, KEEP, PREFER, in_one_span
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.text.ids import BOS, EOS, PAD, Rows, padded
+from lev_plugins.text.ids import BOS, EOS, PAD, Array, Rows, padded
 from lev_plugins.text.segments import Alternative, WordEdits
 
-Array = NDArray[Any]
 ALTERNATIVES = 5  # words per placeholder that a record reports
 
 
@@ -123,7 +121,7 @@ class Policies(Protocol):
 class Refiner:
     """Refines batches of sentences with the policies of a model."""
 
-    def __init__(self, options: RefinementOptions, placeholder: int, max_tokens: int):
+    def __init__(self, options: RefinementOptions, placeholder: int, max_tokens: int) -> None:
         """
         Args:
             options: when to stop, and what a decision must win by
@@ -233,20 +231,20 @@ class Refiner:
             sentence.write(remaining)
             sentence.removed = removed
 
-    def is_repetition(self, words: list[Word], before: list[Word] | None) -> bool:
+    def is_repetition(self, words: list[Word], previous_words: list[Word] | None) -> bool:
         """Returns whether an iteration would continue from ``words`` as the one before it did."""
-        if not self.options.adaptive or before is None or len(words) != len(before):
+        if not self.options.adaptive or previous_words is None or len(words) != len(previous_words):
             return False
         # With the same tokens and marks, the policies decide the same; --keep-bias also depends on the origin. Where
         # scores differ, words were inserted anew and the score of the result still changes.
         size = 4 if self.options.keep_bias else 3  # fields of ``Word``: token, score, marks, origin
-        return all(word[:size] == previous[:size] for word, previous in zip(words, before, strict=True))
+        return all(word[:size] == previous[:size] for word, previous in zip(words, previous_words, strict=True))
 
     # ---- insert ------------------------------------------------------------------------------------------------------
 
     def insert(self, sentences: list[Sentence], policies: Policies, step: int) -> None:
         """Applies y'' = E(y', p) to each sentence that may grow."""
-        growing = [each for each in sentences if len(each.words) < each.limit or each.has_mark(INSERT)]
+        growing = [s for s in sentences if len(s.words) < s.limit or s.has_mark(INSERT)]
         if not growing:
             return
         insertions = policies.placeholder(growing)
@@ -261,7 +259,7 @@ class Refiner:
         """Returns what is added to the log-odds of an insertion in each slot."""
         if not (self.options.keep_bias or sentence.marked):
             return [self.options.gamma] * (len(sentence.words) - 1)
-        return [self.insertion_bonus(left, right) for left, right in pairwise(sentence.words)]
+        return [self.insertion_bonus(*neighbours) for neighbours in pairwise(sentence.words)]
 
     def insertion_bonus(self, left: Word, right: Word) -> float:
         """Returns what is added to the log-odds of an insertion between two words; infinity forces or forbids it."""
@@ -347,8 +345,8 @@ def any_above(threshold: float, values: Array, lengths: Array) -> Array:
 def removed_tokens(sentences: Sequence[Sentence]) -> tuple[Array, Array]:
     """Returns the first token that was deleted after each token (B, T), or padding, and the number of them."""
     gaps = [sentence.removed or [[]] * len(sentence.words) for sentence in sentences]
-    first = padded([[gap[0] if gap else PAD for gap in row] for row in gaps])
-    return first, padded([[len(gap) for gap in row] for row in gaps], fill=0)
+    tokens = padded([[gap[0] if gap else PAD for gap in row] for row in gaps])
+    return tokens, padded([[len(gap) for gap in row] for row in gaps], fill=0)
 
 
 def replaced_tokens(sentences: Sequence[Sentence], placeholder: int) -> Array:

@@ -3,9 +3,8 @@
 import json
 import shlex
 from pathlib import Path
-from typing import Any
 
-from lev_plugins.checkpoints import config_of
+from lev_plugins.checkpoints import Checkpoint, config_of
 from lev_plugins.model_folder import LABELLER, ModelConfig
 
 WHAT = {
@@ -77,14 +76,14 @@ def facts(config: ModelConfig, weights: int) -> list[list[str]]:
     rows.append(["parameters", f"{weights:,}"])
     rows += [] if config.updates is None else [["updates", f"{config.updates:,}"]]
     rows.append(["text is cut by", f"`{config.tokeniser}`" if config.tokeniser else "white space"])
-    written = [what for name, what in FORM.items() if config.form.get(name)]
-    rows += [["text is written with", ", ".join(written)]] if written else []
+    styles = [style for name, style in FORM.items() if config.form.get(name)]
+    rows += [["text is written with", ", ".join(styles)]] if styles else []
     rows += [["confidence of an edit", "calibrated on held-out text"]] if config.calibration else []
     return rows + [[name, f"`{value}`"] for name, value in defaults.items()]
 
 
-def training(state: dict[str, Any]) -> list[list[str]]:
-    """Settings that the checkpoint knows; of paths, only the last name."""
+def training_settings(state: Checkpoint) -> list[list[str]]:
+    """Returns the settings of the training that a checkpoint stores; of paths, only the last name."""
     data = config_of(state, "task", "data")
     rows = [] if data is None else [["data", f"`{Path(str(data).split(':')[0]).name}`"]]
     for setting in SETTINGS:

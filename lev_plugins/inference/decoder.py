@@ -1,20 +1,20 @@
 """Decodes with checkpoints in torch: a binarised data folder, or segments of an editor's texts."""
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import torch
 from fairseq import utils
-from fairseq.data import FairseqDataset
+from fairseq.data import Dictionary, FairseqDataset
 from fairseq.data.data_utils import collate_tokens
 from fairseq.dataclass.configs import GenerationConfig
+from fairseq.tasks import FairseqTask
 from fairseq.utils import split_paths
 
-from lev_plugins.data.batch import Batch
+from lev_plugins.data.batch import Batch, Hypothesis
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.data.tokenise import MODEL
 from lev_plugins.errors import require
@@ -38,12 +38,12 @@ class CheckpointDecoder:
     def __init__(
         self,
         paths: list[Path],
-        overrides: dict[str, Any],
-        search: dict[str, Any],
+        overrides: Mapping[str, object],
+        search: Mapping[str, object],
         device: str,
         fp16: bool = False,
         folder: ModelConfig | None = None,
-    ):
+    ) -> None:
         """
         paths: checkpoints, or one model folder
         overrides: flags of the task, such as another data folder
@@ -70,28 +70,28 @@ class CheckpointDecoder:
         return self.task.dataset(split)
 
     def write(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> list[list[int] | None]:
-        """The output for each sentence, including </s>; None if the sentence is too long for the model."""
+        """Returns the output for each sentence, with </s>; None if the sentence is too long for the model."""
         words, best = self.task.target_dictionary, self.best(dataset, indices, max_tokens)
         ends = words.bos(), words.pad(), words.eos()
-        plain = {index: [i for i in found["tokens"].tolist() if i not in ends] for index, found in best}
+        plain = {index: [i for i in hypothesis["tokens"].tolist() if i not in ends] for index, hypothesis in best}
         return [[*plain[index], words.eos()] if index in plain else None for index in indices]
 
-    def best(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The best hypothesis of each sentence that is not too long, in any order."""
+    def best(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[tuple[int, Hypothesis]]:
+        """Yields the best hypothesis of each sentence that is not too long, in any order."""
         for sample in self.samples(dataset, indices, max_tokens):
             hypotheses = self.task.inference_step(self.generator, self.models, sample)
             for index, n_best in zip(sample["id"].tolist(), hypotheses, strict=True):
                 yield index, n_best[0]
 
-    def samples(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[dict[str, Any]]:
-        """Batches of sentences of similar length; one longer than ``max_tokens`` is a batch by itself."""
+    def samples(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[Batch]:
+        """Yields batches of sentences of similar length; one longer than ``max_tokens`` is a batch by itself."""
         fitting, _ = dataset.filter_indices_by_size(np.array(indices), self.max_positions)
         for batch in batches({index: dataset.num_tokens(index) for index in fitting}, fitting, max_tokens):
             sample = dataset.collater([dataset[index] for index in batch])
             yield utils.move_to_cuda(sample, self.device)  # despite its name, to any device
 
 
-def sizes(decoder: CheckpointDecoder) -> tuple[tuple[Any, Any], tuple[int, int]]:
+def sizes(decoder: CheckpointDecoder) -> tuple[tuple[Dictionary, Dictionary], tuple[int, int]]:
     """Returns the dictionaries and positions of source and target."""
     return (decoder.task.source_dictionary, decoder.task.target_dictionary), decoder.max_positions
 
@@ -99,7 +99,7 @@ def sizes(decoder: CheckpointDecoder) -> tuple[tuple[Any, Any], tuple[int, int]]
 class TorchLevT(LevTSegments):
     """Edits segments with a levt in torch."""
 
-    def __init__(self, decoder: CheckpointDecoder, max_tokens: int):
+    def __init__(self, decoder: CheckpointDecoder, max_tokens: int) -> None:
         super().__init__(*sizes(decoder), max_tokens, decoder.task.word_index is not None)
         self.decoder = decoder
 
@@ -116,25 +116,28 @@ class TorchLevT(LevTSegments):
 class TorchSeq2Seq(Seq2SeqSegments):
     """Edits segments with a model of ``text_correction`` in torch."""
 
-    def __init__(self, decoder: CheckpointDecoder, max_tokens: int):
+    def __init__(self, decoder: CheckpointDecoder, max_tokens: int) -> None:
         super().__init__(*sizes(decoder), max_tokens)
         self.decoder = decoder
 
     def sample(self, sources: Rows) -> Batch:
-        pad, left = self.source.pad(), self.decoder.task.cfg.left_pad_source
-        tokens = collate_tokens([torch.tensor(source) for source in sources], pad, left_pad=left)
+        """Returns the sources as a batch of fairseq."""
+        task = self.decoder.task
+        pad, left_pad = task.source_dictionary.pad(), task.cfg.left_pad_source
+        tokens = collate_tokens([torch.tensor(source) for source in sources], pad, left_pad=left_pad)
         net_input = {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}
         return {"net_input": utils.move_to_cuda(net_input, self.decoder.device)}
 
     def write(self, sources: Rows) -> Rows:
         decoder = self.decoder
-        hypotheses = decoder.task.inference_step(decoder.generator, decoder.models, self.sample(sources))
-        return [best["tokens"].tolist() for best, *_ in hypotheses]
+        results = decoder.task.inference_step(decoder.generator, decoder.models, self.sample(sources))
+        return [best["tokens"].tolist() for best, *_ in results]
 
     def score(self, sources: Rows, outputs: Rows) -> list[float]:
         rows = [torch.tensor(output) for output in outputs]
-        found = score_sentences(self.decoder.models, self.sample(sources), rows, self.words)
-        return [float(one["positional_scores"].sum()) for one in found]
+        words = self.decoder.task.target_dictionary
+        hypotheses = score_sentences(self.decoder.models, self.sample(sources), rows, words)
+        return [float(hypothesis["positional_scores"].sum()) for hypothesis in hypotheses]
 
 
 def segment_model(
@@ -160,9 +163,9 @@ def require_editor(loaded: Loaded, path: str | Path) -> None:
     )
 
 
-def bpe_of(task: Any, bpe: Namespace | None) -> Namespace | None:
+def bpe_of(task: FairseqTask, bpe: Namespace | None) -> Namespace | None:
     """Returns ``bpe``, or the sentencepiece model in the data folder of a checkpoint, if there is one."""
-    learned = Path(split_paths(task.cfg.data)[0], MODEL)
-    if bpe is None and learned.is_file():
-        return Namespace(bpe="sentencepiece", sentencepiece_model=str(learned))
+    model = Path(split_paths(task.cfg.data)[0], MODEL)
+    if bpe is None and model.is_file():
+        return Namespace(bpe="sentencepiece", sentencepiece_model=str(model))
     return bpe

@@ -19,7 +19,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from lev_plugins import compatibility, model_folder
 from lev_plugins.data.drafts import marks
@@ -33,6 +33,7 @@ from lev_plugins.onnx.folder import has_graphs
 from lev_plugins.text.calibration import calibrate
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Span, as_list, require_text
+from lev_plugins.text.ids import AnyDictionary
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import (
@@ -51,6 +52,7 @@ from lev_plugins.text.tokenise import Tokeniser
 
 UNUSUAL_LETTER = "\ua9a0"  # of Javanese: only a model that reads bytes has pieces for it
 
+Value = TypeVar("Value")
 Segments = list[tuple[int, Segment]]  # each with where it starts in the text
 
 
@@ -65,7 +67,7 @@ class Editor:
         form: TextStyle | None = None,
         calibration: Mapping[str, float] | None = None,
         words_of_model: Path | None = None,
-    ):
+    ) -> None:
         """
         model: finds the edits of a segment
         tokeniser: cuts text into the pieces that the model reads
@@ -196,7 +198,7 @@ class Editor:
 
     def own_words(self, text: str, words: Iterable[OwnWords]) -> tuple[Span, ...]:
         lists = (self.words.protected, self.words_of_model.protected, *words)
-        return tuple(span for each in lists for span in each.spans(text))
+        return tuple(span for own_words in lists for span in own_words.spans(text))
 
     def knows(self, word: str) -> bool:
         """Returns whether a word is a single piece of a dictionary."""
@@ -231,11 +233,11 @@ class Editor:
         """Moves an edit of the segment that begins at ``offset`` to its place in the text, written as the text is."""
         start, end = edit.start + offset, edit.end + offset
         replacement = self.form.write(text[start:end], edit.replacement, text)
-        alternatives = tuple(self.edit_of_text(each, offset, text) for each in edit.alternatives)
+        alternatives = tuple(self.edit_of_text(alternative, offset, text) for alternative in edit.alternatives)
         return replace(edit, start=start, end=end, replacement=replacement, alternatives=alternatives)
 
 
-def one_per_text(name: str, values: Iterable[Any] | None, count: int, default: Any) -> list[Any]:
+def one_per_text(name: str, values: Iterable[Value] | None, count: int, default: Value) -> list[Value]:
     """Returns the values, of which there must be one for each text, or the default for each."""
     if values is None:
         return [default] * count
@@ -246,8 +248,8 @@ def one_per_text(name: str, values: Iterable[Any] | None, count: int, default: A
 
 def keep_requests(segment: Segment, start: int, spans: Sequence[Span]) -> list[int] | None:
     """Returns the requests that keep the pieces inside the spans of a text, where the segment begins at ``start``."""
-    first = bisect_right(spans, start, key=lambda span: span.end)
-    inside = spans[first : bisect_left(spans, (start + len(segment.text),))]
+    begin = bisect_right(spans, start, key=lambda span: span.end)
+    inside = spans[begin : bisect_left(spans, (start + len(segment.text),))]
     ahead = deque(enumerate(inside, start=1))
     requests = [0]
     for unit in segment.units:
@@ -258,7 +260,7 @@ def keep_requests(segment: Segment, start: int, spans: Sequence[Span]) -> list[i
     return requests if any(requests) else None
 
 
-def form_of(words: Any) -> TextStyle:
+def form_of(words: AnyDictionary) -> TextStyle:
     """Reads from a dictionary of fairseq how the texts were written that it was made of."""
     pieces = slice(words.nspecial, None)
     return TextStyle.of(dict(zip(words.symbols[pieces], words.count[pieces], strict=True)))

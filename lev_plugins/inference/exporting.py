@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 from sentencepiece import sentencepiece_model_pb2
 
 from lev_plugins import checkpoints, model_folder
+from lev_plugins.checkpoints import Checkpoint
 from lev_plugins.data.labels.folder import LABELS, WORDS
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.errors import UserError, require
@@ -36,6 +37,7 @@ from lev_plugins.models.levt import LevT
 from lev_plugins.onnx.folder import GRAPHS, WEIGHTS
 from lev_plugins.ranges import flag_name
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
+from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
@@ -94,7 +96,7 @@ def export(
             config = extras.tuning.apply(Editor.load(scratch, options=EditOptions(min_confidence=0.0)), config)
             model_folder.save(config, scratch)
         size = sum(weight.numel() for weight in stored.values())
-        text = card.card(out.resolve().name, config, size, card.training(state), extras.license)
+        text = card.card(out.resolve().name, config, size, card.training_settings(state), extras.license)
         (scratch / model_folder.CARD).write_text(text, encoding="utf-8")
         load(scratch, None, None)
         open_to_all(scratch)
@@ -106,23 +108,24 @@ def require_exported(folder: Path) -> None:
     require(not folder.is_symlink(), f"{folder} is a link: name the folder that it leads to")
     names = {*model_folder.read_unchecked(folder).files, *UNLISTED, f"{GRAPHS}/{WEIGHTS}"}
     names |= {name.partition("/")[0] for name in names}
-    others = sorted({path.relative_to(folder).as_posix() for path in folder.rglob("*")} - names)
-    require(not others, f"{folder / ''.join(others[:1])} was not written by an export: move it elsewhere")
+    extra = sorted({path.relative_to(folder).as_posix() for path in folder.rglob("*")} - names)
+    require(not extra, f"{folder / ''.join(extra[:1])} was not written by an export: move it elsewhere")
 
 
 def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
     task, name = loaded.cfg.task._name, architecture_of(loaded)
+    families = load_model.ARCHITECTURES
+    choices = "; ".join(f"--task {choice} with {', '.join(names)}" for choice, names in families.items())
     require(
-        load_model.family_of(name) in load_model.ARCHITECTURES.get(task, []),
-        f"{checkpoint} was trained with --task {task} --arch {name}, which cannot be exported; these can: "
-        + "; ".join(f"--task {each} with {', '.join(names)}" for each, names in load_model.ARCHITECTURES.items()),
+        load_model.family_of(name) in families.get(task, []),
+        f"{checkpoint} was trained with --task {task} --arch {name}, which cannot be exported; these can: {choices}",
     )
     labels = isinstance(loaded.task, TextLabellingTask)
     extras.decoding.check_for(task)
     extras.tuning.check(extras.decoding)
     of_editors = {"--calibrate or --clean": extras.tuning, "--bpe": extras.bpe, "--words": extras.words}
-    for flag, given in of_editors.items():
-        require(not (labels and given), f"{flag} is for an editor, but {checkpoint} labels texts: leave it out")
+    for flag, value in of_editors.items():
+        require(not (labels and value), f"{flag} is for an editor, but {checkpoint} labels texts: leave it out")
     if extras.thresholds is not None:
         require(labels, f"--thresholds is for a labeller, but {checkpoint} edits texts: leave it out")
 
@@ -131,7 +134,7 @@ def write_graphs(loaded: Loaded, folder: Path) -> None:
     """Writes the graphs of a model, or a warning that says why it has none."""
     model = loaded.models[0].eval()
     never = Ensemble([model]).excluded_tokens if isinstance(model, LevT) else ()
-    if getattr(loaded.task.cfg, "min_edit_confidence", None) is not None:
+    if isinstance(loaded.task, TextCorrectionTask) and loaded.task.cfg.min_edit_confidence is not None:
         reason = "--min-edit-confidence needs torch"
     elif find_spec("onnx") is None:
         reason = "the package onnx is not installed"
@@ -148,11 +151,11 @@ def write_graphs(loaded: Loaded, folder: Path) -> None:
 
 
 def architecture_of(loaded: Loaded) -> str:
-    model = loaded.cfg.model
-    return getattr(model, "_name", None) or model.arch
+    flags = vars(loaded.cfg.model) if isinstance(loaded.cfg.model, Namespace) else loaded.cfg.model
+    return str(flags.get("_name") or flags["arch"])
 
 
-def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: Path, graphs: bool) -> ModelConfig:
+def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path, graphs: bool) -> ModelConfig:
     """Writes all but the weights and the card, and returns the contents of config.json."""
     task = loaded.task
     labels = isinstance(task, TextLabellingTask)
@@ -163,15 +166,15 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
         names = [f"dict.{language}.txt" for language in (task.cfg.source_lang, task.cfg.target_lang)]
         for name in names:
             model_folder.require_plain(name, "the name of a dictionary")
-    copy_some(Path(split_paths(task.cfg.data)[0]), folder, names)
+    copy_existing(Path(split_paths(task.cfg.data)[0]), folder, names)
     model = loaded.cfg.model
     legacy = isinstance(model, Namespace)
     values: Any = vars(model) if legacy else OmegaConf.to_container(model, resolve=True, enum_to_str=True)
-    known = load_model.flags_of(architecture_of(loaded))
-    flags = {name: value for name, value in sorted(values.items()) if name in known}
+    names_of_flags = load_model.flags_of(architecture_of(loaded))
+    flags = {name: value for name, value in sorted(values.items()) if name in names_of_flags}
     if flags.get("backbone") is not None:
         source, backbone = Path(flags["backbone"]), folder / model_folder.BACKBONE
-        copy_some(source, backbone, [DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER])
+        copy_existing(source, backbone, [DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER])
         entries = {name: value for name, value in read_object(source / "config.json").items() if name != HERE}
         (backbone / "config.json").write_text(json.dumps(entries, indent=1) + "\n", "utf-8")
         flags["backbone"] = model_folder.BACKBONE
@@ -193,7 +196,8 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
     # what training chose its best checkpoint by, on the validation set
     metric = checkpoints.config_of(state, "checkpoint", "best_checkpoint_metric")
     value = (state.get("extra_state") or {}).get("val_loss")
-    chosen = {} if value is None or not math.isfinite(value) else {f"validation {metric}": round(float(value), 4)}
+    has_score = value is not None and math.isfinite(value)
+    validation_scores = {f"validation {metric}": round(float(value or 0), 4)} if has_score else {}
     return ModelConfig(
         format=model_folder.FORMAT,
         made_with=f"lev-plugins {__version__}",
@@ -208,7 +212,7 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
         decoding=decoding,
         form={} if labels else asdict(form_of(task.target_dictionary)),
         updates=(state.get("optimizer_history") or [{}])[-1].get("num_updates"),
-        scores={**chosen, **extras.scores},
+        scores={**validation_scores, **extras.scores},
     )
 
 
@@ -227,14 +231,14 @@ def copy_tokeniser(flags: dict[str, Any], folder: Path) -> str | None:
     if file is not None:
         source, target = Path(flags[file[0]]), folder / file[1]
         if source.is_dir():
-            copy_some(source, target, [DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER])
+            copy_existing(source, target, [DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER])
         else:
             require(source.is_file(), f"{flag_name(file[0])}: there is no file {source}")
             copy_file(source, target)
     return name
 
 
-def copy_some(source: Path, target: Path, names: list[str]) -> None:
+def copy_existing(source: Path, target: Path, names: list[str]) -> None:
     """Copies the files of these names that exist."""
     target.mkdir(exist_ok=True)
     for name in names:
@@ -250,7 +254,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def without_paths(path: Path) -> bytes:
-    """A sentencepiece model without the names of the files that it was learned from: paths on somebody's machine."""
+    """Returns a sentencepiece model without the names of the files of its training: paths on somebody's machine."""
     model: Any = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
     try:
         model.ParseFromString(path.read_bytes())

@@ -22,7 +22,7 @@ from lev_plugins.scoring.evaluation import Additive
 from lev_plugins.scoring.metrics import METRICS, SOURCES
 from lev_plugins.text import calibration
 from lev_plugins.text.edited import Edited
-from lev_plugins.text.lines import check_counts, nonempty_lines
+from lev_plugins.text.lines import nonempty_lines, require_parallel
 from lev_plugins.text.sentences import primary
 
 CONFIDENCES = [*(hundredth / 100 for hundredth in range(100)), 0.995, 0.999]  # values of --min-confidence to try
@@ -48,13 +48,13 @@ class HeldOut:
     def labels(self) -> list[bool]:
         """Returns whether each edit is right."""
         pairs = zip(self.edited, self.references, strict=True)
-        return [calibration.is_right(one.original, edit, clean) for one, clean in pairs for edit in one.edits]
+        return [calibration.is_right(edited.original, edit, clean) for edited, clean in pairs for edit in edited.edits]
 
     def lines(self, min_confidence: float) -> list[str]:
-        return [one.without_unsure(min_confidence).text for one in self.edited]
+        return [edited.without_unsure(min_confidence).text for edited in self.edited]
 
     def harm(self, min_confidence: float) -> Additive:
-        sources = None if self.is_clean else [one.original for one in self.edited]
+        sources = None if self.is_clean else [edited.original for edited in self.edited]
         return harm.evaluate(sources, self.references, self.lines(min_confidence))
 
     def scores(self, min_confidence: float) -> dict[str, float]:
@@ -71,7 +71,7 @@ def edit_held_out(editor: Editor, pairs: Sequence[tuple[Path, Path]], clean: Seq
     texts = []
     for noisy, reference in [*pairs, *zip(clean, clean, strict=True)]:
         lines, references = nonempty_lines(noisy), nonempty_lines(reference)
-        check_counts(noisy, len(lines), reference, len(references))
+        require_parallel(noisy, len(lines), reference, len(references))
         texts.append(HeldOut(noisy, reference, references, editor.edit(lines)))
     return texts
 
@@ -79,7 +79,7 @@ def edit_held_out(editor: Editor, pairs: Sequence[tuple[Path, Path]], clean: Seq
 def calibrate_texts(texts: Sequence[HeldOut], language: str | None = None) -> dict[str, float]:
     """Fits weights on the pairs and applies them to all texts; {}: there are too few edits."""
     pairs = [text for text in texts if not text.is_clean]
-    features = [edit.evidence for text in pairs for one in text.edited for edit in one.edits]
+    features = [edit.evidence for text in pairs for edited in text.edited for edit in edited.edits]
     labels = [label for text in pairs for label in text.labels]
     if len(labels) < MIN_EDITS or len(set(labels)) == 1:
         logger.warning(
@@ -91,7 +91,7 @@ def calibrate_texts(texts: Sequence[HeldOut], language: str | None = None) -> di
     if language is None or primary(language) not in calibration.CAPITAL_NOUNS:
         weights[calibration.NAME] = calibration.NAME_EXPONENT
     for text in texts:
-        text.edited = [calibration.calibrate(one, weights) for one in text.edited]
+        text.edited = [calibration.calibrate(edited, weights) for edited in text.edited]
     return weights
 
 
@@ -115,7 +115,7 @@ def best_scoring(texts: Sequence[HeldOut], name: str) -> float:
     """Returns the min_confidence with the best score on the pairs, the highest of equal ones."""
     pairs = [text for text in texts if not text.is_clean]
     metric = METRICS[name]
-    sources = [[one.original for text in pairs for one in text.edited]] if metric.files == SOURCES else []
+    sources = [[edited.original for text in pairs for edited in text.edited]] if metric.files == SOURCES else []
     references = [line for text in pairs for line in text.references]
 
     def score(value: float) -> float:
@@ -127,7 +127,7 @@ def best_scoring(texts: Sequence[HeldOut], name: str) -> float:
 
 def reliability(texts: Sequence[HeldOut]) -> list[dict[str, float]]:
     """Compares, for each tenth of confidence, the mean confidence and the share of edits that are right."""
-    confidences = np.array([edit.confidence for text in texts for one in text.edited for edit in one.edits])
+    confidences = np.array([edit.confidence for text in texts for edited in text.edited for edit in edited.edits])
     labels = np.array([label for text in texts for label in text.labels])
     tenths = np.minimum(confidences * 10, 9).astype(int)
     rows = [(tenth / 10, confidences[tenths == tenth], labels[tenths == tenth]) for tenth in np.unique(tenths).tolist()]

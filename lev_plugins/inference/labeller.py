@@ -12,7 +12,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import as_list, require_text
+from lev_plugins.text.ids import Array
 
 logger = logging.getLogger(__name__)
 
@@ -38,14 +39,14 @@ class Scored(NamedTuple):
     """A text with the scores of its labels."""
 
     columns: list[str]  # of the text
-    scores: Any  # (labels,), (words, tags), or the number of a regression
+    scores: Array  # (labels,), (words, tags), or the number of a regression
     cut: bool  # the text was too long
 
 
 class Labeller:
     """Labels texts with an EncT5."""
 
-    def __init__(self, scorer: Scorer, options: LabelOptions = LabelOptions()):  # noqa: B008  a frozen dataclass
+    def __init__(self, scorer: Scorer, options: LabelOptions = LabelOptions()) -> None:  # noqa: B008  a frozen dataclass
         """
         scorer: scores the labels of examples, by torch or by graphs
         options: thresholds of the labels, and the size of a batch
@@ -102,9 +103,11 @@ class Labeller:
         first_line: the number of the first text in messages
         thresholds: multilabel: in place of those of the options
         """
-        chosen = None if thresholds is None else self.checked(thresholds)
+        thresholds = None if thresholds is None else self.checked(thresholds)
         interest = self.ids_of(labels_of_interest)
-        return [self.answer(scored, interest, scores, chosen) for scored in self.scored(texts, interest, first_line)]
+        return [
+            self.answer(scored, interest, scores, thresholds) for scored in self.scored(texts, interest, first_line)
+        ]
 
     def scored(
         self, texts: Iterable[str | Sequence[str]], interest: tuple[int, ...] = (), first_line: int = 1
@@ -192,7 +195,7 @@ class Labeller:
         return {**answer, "cut": True} if scored.cut else answer
 
 
-def rounded(score: Any) -> float:
+def rounded(score: SupportsFloat) -> float:
     return round(float(score), DIGITS)
 
 

@@ -2,7 +2,7 @@
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,9 +12,9 @@ from fairseq import checkpoint_utils, tasks
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.dataclass.utils import omegaconf_no_object_check, overwrite_args_by_name
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
-from fairseq.tasks import TASK_DATACLASS_REGISTRY
+from fairseq.tasks import TASK_DATACLASS_REGISTRY, FairseqTask
 from fairseq.utils import split_paths
-from omegaconf import OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
@@ -46,22 +46,27 @@ LEFT_OUT = {
     *("encoder_embed_path", "decoder_embed_path", "encoder_layers_to_keep", "decoder_layers_to_keep"),
     *("checkpoint_activations", "offload_activations", "min_params_to_wrap", "base_layers", "base_shuffle"),
 }
-MOST_UNSAVED = 30_000_000  # numbers that a model computes: of 15,000 positions on both sides, 1,000 wide
+MAX_COMPUTED = 30_000_000  # numbers that a model computes: of 15,000 positions on both sides, 1,000 wide
 OTHER_VERSION = "export it again with the installed version of lev-plugins"
 
 
 class Loaded(NamedTuple):
+    """One or several models of one task."""
+
     models: list[Any]
     cfg: Any  # fairseq's configuration of the first
     task: Any
 
 
 def read_models(
-    paths: list[Path], overrides: dict[str, Any], tasks: Collection[str] = (), folder: ModelConfig | None = None
+    paths: list[Path], overrides: Mapping[str, object], tasks: Collection[str] = (), folder: ModelConfig | None = None
 ) -> Loaded:
-    """``overrides``: flags of task and model; those of the task that train, such as its noise, do not matter here.
+    """Loads checkpoints, which form an ensemble, or one model folder.
 
-    ``tasks``: of which a checkpoint may be; by default, of any. ``folder``: the model folder, if it has been read.
+    paths: the checkpoints, or the folder
+    overrides: flags of task and model that replace those of the training
+    tasks: the names of the tasks that a checkpoint may be of; (): any
+    folder: the contents of the folder's config.json, if they have been read
     """
     if model_folder.is_model_folder(paths[0]):
         require(len(paths) == 1, f"{paths[0]} is a folder, but an ensemble consists of checkpoints: name one model")
@@ -69,9 +74,9 @@ def read_models(
     return read_checkpoints(paths, overrides, tasks)
 
 
-def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Collection[str]) -> Loaded:
+def read_checkpoints(paths: list[Path], overrides: Mapping[str, object], allowed: Collection[str]) -> Loaded:
     """Loads checkpoints of the ``allowed`` tasks, after a check that the folders they read exist."""
-    models, first, task = [], None, None
+    models, first_cfg, task = [], None, None
     for path in paths:
         state = checkpoints.load(path, mmap=True)
         name = checkpoints.config_of(state, "task", "_name")
@@ -92,7 +97,7 @@ def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Coll
                 f"{path} was trained with the data in {folder}, but there is no such folder: name it with --data",
             )
         try:
-            model, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], overrides, task=task)
+            model, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], dict(overrides), task=task)
         except RuntimeError as error:
             if "size mismatch" not in str(error):
                 raise
@@ -101,8 +106,8 @@ def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Coll
                 "folder with the dict.*.txt files of its training"
             ) from error
         models += model
-        first = first or cfg
-    return Loaded(models, first, task)
+        first_cfg = first_cfg or cfg
+    return Loaded(models, first_cfg, task)
 
 
 def stored_names(model: nn.Module) -> dict[str, str]:
@@ -135,20 +140,20 @@ def is_legacy(architecture: str) -> bool:
 
 
 def flags_of(architecture: str) -> set[str]:
-    """The flags that a folder may have for the model."""
+    """Returns the names of the flags that a folder may have for the model."""
     if is_legacy(architecture):
         parser = ArgumentParser(add_help=False)
         MODEL_REGISTRY[family_of(architecture)].add_args(parser)
         names = {action.dest for action in parser._actions} | {"max_source_positions", "max_target_positions"}
     else:
-        names = {each.name for each in fields(MODEL_DATACLASS_REGISTRY[family_of(architecture)]) if each.name[0] != "_"}
+        names = {field.name for field in fields(MODEL_DATACLASS_REGISTRY[family_of(architecture)])} - {"_name"}
     return names - LEFT_OUT
 
 
 # ---- a folder --------------------------------------------------------------------------------------------------------
 
 
-def read_folder(folder: Path, overrides: dict[str, Any], config: ModelConfig | None = None) -> Loaded:
+def read_folder(folder: Path, overrides: Mapping[str, object], config: ModelConfig | None = None) -> Loaded:
     require(
         "data" not in overrides,
         f"{folder} is a model folder, which has its own dictionaries, but a data folder is given as well: name a "
@@ -187,10 +192,14 @@ def check_flags(config: ModelConfig, folder: Path) -> None:
         f"{path}: the architecture must be one of {', '.join(families)}, or a size of it, but is "
         f"{config.architecture!r}",
     )
-    known = {"model_flags": flags_of(config.architecture), "task_flags": TASK_FLAGS[config.task]}
-    for entry, names in known.items():
-        flags = getattr(config, entry).items()  # one that is off may be of another version of fairseq
-        unknown = sorted(name for name, value in flags if value not in (None, False) and name not in {*names, *RETIRED})
+    entries = {
+        "model_flags": (config.model_flags, flags_of(config.architecture)),
+        "task_flags": (config.task_flags, TASK_FLAGS[config.task]),
+    }
+    for entry, (flags, names) in entries.items():
+        # one that is off may be of another version of fairseq
+        active = [name for name, value in flags.items() if value not in (None, False)]
+        unknown = sorted({*active} - {*names, *RETIRED})
         require(not unknown, f"{path}: {entry} has an unknown entry {''.join(unknown[:1])[:60]!r}: {OTHER_VERSION}")
     backbone = config.model_flags.get("backbone")
     require(backbone in (None, BACKBONE), f"{path}: backbone must be {BACKBONE!r}, but is {backbone!r}")
@@ -200,7 +209,7 @@ def check_flags(config: ModelConfig, folder: Path) -> None:
         model_folder.require_plain(str(language), f"{path}: {side}")
 
 
-def configuration(config: ModelConfig, folder: Path, overrides: dict[str, Any]) -> Any:
+def configuration(config: ModelConfig, folder: Path, overrides: Mapping[str, object]) -> DictConfig:
     """Builds the configuration that a checkpoint would have, with defaults for what matters only in training."""
     legacy = is_legacy(config.architecture)  # otherwise the flags say all that the name of a size stands for
     flags: dict[str, Any] = {"_name": config.architecture if legacy else family_of(config.architecture)}
@@ -211,21 +220,22 @@ def configuration(config: ModelConfig, folder: Path, overrides: dict[str, Any]) 
         model_folder.require_listed(config, folder, BACKBONE)
         for name, value in read_object(backbone / "config.json").items():
             if isinstance(value, int):
-                most = MAX_LAYERS if name.endswith("layers") else MAX_SIZE
-                bounded(f"{backbone / 'config.json'}: {name[:60]}", value, -MAX_SIZE, most)
+                maximum = MAX_LAYERS if name.endswith("layers") else MAX_SIZE
+                bounded(f"{backbone / 'config.json'}: {name[:60]}", value, -MAX_SIZE, maximum)
         flags["backbone"] = str(backbone)
-    known = {each.name for each in fields(TASK_DATACLASS_REGISTRY[config.task])}
-    changed = {name: value for name, value in overrides.items() if name in known}
+    names = {field.name for field in fields(TASK_DATACLASS_REGISTRY[config.task])}
+    changed = {name: value for name, value in overrides.items() if name in names}
     cfg = OmegaConf.structured(FairseqConfig())
     with omegaconf_no_object_check(), open_dict(cfg):  # for a Namespace
         cfg.task = {"_name": config.task, **config.task_flags, **changed, "data": str(folder)}
         cfg.model = Namespace(**flags) if legacy else flags
         cfg.optimizer = {"_name": "adam"}
-    overwrite_args_by_name(cfg, overrides)
+    overwrite_args_by_name(cfg, dict(overrides))
     return cfg
 
 
-def build_task(config: ModelConfig, cfg: Any, folder: Path) -> Any:
+def build_task(config: ModelConfig, cfg: DictConfig, folder: Path) -> FairseqTask:
+    """Builds the task without its training data."""
     require(
         os.pathsep not in str(folder),
         f"fairseq cannot read {folder}, because its name has the character {os.pathsep!r}: rename it",
@@ -239,8 +249,11 @@ def build_task(config: ModelConfig, cfg: Any, folder: Path) -> Any:
     return TextLabellingTask(settings, info, load_dictionary(folder / WORDS), info.labels(folder))
 
 
-def read_weights(task: Any, cfg: Any, folder: Path) -> dict[str, Tensor]:
-    """Under all names that the model has for them. Sizes are compared before memory is taken for the model."""
+def read_weights(task: FairseqTask, cfg: DictConfig, folder: Path) -> dict[str, Tensor]:
+    """Returns the weights of a folder under all names that the model has for them.
+
+    Their sizes are compared with those of the model before memory is allocated for it.
+    """
     with torch.device("meta"):
         names = stored_names(model := task.build_model(cfg.model, from_checkpoint=True))
         stored = {name: torch.empty(shape) for name, shape in model_folder.read_shapes(folder).items()}
@@ -268,9 +281,9 @@ def read_weights(task: Any, cfg: Any, folder: Path) -> dict[str, Tensor]:
     tensors = [value for value in values if isinstance(value, Tensor) and id(value) not in saved]
     unsaved = sum(tensor.numel() for tensor in tensors if tensor.is_floating_point())
     require(
-        unsaved <= MOST_UNSAVED,
+        unsaved <= MAX_COMPUTED,
         f"{folder / model_folder.CONFIG}: the model computes {unsaved:,} numbers for its positions, but may have at "
-        f"most {MOST_UNSAVED:,}: train and export it with smaller --max-source-positions and --max-target-positions",
+        f"most {MAX_COMPUTED:,}: train and export it with smaller --max-source-positions and --max-target-positions",
     )
     weights = load_file(folder / WEIGHTS)
     upgrade(weights)

@@ -27,7 +27,7 @@ from lev_plugins.onnx.refinement import GraphPolicies, Graphs
 from lev_plugins.onnx.session import Session
 from lev_plugins.onnx.word_features import IntendedWordFeatures, NgramFeatures
 from lev_plugins.ranges import check_ranges
-from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Rows, with_unknown_ids
+from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Array, Rows, with_unknown_ids
 
 BATCH_TOKENS = 256  # more tokens in a batch only need more padding on one core
 REFINEMENT_FLAGS = FAIRSEQ_FLAGS | REFINEMENT_TASK_FLAGS
@@ -76,8 +76,19 @@ def trial(folder: Path) -> Iterator[None]:
 class OnnxLevT(LevTSegments):
     """Edits segments with the graphs of a levt."""
 
-    def __init__(self, folder: Path, config: ModelConfig, flags: Mapping[str, Any], bits: int, max_tokens: int):
-        """``flags``: settings of decoding, some of ``REFINEMENT_FLAGS``; ``bits``: those of the products, 32 or 8."""
+    source: Vocabulary
+    words: Vocabulary
+
+    def __init__(
+        self, folder: Path, config: ModelConfig, flags: Mapping[str, object], bits: int, max_tokens: int
+    ) -> None:
+        """
+        folder: the model folder
+        config: the contents of its config.json
+        flags: settings of decoding, some of ``REFINEMENT_FLAGS``
+        bits: those of the products of the graphs, 32 or 8
+        max_tokens: the size of a batch
+        """
         spells = bool(config.model_flags.get("spelling"))  # older checkpoints lack the flag
         super().__init__(*dictionaries_of(folder, config), max_tokens, spells)
         self.placeholder = self.words.size if config.model_flags.get("placeholder") == "plh" else UNK
@@ -107,10 +118,22 @@ class OnnxLevT(LevTSegments):
 class OnnxSeq2Seq(Seq2SeqSegments):
     """Edits segments with the graphs of a model of ``text_correction``."""
 
-    def __init__(self, folder: Path, config: ModelConfig, flags: Mapping[str, Any], bits: int, max_tokens: int):
-        """``flags``: settings of decoding, some of ``SEARCH_FLAGS``; ``bits``: those of the products, 32 or 8."""
+    source: Vocabulary
+    words: Vocabulary
+
+    def __init__(
+        self, folder: Path, config: ModelConfig, flags: Mapping[str, object], bits: int, max_tokens: int
+    ) -> None:
+        """
+        folder: the model folder
+        config: the contents of its config.json
+        flags: settings of decoding, some of ``SEARCH_FLAGS``
+        bits: those of the products of the graphs, 32 or 8
+        max_tokens: the size of a batch
+        """
         super().__init__(*dictionaries_of(folder, config), max_tokens)
-        self.search = BeamSearch(folder, bits, whole_number(config.model_flags, "max_target_positions"), **flags)
+        settings: dict[str, Any] = {**flags}
+        self.search = BeamSearch(folder, bits, whole_number(config.model_flags, "max_target_positions"), **settings)
 
     def try_out(self) -> None:
         """Runs each graph once, with the last word of each dictionary."""
@@ -145,7 +168,12 @@ def dictionaries_of(folder: Path, config: ModelConfig) -> tuple[tuple[Vocabulary
 class OnnxScorer(Scorer):
     """Scores labels with the graph of an enct5."""
 
-    def __init__(self, folder: Path, config: ModelConfig, bits: int):
+    def __init__(self, folder: Path, config: ModelConfig, bits: int) -> None:
+        """
+        folder: the model folder
+        config: the contents of its config.json
+        bits: those of the products of the graph, 32 or 8
+        """
         info, words, flags = LabellingInfo.of(config, folder), Vocabulary(folder / WORDS), config.model_flags
         super().__init__(info, words, info.labels(folder), folder)
         self.graph, self.words = Session(folder, names.LABEL, bits), words
@@ -161,7 +189,7 @@ class OnnxScorer(Scorer):
         fits = scores.shape[-1:] == (() if self.labels is None else (len(self.labels),))
         require(fits, f"{self.graph.path} does not give a score to each label: {model_folder.AGAIN}")
 
-    def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Any]:
+    def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Array]:
         unknown, offset = dict[str, int](), self.words.size + 1
         if self.index is not None:
             examples = [replace(e, tokens=with_unknown_ids(e.tokens, e.unknown, unknown, offset)) for e in examples]

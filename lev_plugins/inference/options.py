@@ -14,7 +14,7 @@ from lev_plugins.text.own_words import WordList
 
 @dataclass(frozen=True, kw_only=True)
 class Computation:
-    """Where and how a model computes."""
+    """The settings that say where and how a model computes."""
 
     device: str = "cpu"  # a device of torch
     cpu_int8: bool = False  # multiply in 8 bits, with the graphs of a model folder
@@ -40,9 +40,8 @@ class EditOptions(Decoding, Computation):
     calibrated: bool = True  # correct confidences with the calibration of the model folder, if it has one
     search_flags: Mapping[str, object] = field(default_factory=dict)  # more of fairseq's, such as {"lenpen": 0.5}
     task_flags: Mapping[str, object] = field(default_factory=dict)  # more flags of the model's task to override
-    bpe: Namespace | None = (
-        None  # for a checkpoint: fairseq's options of --bpe (None: sentencepiece, if its data has it)
-    )
+    # for a checkpoint: fairseq's options of --bpe; None: sentencepiece, if the data folder has a model of it
+    bpe: Namespace | None = None
     backbone: str | Path | None = None  # for a checkpoint: the folder from import-pretrained, if it has moved
     max_tokens: int = 4096  # tokens in a batch of the model
 

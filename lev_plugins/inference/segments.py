@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from itertools import islice, pairwise
 from math import exp, log
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
@@ -13,7 +13,7 @@ from rapidfuzz.distance import LCSseq
 from lev_plugins.generators.refinement import Sentence
 from lev_plugins.text.calibration import evidence, log_odds
 from lev_plugins.text.edited import Edit
-from lev_plugins.text.ids import BOS, EOS, UNK, Rows, ids_of, with_unknown_ids
+from lev_plugins.text.ids import BOS, EOS, UNK, AnyDictionary, ExtendedDictionary, Rows, ids_of, with_unknown_ids
 from lev_plugins.text.rewrites import UNKNOWN, Rewrite, rewrites, split_by_word
 from lev_plugins.text.segments import Segment, WordEdits
 
@@ -61,11 +61,13 @@ class SegmentDecoder:
     task: str
     drafts: bool
 
-    def __init__(self, dictionaries: Sequence[Any], limits: Sequence[int], max_tokens: int, spells: bool = False):
+    def __init__(
+        self, dictionaries: Sequence[AnyDictionary], limits: Sequence[int], max_tokens: int, spells: bool = False
+    ) -> None:
         """
-        dictionaries: of source and target, each a ``Vocabulary`` or a dictionary of fairseq
-        limits: positions of source and target
-        max_tokens: tokens in a batch
+        dictionaries: those of source and target
+        limits: the positions that the model has for each of the two
+        max_tokens: the size of a batch
         spells: the model reads and writes words that its dictionary lacks
         """
         (self.source, self.words), self.max_tokens, self.spells = dictionaries, max_tokens, spells
@@ -114,10 +116,11 @@ class LevTSegments(SegmentDecoder):
     """
 
     task, drafts = "text_editing", True
+    words: ExtendedDictionary
 
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         self.warn_of_unknown(segments)
-        sizes = [max(len(each.pieces), len(each.source or ())) + BOUNDARIES for each in segments]
+        sizes = [max(len(segment.pieces), len(segment.source or ())) + BOUNDARIES for segment in segments]
         results = map_in_batches(self.refine_segments, segments, sizes, self.max_tokens)
         return [self.edits(segment, *result) for segment, result in zip(segments, results, strict=True)]
 
@@ -125,17 +128,17 @@ class LevTSegments(SegmentDecoder):
         """Returns the tokens that each segment became, with </s>, and how."""
         unknown: dict[str, int] = {}
 
-        def row(pieces: list[str], dictionary: Any, spells: bool) -> list[int]:
+        def row(pieces: list[str], dictionary: AnyDictionary, spells: bool) -> list[int]:
             ids = ids_of(pieces, dictionary)
             if spells:
                 spellings = [piece for i, piece in zip(ids, pieces, strict=True) if i == UNK]
                 ids = with_unknown_ids(ids, spellings, unknown, self.words.size + 1)
             return [BOS, *ids, EOS]
 
-        texts = (each.pieces if each.source is None else each.source for each in segments)
+        texts = (segment.pieces if segment.source is None else segment.source for segment in segments)
         sources = [row(pieces, self.source, self.spells) for pieces in texts]
-        drafts = [row(each.pieces, self.words, True) for each in segments]
-        marks = [[*(each.requests or [0] * (len(each.pieces) + 1)), 0] for each in segments]
+        drafts = [row(segment.pieces, self.words, True) for segment in segments]
+        marks = [[*(segment.requests or [0] * (len(segment.pieces) + 1)), 0] for segment in segments]
         return [sentence.edits() for sentence in self.refine(sources, drafts, marks, list(unknown))]
 
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
@@ -167,9 +170,10 @@ class LevTSegments(SegmentDecoder):
             if log_prob < MIN_ALTERNATIVE or variant == pieces:
                 continue
             log_probs = [*edits.log_probs[:place], log_prob, *edits.log_probs[place + 1 :]]
-            for other in word_changes(segment, variant, origin):
-                if other.inserted == change.inserted and (other.edit.start, other.edit.end) == span:
-                    yield self.edit(segment, replace(edits, log_probs=log_probs), variant, origin, other)
+            for variant_change in word_changes(segment, variant, origin):
+                edit = variant_change.edit
+                if variant_change.inserted == change.inserted and (edit.start, edit.end) == span:
+                    yield self.edit(segment, replace(edits, log_probs=log_probs), variant, origin, variant_change)
 
     def edit(self, segment: Segment, edits: WordEdits, pieces: list[str], origin: Origin, change: Rewrite) -> Edit:
         """Returns the edit of a change, with its confidence and iteration."""
@@ -232,21 +236,21 @@ class Seq2SeqSegments(SegmentDecoder):
     def confidences(self, sources: Rows, inputs: Rows, outputs: Rows, changes: list[list[Rewrite]]) -> Iterator[float]:
         """Yields the confidence of each change; 0 where the output without it is too long for the model."""
         pairs: list[tuple[list[int], list[int]]] = []  # sources, each with an output: as written, and without a change
-        for source, before, after, rewritten in zip(sources, inputs, outputs, changes, strict=True):
+        for source, tokens, output, changes_of_segment in zip(sources, inputs, outputs, changes, strict=True):
             undone = [
-                after[: inserted.start] + before[removed.start : removed.stop] + after[inserted.stop :]
-                for _, removed, inserted in rewritten
+                output[: inserted.start] + tokens[removed.start : removed.stop] + output[inserted.stop :]
+                for _, removed, inserted in changes_of_segment
             ]
-            pairs += [(source, [*output, EOS]) for output in (after, *undone) if rewritten]
+            pairs += [(source, [*row, EOS]) for row in (output, *undone) if changes_of_segment]
         short = [pair for pair in pairs if len(pair[1]) <= self.longest_output]
         sizes = [max(map(len, pair)) for pair in short]
         scores = iter(
             map_in_batches(lambda batch: self.score(*zip(*batch, strict=True)), short, sizes, self.max_tokens)
         )
-        every = iter([next(scores) if len(output) <= self.longest_output else None for _, output in pairs])
-        for rewritten in changes:
-            whole = next(every) if rewritten else None
-            for without in islice(every, len(rewritten)):
+        score_or_none = iter([next(scores) if len(output) <= self.longest_output else None for _, output in pairs])
+        for changes_of_segment in changes:
+            whole = next(score_or_none) if changes_of_segment else None
+            for without in islice(score_or_none, len(changes_of_segment)):
                 share = 0.0 if whole is None or without is None else sigmoid(whole - without)
                 yield float(np.float32(share))  # the precision that calibrations are fitted with
 
@@ -273,16 +277,16 @@ def resolve_unknown(origin: Origin, source: list[int], target: list[int], unknow
     [0, None, None, 3, 4]
     """
     resolved = list(origin)
-    known = [(here, there) for here, there in enumerate(origin) if there is not None and target[here] != unknown]
-    for left, right in pairwise([(-1, -1), *known, (len(target), len(source))]):
-        rows = [here for here in range(left[0] + 1, right[0]) if origin[here] is not None]
+    anchors = [(here, there) for here, there in enumerate(origin) if there is not None and target[here] != unknown]
+    for start, end in pairwise([(-1, -1), *anchors, (len(target), len(source))]):
+        rows = [here for here in range(start[0] + 1, end[0]) if origin[here] is not None]
         if not rows:
             continue
         from scipy.optimize import linear_sum_assignment  # not at once: it takes as long as a small model
 
-        free = np.array([there for there in range(left[1] + 1, right[1]) if source[there] == unknown])
+        free = np.array([there for there in range(start[1] + 1, end[1]) if source[there] == unknown])
         here = np.array(rows)[:, None]
-        moves = abs(free - left[1] - here + left[0]) + abs(right[1] - free - right[0] + here)
+        moves = abs(free - start[1] - here + start[0]) + abs(end[1] - free - end[0] + here)
         costs = moves * len(source) ** 2 + np.arange(len(free))  # the leftmost of the cheapest
         for row, column in zip(rows, sorted(linear_sum_assignment(costs)[1]), strict=True):
             resolved[row] = int(free[column])
@@ -296,4 +300,4 @@ def sigmoid(log_odds: float) -> float:
 def word_changes(segment: Segment, pieces: list[str], origin: Origin) -> list[Rewrite]:
     """Returns what a model changed in a segment, word by word where it replaced several."""
     changes = rewrites(segment, pieces, origin)
-    return [each for change in changes for each in split_by_word(segment, change, pieces, origin)]
+    return [part for change in changes for part in split_by_word(segment, change, pieces, origin)]

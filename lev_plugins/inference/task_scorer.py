@@ -1,12 +1,10 @@
 """Labels by an enct5 in torch."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from fairseq.utils import move_to_cuda
-from numpy.typing import NDArray
 
 from lev_plugins import checkpoints
 from lev_plugins.criterions.labelling import answers_of
@@ -17,14 +15,13 @@ from lev_plugins.inference.scorer import BATCH, Scorer
 from lev_plugins.model_folder import ModelConfig, moved_folders
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.tasks.text_labelling import TextLabellingTask
-
-Array = NDArray[Any]
+from lev_plugins.text.ids import Array
 
 
 class TaskScorer(Scorer):
     """Scores labels with a checkpoint."""
 
-    def __init__(self, task: TextLabellingTask, model: EncT5, device: str = "cpu"):
+    def __init__(self, task: TextLabellingTask, model: EncT5, device: str = "cpu") -> None:
         super().__init__(task.info, task.dictionary, task.labels, task.folder)
         checkpoints.require_finite_weights(model)
         self.task, self.device, self.model = task, torch.device(device), model.to(device).eval()
@@ -36,7 +33,7 @@ class TaskScorer(Scorer):
         loaded = read_models([path], {"pack": False, **moved_folders(data)}, ["text_labelling"], folder)
         return cls(loaded.task, loaded.models[0], device)
 
-    def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Any]:
+    def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Array]:
         dataset = self.task.dataset_of(examples, labels=labels)
         sample = move_to_cuda(dataset.collater([dataset[i] for i in range(len(dataset))]), self.device)  # to any device
         with torch.no_grad():

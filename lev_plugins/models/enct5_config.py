@@ -16,7 +16,7 @@ from lev_plugins.models.backbones.enct5_weights import ENCODERS, backbone_sizes
 from lev_plugins.models.requirements import BUCKETS, require_task
 from lev_plugins.optim.scaled_adam import check_learning_rate
 from lev_plugins.ranges import flag
-from lev_plugins.text.pretrained import require_folder
+from lev_plugins.text.pretrained import imported_folder
 
 LATENTS = ["label", "one"]
 LABEL_HEADS = ["label", "shared"]
@@ -147,7 +147,7 @@ def fill_sizes(cfg: EncT5Config | Namespace) -> None:
 
     ``cfg`` may be of an older version, which lacks some of them.
     """
-    folder = None if cfg.backbone is None else require_folder(cfg.backbone, "--backbone")
+    folder = None if cfg.backbone is None else imported_folder(cfg.backbone, "--backbone")
     fixed = {} if folder is None else backbone_sizes(folder)
     with open_dict(cfg) if isinstance(cfg, DictConfig) else nullcontext():  # a preset's is a Namespace
         for name, value in {**USUAL_SIZES, **fixed}.items():

@@ -37,7 +37,7 @@ from lev_plugins.spelling.word_scorer import (
     split_weights,
     stored_weights,
 )
-from lev_plugins.text.pretrained import DICTIONARY, MOVED, require_folder
+from lev_plugins.text.pretrained import DICTIONARY, MOVED_HINT, imported_folder
 
 REMOVED_COUNTS = 16  # rows for the number of neighbouring words that were deleted; the last one is for 15 and more
 
@@ -53,7 +53,7 @@ def build_embedding(cfg: Any, task: FairseqTask) -> tuple[IntendedWordEmbedding,
     if cfg.backbone is None:
         index = WordIndex.of_dictionary(dictionary, cfg.spelling_buckets)
         return IntendedWordEmbedding(dictionary, dim, index), None
-    folder = require_folder(cfg.backbone, "--backbone", MOVED)
+    folder = imported_folder(cfg.backbone, "--backbone", MOVED_HINT)
     sizes, symbols = backbone_sizes(folder, "levt"), Dictionary.load(str(folder / DICTIONARY))
     special = {dictionary.eos(): symbols.eos(), dictionary.unk(): symbols.unk()}
     pieces = WordPieces.of_words(WordTokenizer(folder, symbols), words_and_counts(dictionary)[0], special)

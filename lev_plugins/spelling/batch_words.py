@@ -9,7 +9,7 @@ words, and their candidates, are a part of the batch (``BatchWords``), and so ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from fairseq.data import Dictionary
@@ -57,9 +57,9 @@ class EditingDictionary(Dictionary):
             return self.unknown_words[place - 1] if place <= len(self.unknown_words) else self.unk_word
         return PLACEHOLDER if index == self.placeholder_index else super().__getitem__(index)
 
-    def string(self, tensor: Any, *options: Any, **named: Any) -> str:
+    def string(self, tensor: Tensor | Sequence[int], *args: object, **kwargs: object) -> str:
         """Returns fairseq's text of a row, which is copied from the GPU as a whole instead of token by token."""
-        return super().string(tensor.cpu() if torch.is_tensor(tensor) else tensor, *options, **named)
+        return super().string(tensor.cpu() if torch.is_tensor(tensor) else tensor, *args, **kwargs)
 
     @property
     def size(self) -> int:
@@ -84,7 +84,7 @@ class EditingDictionary(Dictionary):
         return SpeltRow(ids, unknown, torch.tensor([*marks, 0]) if marks else torch.zeros_like(ids))
 
     def unknown_to_unk(self, tokens: Tensor) -> Tensor:
-        """The ids that a model without spellings can look up."""
+        """Returns the ids that a model without spellings can look up."""
         return unknown_to_unk(tokens, self.size, self.unk())
 
 
@@ -132,7 +132,7 @@ class BatchWords(NamedTuple):
 
     @classmethod
     def of_words(cls, words: Sequence[str], index: WordIndex, search: bool = True) -> BatchWords:
-        """Look up ``words``; without ``search`` they get no candidates, for models that do not replace words.
+        """Looks up ``words``; without ``search`` they get no candidates, for models that do not replace words.
 
         >>> index = WordIndex(["", "the", "form"], [0, 50, 9], buckets=1000)
         >>> words = BatchWords.of_words(["teh", "frm"], index)
@@ -144,7 +144,7 @@ class BatchWords(NamedTuple):
         return cls._make([*map(torch.from_numpy, arrays), ()])
 
     def with_pieces(self, sources: Tensor, words: Sequence[str], index: WordIndex) -> BatchWords:
-        """Add the pieces that a backbone reads of ``sources`` (B, S), if the model has one."""
+        """Adds the pieces that a backbone reads of ``sources`` (B, S), if the model has one."""
         if index.pieces is None:
             return self
         return self._replace(pieces=tuple(map(torch.from_numpy, index.pieces.in_rows(sources.numpy(), words))))

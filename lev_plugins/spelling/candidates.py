@@ -332,13 +332,13 @@ class WordIndex:
             chunk = slice(start, start + CHUNK)
             self.most_similar(words[chunk], None if excluded is None else excluded[chunk], table[chunk])
         letters = [compared_letters(word) for word in words]
-        ours = [word for word in letters for _ in range(table.shape[1])]
-        theirs = [compared_letters(self.words[i]) for i in table["ids"].flat]
-        if ours:
-            distances = cpdist(ours, theirs, scorer=OSA.distance, score_cutoff=MAX_DISTANCE - 1, dtype=np.uint8)
+        queries = [word for word in letters for _ in range(table.shape[1])]
+        candidates = [compared_letters(self.words[i]) for i in table["ids"].flat]
+        if queries:
+            distances = cpdist(queries, candidates, scorer=OSA.distance, score_cutoff=MAX_DISTANCE - 1, dtype=np.uint8)
             # the distance to a number or a sign, which has no letters, means nothing
-            both = np.array([bool(one and other) for one, other in zip(ours, theirs, strict=True)])
-            comparable = (table["ngram_overlap"] > 0) & both.reshape(table.shape)
+            have_letters = np.array([all(pair) for pair in zip(queries, candidates, strict=True)])
+            comparable = (table["ngram_overlap"] > 0) & have_letters.reshape(table.shape)
             distances = distances.reshape(table.shape).clip(max=MAX_DISTANCE)
             table["edit_distance"] = np.where(comparable, distances, MAX_DISTANCE)
         return table
@@ -355,12 +355,12 @@ class WordIndex:
         overlaps = has_dense @ dense  # (n, V) n-grams in common, so far the dense ones
         frequency = np.float32(FREQUENCY_WEIGHT) * self.log_counts
         for i, overlap in enumerate(overlaps):
-            own = ngrams[starts[i] : starts[i + 1]]
-            lists = [owners_of[begins[ngram] : begins[ngram + 1]] for ngram in own[dense_rows[own] < 0]]
+            in_word = ngrams[starts[i] : starts[i + 1]]
+            lists = [owners_of[begins[ngram] : begins[ngram + 1]] for ngram in in_word[dense_rows[in_word] < 0]]
             if lists:
                 overlap += np.bincount(np.concatenate(lists), minlength=len(overlap))
             overlap *= self.inverse_norms
-            overlap *= np.float32(1 / np.sqrt(np.float32(max(len(own), 1))))
+            overlap *= np.float32(1 / np.sqrt(np.float32(max(len(in_word), 1))))
             score = frequency * (overlap > 0)
             score += overlap
             if excluded is not None:

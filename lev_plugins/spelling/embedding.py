@@ -68,8 +68,8 @@ class VocabularySample(NamedTuple):
 WHOLE_VOCABULARY = VocabularySample()
 
 
-def draw_sample(needed: Tensor, number: int) -> VocabularySample:
-    """Returns the words that are ``needed`` (V,) and a random ``number`` of others, which represent all others.
+def draw_sample(required: Tensor, number: int) -> VocabularySample:
+    """Returns the ``required`` words, a mask (V,), and a random ``number`` of others, which represent all others.
 
     So the sum of exp(score) over the sample is on average that over the dictionary.
 
@@ -79,11 +79,11 @@ def draw_sample(needed: Tensor, number: int) -> VocabularySample:
     >>> sample.classes(torch.tensor([5, 1, 6])).tolist(), sample.words(torch.tensor([1, 0])).tolist()
     ([1, 0, 4], [5, 1])
     """
-    count = int(needed.sum())  # one device-to-host copy
-    certain, rest = positions_where(needed, count), positions_where(~needed, len(needed) - count)
+    count = int(required.sum())  # one device-to-host copy
+    certain, rest = positions_where(required, count), positions_where(~required, len(required) - count)
     random = rest[torch.randperm(len(rest), device=rest.device)[:number]]
     ids = torch.cat([certain, random])
-    class_of = torch.full((len(needed) + 1,), -1, device=ids.device)
+    class_of = torch.full((len(required) + 1,), -1, device=ids.device)
     class_of[ids] = torch.arange(len(ids), device=ids.device)
     class_of[-1:] = len(ids)
     log_weights = torch.zeros(len(ids), device=ids.device)
@@ -171,17 +171,17 @@ class NgramEmbedding(nn.Module):
         """
         if words is None:
             words = BatchWords(*move_to_cuda(BatchWords.of_words([], self.index, search=False), self.ngrams.device))
-        own, unknown_means = self.own.weight, None
+        own_rows, unknown_means = self.own.weight, None
         if sample.ids is None:
             means = self.ngram_means.get(lambda: self.mean(self.ngrams, self.ngram_starts), self.grams)
         else:
             rows = F.pad(sample.ids, (0, 1), value=self.vocabulary)
-            own, means = own[rows], self.mean(*self.ngrams_of(rows))
+            own_rows, means = own_rows[rows], self.mean(*self.ngrams_of(rows))
         if len(words.shapes):
             unknown_means = self.mean(words.ngrams, words.ngram_starts)
         return WordVectors(
             CollectingTable(means, sample.class_of, unknown_means),
-            CollectingTable(own, sample.class_of),
+            CollectingTable(own_rows, sample.class_of),
             torch.cat([self.shapes, words.shapes]),
             F.pad(self.counts, (0, len(words.shapes))),
             words.guesses,
@@ -261,7 +261,7 @@ class IntendedWordEmbedding(NgramEmbedding):
         self.unit_vectors = EvalCache()
 
     def prepare_training(self) -> None:
-        """Compute the guesses for words that occur once in the training text, at the first step."""
+        """Computes the guesses for words that occur once in the training text, at the first step."""
         if not self.prepared:
             self.intended[:, :-1] = torch.from_numpy(self.index.held_out_guesses()).to(self.intended.device)
             self.prepared = True
@@ -283,13 +283,13 @@ class IntendedWordEmbedding(NgramEmbedding):
         """
         if self.vocabulary <= 3 * (self.sizes.random + self.sizes.frequent):  # a sample would hardly be smaller
             return WHOLE_VOCABULARY
-        needed = self.counts.new_zeros(len(self.counts) + len(words.shapes), dtype=torch.bool)
+        required = self.counts.new_zeros(len(self.counts) + len(words.shapes), dtype=torch.bool)
         guesses = self.intended[0, tokens.clamp(max=self.vocabulary)]
         for ids in (tokens, guesses, words.guesses[0], candidates[:, : self.sizes.rivals].flatten()):
-            needed[ids] = True
-        needed[self.counts[:-1].topk(self.sizes.frequent).indices] = True
-        needed[: self.index.specials] = True
-        return draw_sample(needed[: self.vocabulary], self.sizes.random)
+            required[ids] = True
+        required[self.counts[:-1].topk(self.sizes.frequent).indices] = True
+        required[: self.index.specials] = True
+        return draw_sample(required[: self.vocabulary], self.sizes.random)
 
     def features(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None) -> WordFeatures:
         level, shapes = self.level(tokens, words, held_out), words.shapes[tokens]
@@ -336,7 +336,7 @@ class JoinedWordEmbedding(nn.Module):
         for name, values in zip(("hashes", "counts"), index.hash_counts, strict=True):
             self.register_buffer(name, torch.from_numpy(values), persistent=False)
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *options: Any) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *options: object) -> None:
         state_dict.setdefault(f"{prefix}weight", torch.zeros_like(self.weight))
         super()._load_from_state_dict(state_dict, prefix, *options)
 

@@ -126,7 +126,7 @@ class DictionaryCandidates(nn.Module):
         self.filled: set[int] = set()  # words whose rows have been looked up
 
     def fill(self, words: Iterable[int]) -> None:
-        """Look up the words whose rows are missing; V: the placeholder, which has none."""
+        """Looks up the words whose rows are missing; V: the placeholder, which has none."""
         missing = sorted(set(words) - self.filled)
         if missing:
             spellings = self.index.words
@@ -194,11 +194,12 @@ class WordScorer(nn.Module):
         Those of unknown words are a part of the batch's ``words``; those of known words are looked up if they are new.
         """
         self.known.fill(min(word, self.vocabulary) for word in host_ids)
-        is_unknown, known = replaced > self.vocabulary, self.known(replaced.clamp(max=self.vocabulary))
+        of_known = self.known(replaced.clamp(max=self.vocabulary))
         if not len(words.candidate_ids):
-            return known
+            return of_known
+        is_unknown = replaced > self.vocabulary
         place = (replaced - self.vocabulary - 1).clamp(min=0)
-        pairs = zip((words.candidate_ids, words.ngram_overlap, words.edit_distance), known[:3], strict=True)
+        pairs = zip((words.candidate_ids, words.ngram_overlap, words.edit_distance), of_known[:3], strict=True)
         return CandidateTensors(*(torch.where(is_unknown[:, None], of_batch[place], rows) for of_batch, rows in pairs))
 
     def forward(
@@ -262,7 +263,7 @@ class WordScorer(nn.Module):
 
 
 def add_at(scores: Tensor, places: Tensor, values: Tensor) -> Tensor:
-    """Add ``values`` (n, K) to ``scores`` (n, R) in place, in the columns ``places`` (n, K); -1: nowhere.
+    """Adds ``values`` (n, K) to ``scores`` (n, R) in place, in the columns ``places`` (n, K); -1: nowhere.
 
     >>> add_at(torch.zeros(1, 3), torch.tensor([[2, -1]]), torch.tensor([[5.0, 7.0]]))
     tensor([[0., 0., 5.]])

@@ -125,9 +125,9 @@ def is_right(text: str, edit: Edit, clean: str) -> bool:
     >>> [is_right("teh cat sta", edit, "the cat sat") for edit in (Edit(0, 3, "the"), Edit(0, 11, "the cat"))]
     [True, False]
     """
-    before, after, target = (parts_of(each) for each in (text, apply(text, [edit]), clean))
-    distance = Levenshtein.distance(before, after) + Levenshtein.distance(after, target)
-    return distance == Levenshtein.distance(before, target)
+    source, edited, target = (parts_of(version) for version in (text, apply(text, [edit]), clean))
+    distance = Levenshtein.distance(source, edited) + Levenshtein.distance(edited, target)
+    return distance == Levenshtein.distance(source, target)
 
 
 def fit(features: Sequence[Sequence[float]], labels: Sequence[bool]) -> dict[str, float]:

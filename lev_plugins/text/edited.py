@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import regex
 from rapidfuzz.distance import Postfix, Prefix
@@ -17,6 +17,7 @@ from rapidfuzz.distance import Postfix, Prefix
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.control import visible
 
+Item = TypeVar("Item")
 JSON_DIGITS = 4  # of a confidence
 # the scripts that put no blanks between words
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -25,12 +26,16 @@ WORD = regex.compile(rf"(?V1)[[\w\p{{M}}]--[{UNSPACED}]]")
 
 
 class Span(NamedTuple):
+    """A part of a text, in code points."""
+
     start: int
     end: int
 
 
 @dataclass(frozen=True, order=True)
 class Edit:
+    """The replacement of a span of a text."""
+
     start: int
     end: int
     replacement: str
@@ -114,7 +119,7 @@ def apply(original: str, edits: Sequence[Edit]) -> str:
 
 
 def parts_of(text: str) -> list[str]:
-    """Words, white space, and each other character with what combines with it.
+    """Splits a text into words, white space, and each other character with what combines with it.
 
     >>> parts_of("it's  a test.")
     ['it', "'", 's', '  ', 'a', ' ', 'test', '.']
@@ -140,15 +145,15 @@ def trim(original: str, edit: Edit) -> Edit:
     >>> trim(text, Edit(2, 6, " the"))
     Edit(start=3, end=6, replacement='the', confidence=1.0, iteration=1)
     """
-    before, after = parts_of(original[edit.start : edit.end]), parts_of(edit.replacement)
-    prefix = Prefix.similarity(before, after)
-    suffix = Postfix.similarity(before[prefix:], after[prefix:])
-    start = edit.start + sum(map(len, before[:prefix]))
-    end = edit.end - sum(map(len, before[len(before) - suffix :]))
-    return replace(edit, start=start, end=end, replacement="".join(after[prefix : len(after) - suffix]))
+    removed, inserted = parts_of(original[edit.start : edit.end]), parts_of(edit.replacement)
+    prefix = Prefix.similarity(removed, inserted)
+    suffix = Postfix.similarity(removed[prefix:], inserted[prefix:])
+    start = edit.start + sum(map(len, removed[:prefix]))
+    end = edit.end - sum(map(len, removed[len(removed) - suffix :]))
+    return replace(edit, start=start, end=end, replacement="".join(inserted[prefix : len(inserted) - suffix]))
 
 
-def as_list(name: str, values: Iterable[Any]) -> list[Any]:
+def as_list(name: str, values: Iterable[Item]) -> list[Item]:
     """Returns the items as a list, and refuses a string, whose items would be its letters.
 
     >>> as_list("texts", "He go home.")

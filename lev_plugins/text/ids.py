@@ -26,6 +26,13 @@ class AnyDictionary(Protocol):
     def __getitem__(self, number: int) -> str: ...
 
 
+class ExtendedDictionary(AnyDictionary, Protocol):
+    """A dictionary after whose words ids of unknown words may come: an ``EditingDictionary`` or a ``Vocabulary``."""
+
+    @property
+    def size(self) -> int: ...
+
+
 def ids_of(pieces: Iterable[str], words: AnyDictionary) -> list[int]:
     """Looks pieces up in a dictionary; text that is spelt like a symbol is <unk>.
 

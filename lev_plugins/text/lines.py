@@ -12,7 +12,7 @@ from lev_plugins.errors import UserError, at_line, require
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Read lines, which end only at a line feed, whatever other separators the text contains."""
+    """Yields the lines of a file, which end only at a line feed, whatever other separators the text contains."""
     size = path.stat().st_size
     # disable=None: shown only on a terminal
     with path.open("rb") as file, tqdm(total=size, desc=path.name, unit="B", disable=None, leave=False) as progress:
@@ -38,22 +38,30 @@ def nonempty_lines(path: Path) -> list[str]:
     return lines
 
 
-def check_counts(path: Path, count: int, other: Path, other_count: int, what: str = "lines") -> None:
+def require_parallel(path: Path, lines: int, second_path: Path, second_lines: int, unit: str = "lines") -> None:
+    """Refuses two files with different numbers of lines; ``unit``: what the second has instead of lines."""
     require(
-        count == other_count,
-        f"both files must be parallel, but {path} has {count} lines and {other} has {other_count} {what}",
+        lines == second_lines,
+        f"both files must be parallel, but {path} has {lines} lines and {second_path} has {second_lines} {unit}",
     )
 
 
 @dataclass(frozen=True)
-class Survey:
+class LineCounts:
+    """The numbers of lines of a text file."""
+
     lines: int
     empty: int
     first_empty: int  # its number, from 1; 0 if there is none
 
 
-def survey(path: Path, tabs: bool, check: Callable[[str], object] | None = None) -> Survey:
-    """Read the text once; unless ``tabs``, a TAB in it is an error; ``check`` raises others."""
+def count_lines(path: Path, tabs: bool, check: Callable[[str], object] | None = None) -> LineCounts:
+    """Reads a text file once and counts its lines.
+
+    path: the file
+    tabs: whether its lines may have TABs
+    check: raises an error for a line that must not occur
+    """
     number = empty = first_empty = 0
     for number, line in enumerate(read_lines(path), 1):
         require(
@@ -67,7 +75,7 @@ def survey(path: Path, tabs: bool, check: Callable[[str], object] | None = None)
         if not line.split():
             empty, first_empty = empty + 1, first_empty or number
     require(number > 0, f"{path} is empty")
-    return Survey(number, empty, first_empty)
+    return LineCounts(number, empty, first_empty)
 
 
 @dataclass(frozen=True)
@@ -76,19 +84,25 @@ class ParallelTexts:
 
     name: str
     texts: dict[str, Path]  # by suffix
-    surveys: dict[str, Survey]
+    counts: dict[str, LineCounts]
     lines: int
 
 
 def read_parallel(
     name: str, texts: dict[str, Path], tabs: set[str], checks: dict[str, Callable[[str], object]] | None = None
 ) -> ParallelTexts:
-    """Texts must be parallel, only those in ``tabs`` may contain a TAB, and ``checks`` raise other errors."""
-    surveys = {side: survey(path, side in tabs, (checks or {}).get(side)) for side, path in texts.items()}
-    counts = {side: counted.lines for side, counted in surveys.items()}
+    """Reads the texts of a split, which must have the same number of lines.
+
+    name: the name of the split
+    texts: the files, by suffix
+    tabs: the suffixes of those whose lines may have TABs
+    checks: raise an error for a line that must not occur, by suffix
+    """
+    counts = {side: count_lines(path, side in tabs, (checks or {}).get(side)) for side, path in texts.items()}
+    numbers = {count.lines for count in counts.values()}
     require(
-        len(set(counts.values())) == 1,
+        len(numbers) == 1,
         "parallel texts must have the same number of lines, but "
-        + " and ".join(f"{texts[side]} has {lines:,} lines" for side, lines in counts.items()),
+        + " and ".join(f"{texts[side]} has {count.lines:,} lines" for side, count in counts.items()),
     )
-    return ParallelTexts(name, texts, surveys, next(iter(counts.values())))
+    return ParallelTexts(name, texts, counts, *numbers)

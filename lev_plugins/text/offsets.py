@@ -15,7 +15,7 @@ import regex
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.ids import BLANK
-from lev_plugins.text.pretrained import Bytes, SentencePieces
+from lev_plugins.text.pretrained import ByteTokenizer, SentencePieces
 
 # letters and digits (w8rd is one word), with vowel signs, combining accents and joiners
 LETTERS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}\u200c\u200d]*"
@@ -76,7 +76,7 @@ def offsets_of(name: str | None = None, bpe: Any = None) -> Offsets:
     def spell(pieces: Sequence[str]) -> str:
         return bpe.decode(" ".join(pieces))
 
-    if isinstance(tokenizer, Bytes):
+    if isinstance(tokenizer, ByteTokenizer):
         return Offsets(
             lambda text: [Unit(tuple(bpe.encode(sign).split()), i, i + 1, False) for i, sign in enumerate(text)], spell
         )

@@ -47,9 +47,10 @@ class WordList:
         word = word.strip(BYTE_ORDER_MARK)
         with self.lock:
             self.read()
-            return word in self.words and self.save({each: None for each in self.words if each != word})
+            return word in self.words and self.save({entry: None for entry in self.words if entry != word})
 
     def save(self, words: dict[str, None]) -> bool:
+        """Replaces the words, and returns True."""
         protected = OwnWords(words)
         if self.path is not None:
             try:

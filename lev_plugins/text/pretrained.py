@@ -7,22 +7,24 @@ config.json, model.safetensors    the model, as ``transformers`` writes it; row 
 """
 
 from pathlib import Path
-from typing import Any
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import read_object
+from lev_plugins.text.ids import AnyDictionary
 
 DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER = "dict.txt", "symbols.txt", "spiece.model", "tokenizer.json"
-MOVED = """; if it has moved since training, add --backbone NEW (fairseq: --model-overrides "{'backbone': 'NEW'}")"""
-BYTES = 256
-MOST_IDS = 10_000_000
+MOVED_HINT = (
+    """; if it has moved since training, add --backbone NEW (fairseq: --model-overrides "{'backbone': 'NEW'}")"""
+)
+BYTE_VALUES = 256
+MAX_IDS = 10_000_000  # of a tokenizer file, which may be a stranger's
 BYTE_SPECIALS = ["<pad>", "</s>", "<unk>"]  # before the bytes in ByT5's vocabulary
 
 
 class SentencePieces:
-    """T5 and mT5."""
+    """The tokenizer of T5 and mT5."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path) -> None:
         import sentencepiece
 
         try:
@@ -42,9 +44,9 @@ class SentencePieces:
 
 
 class LibraryTokenizer:
-    """BERT's WordPiece, BART's byte-level BPE, and all else that the package ``tokenizers`` reads."""
+    """Any tokenizer of the package ``tokenizers``, such as BERT's WordPiece and BART's byte-level BPE."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path) -> None:
         from tokenizers import Tokenizer as Library
 
         try:
@@ -58,10 +60,9 @@ class LibraryTokenizer:
     @property
     def vocabulary(self) -> list[str]:
         names = {i: name for name, i in self.library.get_vocab().items()}
-        require(
-            max(names) < MOST_IDS, f"the tokenizer has the id {max(names):,}, but must have at most {MOST_IDS:,} ids"
-        )
-        return [names.get(i, "") for i in range(max(names) + 1)]
+        largest = max(names)
+        require(largest < MAX_IDS, f"the tokenizer has the id {largest:,}, but must have at most {MAX_IDS:,} ids")
+        return [names.get(i, "") for i in range(largest + 1)]
 
     def encode(self, text: str) -> list[int]:
         return self.library.encode(text, add_special_tokens=False).ids
@@ -70,38 +71,40 @@ class LibraryTokenizer:
         return self.library.decode(ids, skip_special_tokens=False)
 
 
-class Bytes:
-    """ByT5: byte b is id b + 3.
+class ByteTokenizer:
+    """The tokenizer of ByT5: byte b has the id b + 3.
 
-    >>> Bytes().encode("hé")
+    >>> ByteTokenizer().encode("hé")
     [107, 198, 172]
-    >>> Bytes().decode([107, 198, 172])
+    >>> ByteTokenizer().decode([107, 198, 172])
     'hé'
     """
 
     @property
     def vocabulary(self) -> list[str]:
-        """Byte 255 never occurs in text; ByT5 was trained with it as the first of T5's sentinels."""
-        names = [chr(b) if 32 < b < 127 else f"<0x{b:02X}>" for b in range(BYTES - 1)]
+        """The symbols of all ids."""
+        # byte 255 never occurs in text; ByT5 was trained with it as the first of T5's sentinels
+        names = [chr(b) if 32 < b < 127 else f"<0x{b:02X}>" for b in range(BYTE_VALUES - 1)]
         return [*BYTE_SPECIALS, *names, "<extra_id_0>"]
 
     def encode(self, text: str) -> list[int]:
         return [len(BYTE_SPECIALS) + byte for byte in text.encode()]
 
     def decode(self, ids: list[int]) -> str:
-        known = (i - len(BYTE_SPECIALS) for i in ids)
-        return bytes(byte for byte in known if 0 <= byte < BYTES).decode(errors="replace")
+        values = (i - len(BYTE_SPECIALS) for i in ids)
+        return bytes(value for value in values if 0 <= value < BYTE_VALUES).decode(errors="replace")
 
 
-Tokenizer = SentencePieces | LibraryTokenizer | Bytes  # text to ids and back, by the rules of a pre-trained model
+Tokenizer = SentencePieces | LibraryTokenizer | ByteTokenizer  # text to ids and back, as a pre-trained model has it
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
+    """Loads the tokenizer of an imported folder."""
     if (folder / SENTENCEPIECE).is_file():
         return SentencePieces(folder / SENTENCEPIECE)
     if (folder / TOKENIZER).is_file():
         return LibraryTokenizer(folder / TOKENIZER)
-    return Bytes()
+    return ByteTokenizer()
 
 
 def symbols_of(folder: Path) -> list[str]:
@@ -109,7 +112,13 @@ def symbols_of(folder: Path) -> list[str]:
     return (folder / SYMBOLS).read_text(encoding="utf-8").split("\n")[:-1]
 
 
-def require_folder(name: str | None, flag: str, hint: str = "") -> Path:
+def imported_folder(name: str | None, flag: str, hint: str = "") -> Path:
+    """Returns the folder that a flag names, and refuses one that ``import-pretrained`` has not made.
+
+    name: the value of the flag
+    flag: the flag, for messages
+    hint: advice at the end of a message
+    """
     require(name is not None, f"{flag} is missing: name a folder made by lev-plugins import-pretrained")
     folder = Path(str(name))
     require(
@@ -120,25 +129,25 @@ def require_folder(name: str | None, flag: str, hint: str = "") -> Path:
 
 
 def positions_of_bert(folder: str | Path | None) -> int | None:
-    """How many symbols the BERT of an imported folder reads at most; ``None``: it is not a BERT."""
+    """Returns the number of symbols that the BERT of an imported folder can read; None: it is not a BERT."""
     path = None if folder is None else Path(folder) / "config.json"
     config = read_object(path) if path is not None and path.is_file() else {}
     return int(config["max_position_embeddings"]) if config.get("model_type") == "bert" else None
 
 
 class PretrainedBPE:
-    """Text to the symbols of ``dict.txt`` and back: for ByT5, "a b" is ``a <0x20> b``."""
+    """Turns text into the symbols of ``dict.txt`` and back: for ByT5, "a b" is ``a <0x20> b``."""
 
-    def __init__(self, folder: str | None):
-        self.folder = require_folder(folder, "--pretrained-tokenizer")
+    def __init__(self, folder: str | None) -> None:
+        self.folder = imported_folder(folder, "--pretrained-tokenizer")
         self.tokenizer = load_tokenizer(self.folder)
         self.symbols = symbols_of(self.folder)
         self.ids = {symbol: i for i, symbol in enumerate(self.symbols)}
         require("<unk>" in self.ids, f"{self.folder / SYMBOLS} is damaged: it has no <unk>; import the model again")
         self.unk = self.ids["<unk>"]
 
-    def require_dictionary(self, dictionary: Any) -> None:
-        """Up to 1 % of the symbols may be the user's own, such as tags; more come from another model."""
+    def require_dictionary(self, dictionary: AnyDictionary) -> None:
+        """Refuses the dictionary of another model: up to 1 % of its symbols may be the user's own, such as tags."""
         words = [word for word in dictionary.symbols[dictionary.nspecial :] if not word.startswith("madeupword")]
         foreign = [word for word in words if word not in self.ids]
         require(

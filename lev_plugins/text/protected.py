@@ -164,8 +164,8 @@ def parse_kinds(names: str) -> frozenset[str]:
     """
     kinds, choices = set(filter(None, names.split(","))), ",".join(PROTECTED_KINDS)
     for kind in kinds:
-        known = kind == "all" or kind in PROTECTED_KINDS
-        require(known, f"--edit-also must be all, or some of {choices}, but has {kind!r}")
+        is_choice = kind == "all" or kind in PROTECTED_KINDS
+        require(is_choice, f"--edit-also must be all, or some of {choices}, but has {kind!r}")
     return frozenset(PROTECTED_KINDS if "all" in kinds else kinds)
 
 
@@ -273,7 +273,7 @@ class OwnWords:
     ['Tehran,', 'teh']
     """
 
-    def __init__(self, words: Iterable[str]):
+    def __init__(self, words: Iterable[str]) -> None:
         self.tree: dict[str | None, Any] = {}  # for each part, a tree of the parts that may follow it
         for word in words:
             require(
@@ -344,14 +344,14 @@ class Untouchable:
     [False, True, False]
     """
 
-    def __init__(self, spans: Iterable[Span]):
+    def __init__(self, spans: Iterable[Span]) -> None:
         self.spans = merge_spans(spans)
         self.starts, self.ends = [span.start for span in self.spans], [span.end for span in self.spans]
         self.borders = frozenset(self.starts), frozenset(self.ends)
 
     def touched_by(self, edit: Edit | Span) -> bool:
-        before = bisect_left(self.starts, edit.end)
-        return before > 0 and self.ends[before - 1] > edit.start
+        number = bisect_left(self.starts, edit.end)  # of spans that begin before the end of the edit
+        return number > 0 and self.ends[number - 1] > edit.start
 
     def glued_by(self, text: str, edit: Edit) -> bool:
         """Returns whether a span gets a new neighbour.
@@ -374,12 +374,12 @@ class Untouchable:
         return False
 
 
-def is_new_neighbour(before: str, after: str) -> bool:
-    """Returns whether ``after`` (a character or "") must not take the place of ``before`` next to a protected span.
+def is_new_neighbour(original: str, replacement: str) -> bool:
+    """Returns whether a character or "" must not take the place of the original one next to a protected span.
 
     >>> [is_new_neighbour(*pair) for pair in [("a", "b"), (",", " "), (",", ""), (" ", "a"), ("a", " "), (" ", "-")]]
     [False, False, False, True, True, True]
     """
-    if IN_WORD.match(before):
-        return not IN_WORD.match(after)
-    return bool(after.strip()) and after != before
+    if IN_WORD.match(original):
+        return not IN_WORD.match(replacement)
+    return bool(replacement.strip()) and replacement != original

@@ -99,7 +99,7 @@ def split_by_word(segment: Segment, change: Rewrite, output: Sequence[str], orig
         if OSA.normalized_similarity(text[start:end], replacement) < SIMILAR:
             return [change]
         changes.append(Rewrite(trim(text, Edit(start, end, replacement)), removed, inserted))
-    return [each for each in changes if text[each.edit.start : each.edit.end] != each.edit.replacement]
+    return [part for part in changes if text[part.edit.start : part.edit.end] != part.edit.replacement]
 
 
 def split_words(offsets: Offsets, pieces: Sequence[str], span: range) -> list[range]:

@@ -59,13 +59,13 @@ class TextStyle:
             (mark for mark in BLANK_MARKS if any(piece[:1] == mark and len(piece) > 1 for piece in counts)), ""
         )
         joined = sum(counts.get(sign, 0) for sign in PUNCTUATION)
-        apart = sum(counts.get(blank + sign, 0) for sign in PUNCTUATION)
+        separate = sum(counts.get(blank + sign, 0) for sign in PUNCTUATION)
         if not blank:  # pieces are what stands between blanks
             joined = sum(counts[word] for word in words if word.endswith(PUNCTUATION))
         return cls(
             straight=curly < MAX_CURLY * straight,
             lower=len(words) >= MIN_WORDS and all(word == word.lower() for word in words),
-            apart=apart > joined if (apart or joined) and has_words and has_counts else None,
+            apart=separate > joined if (separate or joined) and has_words and has_counts else None,
         )
 
     def read(self, text: str) -> str:
@@ -106,7 +106,8 @@ class TextStyle:
         """Warns, once, of texts whose punctuation is all written in the other way, as in a tokenised file."""
         if self.apart is None:
             return
-        counts = {apart: sum(len(p.findall(text)) for text in texts) for apart, p in ((False, JOINED), (True, APART))}
+        patterns = {False: JOINED, True: APART}  # by ``apart``
+        counts = {style: sum(len(p.findall(text)) for text in texts) for style, p in patterns.items()}
         if not counts[self.apart] and counts[not self.apart] >= MIN_MISMATCHES:
             warn_once(WARNINGS[self.apart])
 

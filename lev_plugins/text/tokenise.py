@@ -40,7 +40,7 @@ HELP = {
 
 
 def add_bpe_arguments(parser: ArgumentParser) -> None:
-    """``--bpe`` and the flags of all BPEs, some of which share a flag."""
+    """Adds ``--bpe`` and the flags of all BPEs, some of which share a flag."""
     group = parser.add_argument_group("other fairseq BPEs and their flags")
     group.add_argument("--bpe", choices=sorted(BPES), help="name of the BPE in fairseq")
     for name in sorted(set().union(*BPES.values())):
@@ -129,7 +129,7 @@ class Words:
 class SentencePiece:
     """``--bpe sentencepiece``, without sampling."""
 
-    def __init__(self, options: Namespace):
+    def __init__(self, options: Namespace) -> None:
         path = options.sentencepiece_model
         require(Path(path).is_file(), f"--bpe sentencepiece: file {path} not found")
         self.sp = sentencepiece.SentencePieceProcessor(model_file=str(path))
@@ -144,7 +144,7 @@ class SentencePiece:
 class SubwordNMT:
     """``--bpe subword_nmt``: codes of subword-nmt."""
 
-    def __init__(self, options: Namespace):
+    def __init__(self, options: Namespace) -> None:
         from subword_nmt import apply_bpe
 
         with open(options.bpe_codes, encoding="utf-8") as codes:
@@ -186,7 +186,7 @@ class Tokeniser:
     'ein Haus'
     """
 
-    def __init__(self, options: Namespace | None):
+    def __init__(self, options: Namespace | None) -> None:
         self.name: str | None = options.bpe if options else None
         with failing_as(self.name):
             self.bpe = build_bpe(options) if options else None

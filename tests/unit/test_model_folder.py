@@ -131,7 +131,7 @@ def test_front_matter_is_that_of_the_hub(folder: Path) -> None:
 
 def test_a_checkpoint_that_knows_nothing_of_its_training(folder: Path) -> None:
     config = replace(model_folder.read(folder), scores={}, updates=None)
-    text = card.card("it's", config, 12, card.training({"model": {}}), None)
+    text = card.card("it's", config, 12, card.training_settings({"model": {}}), None)
     assert "## Training" not in text and "## Scores" not in text and "license" not in text and "updates" not in text
     assert """lev-plugins edit 'it'"'"'s' < in.txt""" in text
 

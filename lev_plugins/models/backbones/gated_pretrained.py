@@ -18,7 +18,7 @@ from lev_plugins.models.backbones.modules import PretrainedDecoder, PretrainedEn
 from lev_plugins.models.gated import GateConfig, GatedModel
 from lev_plugins.optim.scaled_adam import check_learning_rate, scale_learning_rate
 from lev_plugins.ranges import flag
-from lev_plugins.text.pretrained import DICTIONARY, MOVED, require_folder
+from lev_plugins.text.pretrained import DICTIONARY, MOVED_HINT, imported_folder
 
 BELOW_ALL = 30.0  # a symbol that T5 lacks scores this much below the lowest of the others
 
@@ -84,7 +84,7 @@ class GatedPretrained(GatedModel):
 def check_backbone(cfg: PretrainedConfig, family: str) -> Path:
     ranges.check_ranges(cfg)
     check_learning_rate(cfg)
-    folder = require_folder(cfg.backbone, "--backbone", MOVED)
+    folder = imported_folder(cfg.backbone, "--backbone", MOVED_HINT)
     own_family = library.backbone_family(library.read_config(folder).model_type)
     require(
         own_family == family,

@@ -24,7 +24,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError, explain
 from lev_plugins.inference.options import EditOptions
 from lev_plugins.models.gated import GATES, mask_symbol
-from lev_plugins.text.pretrained import Bytes, PretrainedBPE
+from lev_plugins.text.pretrained import ByteTokenizer, PretrainedBPE
 from tests.helpers import EOS, PAD, thorough
 
 pytest.importorskip("transformers")
@@ -58,7 +58,7 @@ def batch(model: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 @thorough
 @given(st.text(st.characters(blacklist_categories=("Cs",))))
 def test_bytes_come_back(text: str) -> None:
-    assert Bytes().decode(Bytes().encode(text)) == text
+    assert ByteTokenizer().decode(ByteTokenizer().encode(text)) == text
 
 
 @pytest.mark.parametrize("name", pretrained.MAKERS)
