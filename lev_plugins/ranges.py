@@ -66,8 +66,8 @@ def check_ranges(cfg: Any) -> None:
                     bounded(flag_name(name), value, **limits)
     for side in ("", "encoder_", "decoder_"):
         width, heads = f"{side}embed_dim", f"{side}attention_heads"
-        dim, number = (getattr(cfg, name, None) for name in (width, heads))
-        if dim is not None and number is not None and getattr(cfg, "head_dim", None) is None:
+        dim, number, head_dim = (getattr(cfg, name, None) for name in (width, heads, "head_dim"))
+        if dim is not None and number is not None and head_dim is None:
             require(
                 dim % number == 0,
                 f"{flag_name(width)} must be a multiple of {flag_name(heads)}, but {dim} is not divisible by {number}",

@@ -5,7 +5,9 @@ fairseq would unpack an archive to wherever the names of its members point, and 
 
 import os
 from functools import partial
-from typing import Any
+
+from fairseq.hub_utils import GeneratorHubInterface
+from torch import Tensor
 
 from lev_plugins.errors import require
 from lev_plugins.text.edited import require_text
@@ -16,8 +18,8 @@ class LoadedFromFolder:
 
     @classmethod
     def from_pretrained(
-        cls, model_name_or_path: str, checkpoint_file: str = "model.pt", data_name_or_path: str = ".", **options: Any
-    ) -> Any:
+        cls, model_name_or_path: str, checkpoint_file: str = "model.pt", data_name_or_path: str = ".", **options: object
+    ) -> GeneratorHubInterface:
         model, data = model_name_or_path, data_name_or_path
         for path in (model, os.path.join(model, data) if data.startswith(".") else data):
             require(not os.path.isfile(path), f"{path} is a file, but a folder is needed: unpack it with tar -xf")
@@ -29,7 +31,7 @@ class LoadedFromFolder:
         return hub
 
 
-def encode_text(hub: Any, text: str) -> Any:
+def encode_text(hub: GeneratorHubInterface, text: str) -> Tensor:
     """Encodes a text, in which no draft may follow a TAB, as it may in fairseq-interactive."""
     require_text(text)
     require(

@@ -1,9 +1,12 @@
 """Datasets that keep the last batch, and whose worker processes know the epoch."""
 
-from typing import Any
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 from fairseq.data import BaseWrapperDataset, FairseqDataset
+from numpy.typing import NDArray
+from torch import Tensor
 
 
 class SharedEpochDataset(BaseWrapperDataset):
@@ -28,7 +31,7 @@ class SharedEpochDataset(BaseWrapperDataset):
 class KeepLastBatch(SharedEpochDataset):
     """A dataset with a last batch that is not a multiple of --required-batch-size-multiple (8); fairseq drops it."""
 
-    def batch_by_size(self, indices: Any, *args: Any, **kwargs: Any) -> list[Any]:
+    def batch_by_size(self, indices: NDArray[np.int64], *args: object, **kwargs: object) -> list[NDArray[np.int64]]:
         if not len(indices):
             return []
         batches = list(super().batch_by_size(indices, *args, **kwargs))
@@ -36,9 +39,9 @@ class KeepLastBatch(SharedEpochDataset):
         return [*batches, rest] if len(rest) else batches
 
     @property
-    def src(self) -> Any:
+    def src(self) -> Sequence[Tensor]:
         return self.dataset.src
 
     @property
-    def tgt(self) -> Any:
+    def tgt(self) -> Sequence[Tensor] | None:
         return self.dataset.tgt

@@ -1,10 +1,12 @@
 """A check of ``--best-checkpoint-metric`` before the first batch; fairseq looks it up only after an epoch."""
 
+from argparse import Namespace
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
+from fairseq.criterions import FairseqCriterion
 from fairseq.dataclass import FairseqDataclass
+from fairseq.models import BaseFairseqModel
 from omegaconf import II
 
 from lev_plugins.errors import require
@@ -25,15 +27,15 @@ class FairseqFlags(FairseqDataclass):
 class BestCheckpointTask:
     """A mixin for tasks that checks the metric when the criterion is built; it comes before fairseq's class."""
 
-    cfg: Any
+    cfg: FairseqFlags
     from_checkpoint = True  # False in training alone
     lower_is_better: Collection[str]
 
-    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+    def build_model(self, cfg: FairseqDataclass | Namespace, from_checkpoint: bool = False) -> BaseFairseqModel:
         self.from_checkpoint = from_checkpoint
         return super().build_model(cfg, from_checkpoint)  # type: ignore[misc]
 
-    def build_criterion(self, cfg: Any, **options: Any) -> Any:
+    def build_criterion(self, cfg: FairseqDataclass | Namespace, **options: object) -> FairseqCriterion:
         criterion = super().build_criterion(cfg, **options)  # type: ignore[misc]
         if self.from_checkpoint:
             return criterion
@@ -57,12 +59,12 @@ class BestCheckpointTask:
         )
         return criterion
 
-    def scores_of(self, criterion: Any) -> tuple[Collection[str], Collection[str]]:
+    def scores_of(self, criterion: FairseqCriterion) -> tuple[Collection[str], Collection[str]]:
         """Returns the scores of this package that validation computes, and those that it could compute."""
         raise NotImplementedError
 
 
-def logged_by(criterion: Any) -> list[str]:
+def logged_by(criterion: FairseqCriterion) -> list[str]:
     """Returns the names that validation logs: those that a criterion lists, or those of a cross-entropy of fairseq.
 
     >>> from types import SimpleNamespace

@@ -4,11 +4,10 @@ Each layer of its Transformer encoder has its weights twice, for a fast path of 
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from fairseq.modules import SinusoidalPositionalEmbedding
 from fairseq.modules.transformer_layer import TransformerEncoderLayerBase as EncoderLayer
-from torch import nn
+from torch import Tensor, nn
 
 PARTS = ("in_proj", "out_proj", "fc1", "fc2")
 COPIES = [f"{part}_{kind}" for part in PARTS for kind in ("weight", "bias")]
@@ -26,11 +25,11 @@ def drop_weights(module: type[nn.Module], names: Iterable[str]) -> None:
     """Makes a class of modules neither store nor read the weights of these names."""
     construct = module.__init__
 
-    def drop(weights: dict[str, Any], prefix: str, *_: Any) -> None:
+    def drop(weights: dict[str, Tensor], prefix: str, *_: object) -> None:
         for name in names:
             weights.pop(f"{prefix}{name}", None)
 
-    def construct_without(self: nn.Module, *args: Any, **options: Any) -> None:
+    def construct_without(self: nn.Module, *args: object, **options: object) -> None:
         construct(self, *args, **options)
         for name in names:
             self._parameters.pop(name, None)

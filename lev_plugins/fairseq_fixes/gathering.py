@@ -1,16 +1,18 @@
 """Gathering of any number of bytes, also on CPUs; fairseq allows ``--all-gather-list-size`` bytes, on GPUs."""
 
-from typing import Any
+from typing import TypeVar
 
 from fairseq.distributed import utils as distributed
 from fairseq.utils import move_to_cpu
-from torch.distributed import all_gather_object
+from torch.distributed import ProcessGroup, all_gather_object
+
+Data = TypeVar("Data")
 
 
-def all_gather_list(data: Any, group: Any = None, max_size: int = 0) -> list[Any]:
+def all_gather_list(data: Data, group: ProcessGroup | None = None, max_size: int = 0) -> list[Data]:
     """Returns the ``data`` of each process of the group; ``max_size`` is ignored."""
     group = distributed.get_global_group() if group is None else group
-    items: list[Any] = [None] * distributed.get_world_size(group)
+    items = [data] * distributed.get_world_size(group)
     all_gather_object(items, move_to_cpu(data), group)
     return items
 

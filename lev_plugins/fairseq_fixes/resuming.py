@@ -10,14 +10,20 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairseq import checkpoint_utils
+from fairseq.data import FairseqDataset
+from fairseq.data.iterators import CountingIterator, EpochBatchIterator
+from fairseq.dataclass.configs import CheckpointConfig
 from fairseq.file_io import PathManager
 from fairseq.tasks import FairseqTask
 
 from lev_plugins.errors import require
 from lev_plugins.files import lock
+
+if TYPE_CHECKING:
+    from fairseq.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 NO_EPOCHS = -1  # for --max-epoch, where 0 is no limit
@@ -62,7 +68,9 @@ def loading_unless_complete(load: Function) -> Function:
     """
 
     @functools.wraps(load)
-    def load_unless_complete(cfg: Any, trainer: Any, **options: Any) -> tuple[Any, Any]:
+    def load_unless_complete(
+        cfg: CheckpointConfig, trainer: "Trainer", **options: object
+    ) -> tuple[dict[str, Any] | None, EpochBatchIterator]:
         if trainer.is_data_parallel_master and not cfg.no_save:
             message = f"another training is writing to --save-dir {cfg.save_dir}: wait until it ends, stop it, or "
             lock(cfg.save_dir, f"{message}choose another --save-dir")
@@ -90,7 +98,7 @@ def loading_unless_complete(load: Function) -> Function:
     return load_unless_complete
 
 
-def why_complete(trainer: Any, next_epoch: int, patience: int) -> str | None:
+def why_complete(trainer: "Trainer", next_epoch: int, patience: int) -> str | None:
     """Returns why a training has ended and what to do, or None if it has not."""
     limits, updates = trainer.cfg.optimization, trainer.get_num_updates()
     if 0 < limits.max_update <= updates:
@@ -107,7 +115,7 @@ def why_complete(trainer: Any, next_epoch: int, patience: int) -> str | None:
 
 
 # ---- --patience ------------------------------------------------------------------------------------------------------
-def patience_counter() -> Any:
+def patience_counter() -> Function:
     """Returns fairseq's function that counts: in ``python -m fairseq_cli.train``, that of the main module."""
     from fairseq_cli import train  # only in a training: it imports all of fairseq
 
@@ -130,14 +138,14 @@ def restore_patience(extra_state: dict[str, Any], task: str) -> None:
 class ResumableTask(FairseqTask):
     """A task whose training continues with the same data, batches and count for --patience after a stop."""
 
-    def data_fingerprints(self) -> dict[str, tuple[Any, str]]:
+    def data_fingerprints(self) -> dict[str, tuple[object, str]]:
         """Returns what a checkpoint stores of the data, and the files: dictionaries of one size may differ."""
         return {}
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         return {**super().state_dict(), **{name: value for name, (value, _) in self.data_fingerprints().items()}}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: dict[str, object]) -> None:
         current = self.data_fingerprints()
         for name, (value, file) in current.items():
             require(
@@ -147,7 +155,9 @@ class ResumableTask(FairseqTask):
             )
         super().load_state_dict({name: value for name, value in state_dict.items() if name not in current})
 
-    def get_batch_iterator(self, dataset: Any, *args: Any, epoch: int = 1, **options: Any) -> Any:
+    def get_batch_iterator(
+        self, dataset: FairseqDataset, *args: object, epoch: int = 1, **options: object
+    ) -> EpochBatchIterator:
         """Returns fairseq's iterator, with the batches of a training that began in epoch 1.
 
         fairseq draws batches once, with a seed that depends on the epoch in which it begins: a training that continued
@@ -161,7 +171,7 @@ class ResumableTask(FairseqTask):
             make_iterator = batches._get_iterator_for_epoch
 
             @functools.wraps(make_iterator)
-            def iterator_with_shuffle(number: int, shuffle: bool, **options: Any) -> Any:
+            def iterator_with_shuffle(number: int, shuffle: bool, **options: object) -> CountingIterator:
                 """Sets ``shuffle``: fairseq keeps that of the first epoch, so --curriculum never shuffled batches."""
                 if batches.dataloader is not None:
                     batches.dataloader.batch_sampler.shuffle = shuffle

@@ -108,7 +108,7 @@ class PackedLinear(nn.Module):
         """(..., I) -> (..., O)"""
         return onednn(x, self.packed, self.bias)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type["PackedLinear"], tuple[Tensor, Tensor | None]]:
         """Copies and pickles by unpacking: torch can neither copy nor save a packed tensor."""
         return PackedLinear, (self.weight, self.bias)
 

@@ -33,19 +33,19 @@ class EvalCache(nn.Module):
             entry = self.entry = weights, compute()
         return entry[1]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """A copy starts with an empty cache."""
         return {**self.__dict__, "entry": None}
 
-    def train(self, mode: bool = True) -> Any:
+    def train(self, mode: bool = True) -> "EvalCache":
         if mode:
             self.entry = None
         return super().train(mode)
 
-    def _apply(self, *args: Any, **kwargs: Any) -> Any:
-        """``half``, ``cuda`` and the like."""
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "EvalCache":
+        """Applies ``half``, ``cuda`` and the like."""
         self.entry = None
-        return super()._apply(*args, **kwargs)
+        return super()._apply(fn, recurse)
 
     def _load_from_state_dict(self, *args: Any) -> None:
         self.entry = None

@@ -137,7 +137,7 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         tokens = None
         if cfg.spelling:
             tokens = NgramEmbedding(words, shape.embed_dim, WordIndex.of_dictionary(words, cfg.spelling_buckets))
-        encoder = encoder_of(words, cfg, tokens, cfg.word_dropout)
+        encoder = encoder_of(words, cfg, tokens, cfg.word_dropout, with_cls=str(cfg.pool) == "cls")
         if spec.latent_per_label:
             interaction = not cfg.no_label_interaction and spec.classes > 1
         else:  # one latent, or, in tagging with one block, copies of the same

@@ -124,11 +124,18 @@ class BertLabelEncoder(nn.Module):
 
 
 def encoder_of(
-    words: Dictionary, sizes: Any, tokens: NgramEmbedding | None = None, word_dropout: float = 0.0
+    words: Dictionary,
+    sizes: Any,
+    tokens: NgramEmbedding | None = None,
+    word_dropout: float = 0.0,
+    with_cls: bool = False,
 ) -> T5LabelEncoder | BertLabelEncoder:
-    """Returns the encoder for ``sizes``, named as EncT5's flags; ``tokens`` computes vectors in place of a table."""
+    """Returns the encoder for ``sizes``, named as EncT5's flags.
+
+    ``tokens`` computes vectors in place of a table. ``with_cls``: a BERT also returns the state of [CLS].
+    """
     if sizes.encoder == "bert":
-        return BertLabelEncoder(words, sizes, with_cls=str(getattr(sizes, "pool", "no")) == "cls")
+        return BertLabelEncoder(words, sizes, with_cls)
     t5 = T5Shape(**{size.name: getattr(sizes, size.name) for size in fields(T5Shape)})
     table = tokens or nn.Embedding(len(words), t5.embed_dim)
     if isinstance(table, nn.Embedding):

@@ -35,7 +35,7 @@ Shapes: B batch, S source length, T target length, C channels, V vocabulary (see
 
 from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import torch
 from fairseq.data import Dictionary
@@ -52,6 +52,7 @@ from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
+from lev_plugins.data.batch import Batch
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.models.gate_equations import (
@@ -130,20 +131,29 @@ def counterparts(source: Dictionary, target: Dictionary) -> Tensor:
     return indices
 
 
+class EncoderOut(TypedDict, total=False):
+    """The output of an encoder of fairseq; each list has one tensor, or none."""
+
+    encoder_out: list[Tensor]  # (S, B, C)
+    encoder_padding_mask: list[Tensor]  # (B, S) True = padding
+    src_tokens: list[Tensor]  # (B, S)
+    mask_gate: list[Tensor]  # (B, S) of a ``GatedEncoder``
+
+
 class GatedEncoder(FairseqEncoder):
     """An encoder with a mask gate on its last states; it keeps the source tokens for the decoder to copy.
 
     ``backbone`` is any encoder whose output is fairseq's usual dict, with ``embed_tokens`` and ``embed_scale``.
     """
 
-    def __init__(self, backbone: Any, gated: bool) -> None:
+    def __init__(self, backbone: FairseqEncoder, gated: bool) -> None:
         super().__init__(backbone.dictionary)
         self.backbone, self.dim = backbone, backbone.embed_tokens.embedding_dim
         self.gate = nn.Linear(self.dim, 1) if gated else None
         self.mask_symbol = mask_symbol(backbone.dictionary)
 
-    def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **options: Any) -> dict[str, Any]:
-        out = self.backbone(src_tokens, src_lengths=src_lengths, **options)
+    def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **options: object) -> EncoderOut:
+        out: EncoderOut = self.backbone(src_tokens, src_lengths=src_lengths, **options)
         out["src_tokens"] = out.get("src_tokens") or [src_tokens]
         states = out["encoder_out"][0]  # (S, B, C)
         if self.gate is None:
@@ -152,9 +162,11 @@ class GatedEncoder(FairseqEncoder):
         states = soft_mask(states, probability, embed(self.backbone, self.mask_symbol))
         return {**out, "encoder_out": [states], "mask_gate": [probability[:, :, 0].t()]}
 
-    def reorder_encoder_out(self, encoder_out: dict[str, Any], new_order: Tensor) -> dict[str, Any]:
-        batch_first = {name: [rows[new_order] for rows in encoder_out[name]] for name in ("src_tokens", "mask_gate")}
-        return {**self.backbone.reorder_encoder_out(encoder_out, new_order), **batch_first}
+    def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
+        reordered: EncoderOut = {**self.backbone.reorder_encoder_out(encoder_out, new_order)}
+        reordered["src_tokens"] = [rows[new_order] for rows in encoder_out["src_tokens"]]
+        reordered["mask_gate"] = [rows[new_order] for rows in encoder_out["mask_gate"]]
+        return reordered
 
     def max_positions(self) -> int:
         return self.backbone.max_positions()
@@ -178,7 +190,7 @@ class OutputGates(nn.Module):
         weights = gate_weights(self.gate(states), self.zeros)
         return dict(zip(self.names, weights.unbind(-1), strict=True))
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
         """Lets absent gates take no mass if the checkpoint lacks this entry: they took none in its training."""
         if self.absent is not None:
             self.zeros = round(float(state_dict.setdefault(f"{prefix}absent", torch.tensor(0.0))))
@@ -202,7 +214,13 @@ class GatedDecoder(FairseqIncrementalDecoder):
     to_target: Tensor
 
     def __init__(
-        self, backbone: Any, encoder: GatedEncoder, names: list[str], mix: str, copy_from: str, start: int
+        self,
+        backbone: FairseqIncrementalDecoder,
+        encoder: GatedEncoder,
+        names: list[str],
+        mix: str,
+        copy_from: str,
+        start: int,
     ) -> None:
         super().__init__(backbone.dictionary)
         self.backbone, self.mix, self.start = backbone, mix, start
@@ -217,10 +235,10 @@ class GatedDecoder(FairseqIncrementalDecoder):
     def forward(
         self,
         prev_output_tokens: Tensor,  # (B, T)
-        encoder_out: dict[str, Any],
-        incremental_state: dict[str, Any] | None = None,
-        **options: Any,
-    ) -> tuple[Tensor, dict[str, Any]]:
+        encoder_out: EncoderOut,
+        incremental_state: dict[str, dict[str, Tensor | None]] | None = None,
+        **options: object,
+    ) -> tuple[Tensor, dict[str, object]]:
         """Returns scores (B, T, V), whose log-softmax is log P; T is 1 in incremental decoding."""
         states, extra = self.backbone.extract_features(
             prev_output_tokens, encoder_out=encoder_out, incremental_state=incremental_state, **options
@@ -232,7 +250,7 @@ class GatedDecoder(FairseqIncrementalDecoder):
         mask_gate = encoder_out["mask_gate"][0] if encoder_out["mask_gate"] else None
         return scores, {**extra, "gates": GateProbabilities(encoder_out["src_tokens"][0], mask_gate, **weights)}
 
-    def scores(self, states: Tensor, weights: dict[str, Tensor], inputs: Tensor, encoder_out: dict[str, Any]) -> Tensor:
+    def scores(self, states: Tensor, weights: dict[str, Tensor], inputs: Tensor, encoder_out: EncoderOut) -> Tensor:
         """Returns (B, T, V) from states (B, T, C), a weight (B, T) per gate, and the decoder's inputs (B, T)."""
         if self.gates is None:
             return self.backbone.output_layer(states)
@@ -255,7 +273,9 @@ class GatedDecoder(FairseqIncrementalDecoder):
         rest = not_generated(weights, copied, self.mask_symbol)
         return (mix_vocabulary if self.mix == "vocabulary" else mix_probability)(logits, weights, rest)
 
-    def get_normalized_probs(self, net_output: Any, log_probs: bool, sample: Any = None) -> Tensor:
+    def get_normalized_probs(
+        self, net_output: tuple[Tensor, dict[str, object]], log_probs: bool, sample: Batch | None = None
+    ) -> Tensor:
         """Skips the softmax of a mixture in training, where the gates sum to 1; in decoding they may not."""
         mixed = self.mix == "probability" and self.gates is not None and "generate" in self.gates.names
         if self.training and log_probs and mixed:
@@ -266,7 +286,7 @@ class GatedDecoder(FairseqIncrementalDecoder):
         return self.backbone.max_positions()
 
 
-def embed(backbone: Any, tokens: Tensor | int) -> Tensor:
+def embed(backbone: FairseqEncoder | FairseqIncrementalDecoder, tokens: Tensor | int) -> Tensor:
     """Returns token embeddings as the backbone reads them, without positions: (...,) -> (..., C)."""
     table = backbone.embed_tokens
     if not isinstance(tokens, Tensor):
@@ -281,7 +301,13 @@ class GatedModel(LoadedFromFolder, FairseqEncoderDecoderModel):
     """
 
     def __init__(
-        self, encoder: Any, decoder: Any, gates: str, mix: str, copy_from: str, start: int | None = None
+        self,
+        encoder: FairseqEncoder,
+        decoder: FairseqIncrementalDecoder,
+        gates: str,
+        mix: str,
+        copy_from: str,
+        start: int | None = None,
     ) -> None:
         names = parse_gates(gates)
         output_gates = [name for name in names if name != "mask"]

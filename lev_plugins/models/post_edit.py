@@ -15,9 +15,9 @@ V vocabulary. Padding may be on either side.
 
 from argparse import Namespace
 from dataclasses import fields
-from typing import Any
 
 import torch
+from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoderDecoderModel, register_model
 from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase, TransformerEncoderBase
 from fairseq.tasks import FairseqTask
@@ -50,7 +50,12 @@ class PostEditEncoder(TransformerEncoderBase):
     """fairseq's encoder, with the source's words in one table and the draft's words in the target's table."""
 
     def __init__(
-        self, cfg: TransformerConfig, source: Any, target: Any, source_words: nn.Embedding, words: nn.Embedding
+        self,
+        cfg: TransformerConfig,
+        source: Dictionary,
+        target: EditingDictionary,
+        source_words: nn.Embedding,
+        words: nn.Embedding,
     ) -> None:
         super().__init__(cfg, source, source_words)
         self.target, self.draft_words = target, words
@@ -110,6 +115,6 @@ class PostEditTransformer(LoadedFromFolder, FairseqEncoderDecoderModel):
         src_lengths: Tensor,  # (B,)
         prev_output_tokens: Tensor,  # (B, T) </s>, then the target without its own </s>
         draft: Tensor | None = None,  # (B, N)
-    ) -> tuple[Tensor, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, list[Tensor | None]]]:
         """Returns logits (B, T, V), by teacher forcing, and the extra output of fairseq's decoder."""
         return self.decoder(prev_output_tokens, encoder_out=self.encoder(src_tokens, src_lengths, draft))

@@ -4,12 +4,11 @@ from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from functools import partial
-from typing import Any
 
 from fairseq.models import MODEL_DATACLASS_REGISTRY, register_model_architecture
 
 
-def register_presets(model: str, presets: Mapping[str, Mapping[str, Any]]) -> None:
+def register_presets(model: str, presets: Mapping[str, Mapping[str, object]]) -> None:
     """Registers architectures of a ``model``; ``presets`` has the defaults that each ``--arch`` changes.
 
     The user's flags take precedence. All other defaults are filled in as well, for checkpoints of older versions, which
@@ -23,7 +22,7 @@ def register_presets(model: str, presets: Mapping[str, Mapping[str, Any]]) -> No
         register_model_architecture(model, name)(partial(fill_in, defaults={**plain, **changes}))
 
 
-def fill_in(args: Namespace, defaults: Mapping[str, Any]) -> None:
+def fill_in(args: Namespace, defaults: Mapping[str, object]) -> None:
     """Sets the flags that the user has not set.
 
     >>> args = Namespace(layers=4)

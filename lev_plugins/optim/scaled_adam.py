@@ -46,13 +46,18 @@ def scale_learning_rate(parameters: Iterable[nn.Parameter], factor: float) -> No
             parameter.optim_overrides = {"optimizer": {"lr_scale": factor}}  # type: ignore[attr-defined]
 
 
+def lr_factor(parameter: nn.Parameter) -> float:
+    """Returns the factor of the learning rate that ``scale_learning_rate`` has set, or 1."""
+    group = vars(parameter).get("param_group")
+    return group.lr_scale if isinstance(group, ParameterGroup) else 1.0
+
+
 @register_optimizer("scaled_adam", dataclass=FairseqAdamConfig)
 class ScaledAdam(FairseqAdam):
-    def __init__(self, cfg: FairseqAdamConfig, params: Iterable[Any]) -> None:
-        by_factor: dict[float, list[Any]] = {}
+    def __init__(self, cfg: FairseqAdamConfig, params: Iterable[nn.Parameter]) -> None:
+        by_factor: dict[float, list[nn.Parameter]] = {}
         for parameter in params:
-            factor = getattr(getattr(parameter, "param_group", None), "lr_scale", 1.0)
-            by_factor.setdefault(factor, []).append(parameter)
+            by_factor.setdefault(lr_factor(parameter), []).append(parameter)
         self.factors = list(by_factor)
         require(
             any(factor != 1 for factor in self.factors),

@@ -116,7 +116,8 @@ def load_backbone(encoder: nn.Module, sizes: Any, folder: Path, decoder: nn.Modu
 
     ``sizes`` has those of ``backbone_sizes``.
     """
-    bert, gated = sizes.encoder == "bert", getattr(sizes, "feed_forward", None) == "gated-gelu"
+    bert = sizes.encoder == "bert"
+    gated = not bert and sizes.feed_forward == "gated-gelu"
     if bert:
         require(
             decoder is None,
@@ -125,12 +126,13 @@ def load_backbone(encoder: nn.Module, sizes: Any, folder: Path, decoder: nn.Modu
         model, missing = library.read_model("BertModel", folder, add_pooling_layer=False)
     else:
         model, missing = library.read_model(library.class_of(library.read_config(folder)), folder)
-        available, layers = model.config.num_decoder_layers, getattr(sizes, "decoder_layers", 0)
-        require(
-            decoder is None or layers <= available,
-            f"--decoder-init backbone: --decoder-layers must be at most {available}, as in --backbone {folder}, but is "
-            f"{layers}",
-        )
+        available = model.config.num_decoder_layers
+        if decoder is not None:
+            require(
+                sizes.decoder_layers <= available,
+                f"--decoder-init backbone: --decoder-layers must be at most {available}, as in --backbone {folder}, "
+                f"but is {sizes.decoder_layers}",
+            )
     weights = model.state_dict()
     sides = {"encoder": encoder} if decoder is None else {"encoder": encoder, "decoder": decoder}
     for name, parameter in nn.ModuleDict(sides).named_parameters():

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from lev_plugins import ranges
 from lev_plugins.errors import require
+from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointTask
 from lev_plugins.layers.t5 import require_range
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.modules import PretrainedDecoder, PretrainedEncoder, Stacks
@@ -66,7 +67,7 @@ class GatedPretrained(GatedModel):
                 f"fairseq-preprocess with --joined-dictionary --srcdict {folder / DICTIONARY}",
             )
         options: dict[str, Any] = {} if cfg.dropout is None else dict.fromkeys(cls.DROPOUTS, cfg.dropout)
-        options["weights"] = not getattr(task, "from_checkpoint", False)
+        options["weights"] = not (isinstance(task, BestCheckpointTask) and task.from_checkpoint)
         stacks = cls.load_stacks(folder, options, dictionary, cfg)
         encoder = PretrainedEncoder(dictionary, stacks, cfg.max_source_positions)
         decoder = PretrainedDecoder(dictionary, stacks, cfg.max_target_positions)

@@ -17,6 +17,7 @@ from lev_plugins.text.pretrained import TOKENIZER
 
 if TYPE_CHECKING:
     from fairseq.data import Dictionary
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 # model_type in config.json -> FAMILY in --arch gated_FAMILY, and the library's class
 BACKBONE_CLASSES = {
@@ -58,7 +59,8 @@ def register_caches() -> None:
     register_pytree_node(Cache, lambda cache: ([*cache], None), lambda layers, _: Cache(layers))
 
 
-def read_config(folder: Path) -> Any:
+def read_config(folder: Path) -> PretrainedConfig:
+    """Returns the configuration of a model of a supported type."""
     from transformers import AutoConfig
 
     require(
@@ -73,16 +75,17 @@ def read_config(folder: Path) -> Any:
         return AutoConfig.from_pretrained(folder, local_files_only=True)
 
 
-def backbone_family(model_type: Any) -> str:
+def backbone_family(model_type: object) -> str:
     """Returns the family of a ``model_type`` in config.json; a type that is not supported is returned as it is."""
-    return BACKBONE_CLASSES[model_type][0] if model_type in BACKBONE_CLASSES else str(model_type)
+    name = str(model_type)
+    return BACKBONE_CLASSES[name][0] if name in BACKBONE_CLASSES else name
 
 
-def class_of(config: Any) -> str:
+def class_of(config: PretrainedConfig) -> str:
     return BACKBONE_CLASSES[config.model_type][1]
 
 
-def read_tokenizer(folder: Path) -> Any:
+def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     from transformers import AutoTokenizer
 
     with quietly(folder, "its tokenizer files are damaged or do not match: "):
@@ -124,7 +127,7 @@ def read_model(name: str, folder: Path, weights: bool = True, **options: Any) ->
     return model, set(info["missing_keys"])
 
 
-def require_pretrained(model: Any, missing: set[str], folder: Path) -> None:
+def require_pretrained(model: PreTrainedModel, missing: set[str], folder: Path) -> None:
     """Refuses the weights of another model: the library leaves weights random whose names it does not find."""
     family = backbone_family(model.config.model_type)
     lacking = sorted(name for name in missing if not name.startswith(DISPENSABLE[family]))
@@ -151,7 +154,7 @@ def reorder_tables(model: Any, rows: list[int]) -> None:
         model.final_logits_bias = model.final_logits_bias[:, index]
 
 
-def save_backbone(model: Any, missing: set[str], dictionary: Dictionary, folder: Path) -> None:
+def save_backbone(model: PreTrainedModel, missing: set[str], dictionary: Dictionary, folder: Path) -> None:
     """Writes the model in the library's format, with fairseq's ids and without the ``missing`` weights."""
     from transformers import GenerationConfig
 

@@ -12,6 +12,8 @@ from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoder, FairseqIncrementalDecoder
 from torch import Tensor, nn
 
+IncrementalState = dict[str, dict[str, Tensor | None]]  # fairseq's: entries of each module
+
 
 @dataclass
 class Stacks:
@@ -79,9 +81,9 @@ class PretrainedDecoder(FairseqIncrementalDecoder):
         self,
         prev_output_tokens: Tensor,  # (B, T), padded on the right
         encoder_out: dict[str, list[Tensor]],
-        incremental_state: dict[str, Any] | None = None,
+        incremental_state: IncrementalState | None = None,
         **unused: object,
-    ) -> tuple[Tensor, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, list[None]]]:
         """Returns states (B, T, C); with ``incremental_state``, of the last token only, (B, 1, C)."""
         cache = self.get_incremental_state(incremental_state, "cache")
         if cache is not None:
@@ -101,7 +103,7 @@ class PretrainedDecoder(FairseqIncrementalDecoder):
         states = states[:, -1:] if incremental_state is not None else states[:, len(self.start) - 1 :]
         return states, {"attn": [None]}
 
-    def reorder_incremental_state(self, incremental_state: dict[str, Any], new_order: Tensor) -> None:
+    def reorder_incremental_state(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
         cache = self.get_incremental_state(incremental_state, "cache")
         if cache is not None:
             cache.reorder_cache(new_order)

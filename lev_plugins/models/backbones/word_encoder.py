@@ -53,7 +53,7 @@ class BackboneWords(nn.Module):
             return weight
         return F.pad(weight, (self.project.in_features - self.block_dim, 0))
 
-    def train(self, mode: bool = True) -> Any:
+    def train(self, mode: bool = True) -> "BackboneWords":
         super().train(mode)
         self.encoder.train(mode and not self.frozen)
         return self
