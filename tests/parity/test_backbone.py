@@ -2,6 +2,7 @@
 
 import shutil
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.data.tokenise import Words
 from lev_plugins.errors import UserError
+from lev_plugins.inference.options import EditOptions
 from lev_plugins.layers.linear import Linear
 from lev_plugins.model_folder import read_shapes
 from lev_plugins.models.levt import LevT
@@ -178,7 +180,7 @@ def test_an_editor_with_a_backbone(tmp_path: Path) -> None:
     training += f"--backbone {folder} --rollin-alpha 1 --rollin-beta 1 --lr 0.005 --max-sentences 2 --dropout 0 --cpu "
     training += f"--save-dir {tmp_path} --no-progress-bar --log-format none --disable-validation --max-update"
     succeed("fairseq-train", *training.split(), "15", "--freeze-backbone", "--optimizer", "adam")
-    frozen = load(tmp_path / "checkpoint_last.pt", min_confidence=0.0)
+    frozen = load(tmp_path / "checkpoint_last.pt", options=EditOptions(min_confidence=0.0))
     names = [name for name, _ in frozen.model.decoder.models[0].named_parameters() if ".backbone.encoder." in name]
     before = build(folder).state_dict()
     after = frozen.model.decoder.models[0].state_dict()
@@ -192,19 +194,20 @@ def test_an_editor_with_a_backbone(tmp_path: Path) -> None:
         export = ["export", str(tmp_path / "second/checkpoint_last.pt"), str(tmp_path / name), "--bpe", "words"]
         assert main([*export, *flags]) == 0
     texts = ["hello brwn fox", TEXT]
-    asked = {"edit_also": "all", "min_confidence": 0.0}
-    trained = load(tmp_path / "second/checkpoint_last.pt", bpe=Namespace(bpe="words"), **asked).edit(texts)
+    options = EditOptions(edit_also="all", min_confidence=0.0)
+    of_checkpoint = replace(options, bpe=Namespace(bpe="words"))
+    trained = load(tmp_path / "second/checkpoint_last.pt", options=of_checkpoint).edit(texts)
     typed = f"{tmp_path}/data -s src -t tgt --user-dir lev_plugins --task text_editing --bpe words --cpu --path "
     typed += f"{tmp_path}/second/checkpoint_last.pt --iter-decode-max-iter 2 --buffer-size 3 --batch-size"
     lines = "\n".join(["brwn", *texts]).encode()
     same_hypotheses(*(succeed("fairseq-interactive", *typed.split(), n, stdin=lines).out for n in (1, 3)))
     shutil.rmtree(folder)
-    editor = load(tmp_path / "made", **asked)
+    editor = load(tmp_path / "made", options=options)
     after = editor.model.decoder.models[0].state_dict()
     assert all(not torch.equal(before[name], after[name]) for name in names)
     assert sum(".backbone.encoder.tokens" in name for name in read_shapes(tmp_path / "made")) == 1
     assert editor.edit(texts) == trained
-    for one, other in zip(load(tmp_path / "graphs", **asked).edit(texts), trained, strict=True):
+    for one, other in zip(load(tmp_path / "graphs", options=options).edit(texts), trained, strict=True):
         assert one.text == other.text and one.edits[0].confidence == pytest.approx(other.edits[0].confidence, abs=1e-4)
 
 
