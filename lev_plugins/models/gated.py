@@ -131,6 +131,9 @@ def counterparts(source: Dictionary, target: Dictionary) -> Tensor:
     return indices
 
 
+IncrementalState = dict[str, dict[str, Tensor | None]]  # fairseq's: what each module caches
+
+
 class EncoderOut(TypedDict, total=False):
     """The output of an encoder of fairseq; each list has one tensor, or none."""
 
@@ -236,7 +239,7 @@ class GatedDecoder(FairseqIncrementalDecoder):
         self,
         prev_output_tokens: Tensor,  # (B, T)
         encoder_out: EncoderOut,
-        incremental_state: dict[str, dict[str, Tensor | None]] | None = None,
+        incremental_state: IncrementalState | None = None,
         **options: object,
     ) -> tuple[Tensor, dict[str, object]]:
         """Returns scores (B, T, V), whose log-softmax is log P; T is 1 in incremental decoding."""

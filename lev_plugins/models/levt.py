@@ -284,11 +284,11 @@ def roll_in(logits: Tensor, labels: Tensor, learning: Learning, sample: Vocabula
     return sample.words(classes)
 
 
-def mix_rows(condition: Tensor, one: Tensor, other: Tensor, pad: float) -> Tensor:
-    """Returns the rows of ``one`` (B, N) where the condition (B,) is true, else of ``other`` (B, T), equally wide."""
-    width = max(one.size(1), other.size(1))
-    one, other = (F.pad(rows, (0, width - rows.size(1)), value=pad) for rows in (one, other))
-    return torch.where(condition[:, None], one, other)
+def mix_rows(condition: Tensor, if_true: Tensor, if_false: Tensor, pad: float) -> Tensor:
+    """Returns the rows of ``if_true`` (B, N) where the condition (B,) is true, else those of ``if_false`` (B, T)."""
+    width = max(if_true.size(1), if_false.size(1))
+    if_true, if_false = (F.pad(rows, (0, width - rows.size(1)), value=pad) for rows in (if_true, if_false))
+    return torch.where(condition[:, None], if_true, if_false)
 
 
 def check_levt_config(cfg: LevTConfig) -> None:

@@ -75,8 +75,8 @@ class BatchVectors:
     target: Tensor | None = None  # (B, T)
 
     def __call__(self, tokens: Tensor) -> Tensor:
-        own = None if self.target is None else among(tokens, self.target)
-        return self.embedding.look_up(tokens, self.words, own)
+        in_target = None if self.target is None else among(tokens, self.target)
+        return self.embedding.look_up(tokens, self.words, in_target)
 
 
 @dataclass(frozen=True)
@@ -213,12 +213,14 @@ def upgrade_names(state_dict: dict[str, Tensor], backbone: BackboneWords | None)
     names |= {"decoder.from_given.": "decoder.removed_projection."}
     for weight in ("query.weight", "query.bias", "bias", "weights"):
         names |= {f"{side}.embedding.tokens.{weight}": f"decoder.word_scorer.{weight}" for side in SIDES}
-    names |= {f"decoder.respelling.{old}": f"decoder.word_scorer.{new}" for old, new in FORMER_NAMES.items()}
+    names |= {
+        f"decoder.respelling.{former}": f"decoder.word_scorer.{present}" for former, present in FORMER_NAMES.items()
+    }
     names["decoder.respelling."] = "decoder.word_scorer."  # all others
     for name in list(state_dict):
-        for old, new in names.items():
-            if name.startswith(old):
-                state_dict[new + name.removeprefix(old)] = state_dict.pop(name)
+        for former, present in names.items():
+            if name.startswith(former):
+                state_dict[present + name.removeprefix(former)] = state_dict.pop(name)
                 break
     together = state_dict.pop("decoder.word_scorer.weights", None)
     if together is not None:

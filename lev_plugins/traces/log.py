@@ -90,7 +90,7 @@ class Log:
                     yield sentence
 
     def check(self) -> None:
-        """After reading, raise an error if there is nothing to show."""
+        """Raises an error if the log, which has been read, has nothing to show."""
         require(
             self.history,
             f"{self.name} has no E- lines with the history of the iterations: give the output of fairseq-generate "

@@ -12,7 +12,7 @@ from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoder, FairseqIncrementalDecoder
 from torch import Tensor, nn
 
-IncrementalState = dict[str, dict[str, Tensor | None]]  # fairseq's: entries of each module
+from lev_plugins.models.gated import EncoderOut, IncrementalState
 
 
 @dataclass
@@ -39,9 +39,7 @@ class PretrainedEncoder(FairseqEncoder):
     def embed_tokens(self) -> nn.Embedding:
         return self.stack.get_input_embeddings()
 
-    def forward(
-        self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: object
-    ) -> dict[str, list[Tensor]]:
+    def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: object) -> EncoderOut:
         """Returns states (S, B, C) of tokens (B, S), padded on either side; the result is padded on the right."""
         tokens = self.as_trained(src_tokens)
         real = tokens.ne(self.dictionary.pad())  # (B, S), True = may be attended to
@@ -80,7 +78,7 @@ class PretrainedDecoder(FairseqIncrementalDecoder):
     def extract_features(
         self,
         prev_output_tokens: Tensor,  # (B, T), padded on the right
-        encoder_out: dict[str, list[Tensor]],
+        encoder_out: EncoderOut,
         incremental_state: IncrementalState | None = None,
         **unused: object,
     ) -> tuple[Tensor, dict[str, list[None]]]:
