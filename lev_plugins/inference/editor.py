@@ -33,7 +33,7 @@ from lev_plugins.onnx.folder import has_graphs
 from lev_plugins.text.calibration import calibrate
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Span, as_list, require_text
-from lev_plugins.text.ids import AnyDictionary
+from lev_plugins.text.ids import TokenDictionary
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import (
@@ -260,7 +260,7 @@ def keep_requests(segment: Segment, start: int, spans: Sequence[Span]) -> list[i
     return requests if any(requests) else None
 
 
-def form_of(words: AnyDictionary) -> TextStyle:
+def form_of(words: TokenDictionary) -> TextStyle:
     """Reads from a dictionary of fairseq how the texts were written that it was made of."""
     pieces = slice(words.nspecial, None)
     return TextStyle.of(dict(zip(words.symbols[pieces], words.count[pieces], strict=True)))

@@ -24,7 +24,9 @@ from lev_plugins.data.labels.folder import WORDS, LabellingInfo
 from lev_plugins.errors import UserError, explained, require
 from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import BACKBONE, LABELLER, WEIGHTS, ModelConfig
+from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import MAX_LAYERS, MAX_SIZE, bounded
+from lev_plugins.spelling.embedding import JoinedWordEmbedding
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 
 # the models that a folder may hold, by task
@@ -257,10 +259,11 @@ def read_weights(task: FairseqTask, cfg: DictConfig, folder: Path) -> dict[str, 
     with torch.device("meta"):
         names = stored_names(model := task.build_model(cfg.model, from_checkpoint=True))
         stored = {name: torch.empty(shape) for name, shape in model_folder.read_shapes(folder).items()}
-    upgrade = getattr(model, "upgrade_names", lambda weights: None)
-    upgrade(stored)
+    if isinstance(model, LevT):
+        model.upgrade_names(stored)
     stored_shapes = {name: tuple(weight.shape) for name, weight in stored.items()}
-    later = {f"{at}.{name}" for at, part in model.named_modules() for name in getattr(part, "later_weights", ())}
+    # folders of version 0.1 lack these, which then stay at 0
+    later = {f"{at}.weight" for at, part in model.named_modules() if isinstance(part, JoinedWordEmbedding)}
     names = {name: stored for name, stored in names.items() if stored in stored_shapes or stored not in later}
     shapes = {name: tuple(weight.shape) for name, weight in model.state_dict().items() if names.get(name) == name}
     odd = sorted(stored_shapes.keys() ^ shapes.keys())
@@ -286,5 +289,6 @@ def read_weights(task: FairseqTask, cfg: DictConfig, folder: Path) -> dict[str, 
         f"most {MAX_COMPUTED:,}: train and export it with smaller --max-source-positions and --max-target-positions",
     )
     weights = load_file(folder / WEIGHTS)
-    upgrade(weights)
+    if isinstance(model, LevT):
+        model.upgrade_names(weights)
     return {name: weights[stored] for name, stored in names.items()}

@@ -8,7 +8,7 @@ import numpy as np
 from lev_plugins.data.labels.examples import Example, ExampleEncoder
 from lev_plugins.data.labels.folder import LabellingInfo
 from lev_plugins.data.labels.text import Labels
-from lev_plugins.text.ids import AnyDictionary, Array
+from lev_plugins.text.ids import Array, TokenDictionary
 
 BATCH = 32  # examples
 
@@ -18,7 +18,7 @@ class Scorer:
 
     interaction: bool  # whether labels of a set influence each other
 
-    def __init__(self, info: LabellingInfo, dictionary: AnyDictionary, labels: Labels | None, folder: Path) -> None:
+    def __init__(self, info: LabellingInfo, dictionary: TokenDictionary, labels: Labels | None, folder: Path) -> None:
         """
         info: how the texts of the training were read
         dictionary: the words that the model reads

@@ -13,7 +13,7 @@ from rapidfuzz.distance import LCSseq
 from lev_plugins.generators.refinement import Sentence
 from lev_plugins.text.calibration import evidence, log_odds
 from lev_plugins.text.edited import Edit
-from lev_plugins.text.ids import BOS, EOS, UNK, AnyDictionary, ExtendedDictionary, Rows, ids_of, with_unknown_ids
+from lev_plugins.text.ids import BOS, EOS, UNK, ExtendedDictionary, Rows, TokenDictionary, ids_of, with_unknown_ids
 from lev_plugins.text.rewrites import UNKNOWN, Rewrite, rewrites, split_by_word
 from lev_plugins.text.segments import Segment, WordEdits
 
@@ -62,7 +62,7 @@ class SegmentDecoder:
     drafts: bool
 
     def __init__(
-        self, dictionaries: Sequence[AnyDictionary], limits: Sequence[int], max_tokens: int, spells: bool = False
+        self, dictionaries: Sequence[TokenDictionary], limits: Sequence[int], max_tokens: int, spells: bool = False
     ) -> None:
         """
         dictionaries: those of source and target
@@ -128,7 +128,7 @@ class LevTSegments(SegmentDecoder):
         """Returns the tokens that each segment became, with </s>, and how."""
         unknown: dict[str, int] = {}
 
-        def row(pieces: list[str], dictionary: AnyDictionary, spells: bool) -> list[int]:
+        def row(pieces: list[str], dictionary: TokenDictionary, spells: bool) -> list[int]:
             ids = ids_of(pieces, dictionary)
             if spells:
                 spellings = [piece for i, piece in zip(ids, pieces, strict=True) if i == UNK]

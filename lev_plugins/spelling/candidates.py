@@ -11,14 +11,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cpdist
 
-from lev_plugins.text.ids import BLANK, flatten_rows
+from lev_plugins.text.ids import BLANK, TokenDictionary, flatten_rows
 
 if TYPE_CHECKING:
     from lev_plugins.spelling.word_pieces import WordPieces
@@ -43,14 +43,6 @@ DENSE_NGRAMS = 96  # the most frequent n-grams are counted by a matrix product, 
 BLOCK = 64  # ``best_places`` compares the best score of each block to skip most of the others
 
 CANDIDATE = np.dtype([("ids", np.int32), ("ngram_overlap", np.float32), ("edit_distance", np.uint8)])
-
-
-class CountedWords(Protocol):
-    """A dictionary of fairseq, or a ``Vocabulary`` of an exported folder."""
-
-    nspecial: int
-    symbols: list[str]
-    count: list[int]
 
 
 def letter_ngrams(word: str) -> list[str]:
@@ -190,7 +182,7 @@ class Candidates(NamedTuple):
     edit_distance: Integers  # (n, K) optimal string alignment, at most MAX_DISTANCE
 
 
-def words_and_counts(dictionary: CountedWords) -> tuple[list[str], list[int]]:
+def words_and_counts(dictionary: TokenDictionary) -> tuple[list[str], list[int]]:
     """Returns the words of a dictionary and how often they occur; a special symbol is an empty, most familiar word."""
     specials = dictionary.nspecial
     counts = [*[LEVELS[-1]] * specials, *dictionary.count[specials:]]
@@ -235,7 +227,7 @@ class WordIndex:
         self.cache: dict[str, NDArray[np.void]] = {}
 
     @classmethod
-    def of_dictionary(cls, dictionary: CountedWords, buckets: int, pieces: WordPieces | None = None) -> WordIndex:
+    def of_dictionary(cls, dictionary: TokenDictionary, buckets: int, pieces: WordPieces | None = None) -> WordIndex:
         return cls(*words_and_counts(dictionary), buckets, pieces)
 
     def __deepcopy__(self, memo: object) -> WordIndex:

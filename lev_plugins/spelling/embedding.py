@@ -326,7 +326,6 @@ class IntendedWordEmbedding(NgramEmbedding):
 class JoinedWordEmbedding(nn.Module):
     """A vector for how familiar the word is that two neighbours make if joined, for each of the two."""
 
-    later_weights = ("weight",)  # checkpoints of version 0.1 lack it: ``inference.load_model`` then leaves it at 0
     hashes: Tensor  # (n,) letter hashes of the dictionary's words, ascending
     counts: Tensor  # (n,)
 

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lev_plugins.text.ids import BLANK, flatten_rows
+from lev_plugins.text.ids import BLANK, TokenDictionary, flatten_rows
 from lev_plugins.text.pretrained import SentencePieces, load_tokenizer, positions_of_bert, symbols_of
 
 Integers = NDArray[np.int64]
-
-
-class Symbols(Protocol):
-    """A dictionary of fairseq, or a ``Vocabulary`` of an exported folder."""
-
-    def index(self, symbol: str) -> int: ...
 
 
 class WordTokenizer:
@@ -27,7 +21,7 @@ class WordTokenizer:
     Words have the form of ``--bpe words``: ▁ in front stands for the blank before the word.
     """
 
-    def __init__(self, folder: Path, symbols: Symbols) -> None:
+    def __init__(self, folder: Path, symbols: TokenDictionary) -> None:
         """
         Args:
             folder: made by ``lev-plugins import-pretrained``

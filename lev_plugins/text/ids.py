@@ -14,7 +14,7 @@ Rows = Sequence[list[int]]  # texts as numbers of words
 Array = NDArray[Any]
 
 
-class AnyDictionary(Protocol):
+class TokenDictionary(Protocol):
     """A dictionary of fairseq, or the ``onnx.folder.Vocabulary`` of a model folder."""
 
     nspecial: int
@@ -26,14 +26,14 @@ class AnyDictionary(Protocol):
     def __getitem__(self, number: int) -> str: ...
 
 
-class ExtendedDictionary(AnyDictionary, Protocol):
+class ExtendedDictionary(TokenDictionary, Protocol):
     """A dictionary after whose words ids of unknown words may come: an ``EditingDictionary`` or a ``Vocabulary``."""
 
     @property
     def size(self) -> int: ...
 
 
-def ids_of(pieces: Iterable[str], words: AnyDictionary) -> list[int]:
+def ids_of(pieces: Iterable[str], words: TokenDictionary) -> list[int]:
     """Looks pieces up in a dictionary; text that is spelt like a symbol is <unk>.
 
     >>> from types import SimpleNamespace

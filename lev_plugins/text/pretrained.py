@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import read_object
-from lev_plugins.text.ids import AnyDictionary
+from lev_plugins.text.ids import TokenDictionary
 
 DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER = "dict.txt", "symbols.txt", "spiece.model", "tokenizer.json"
 MOVED_HINT = (
@@ -146,7 +146,7 @@ class PretrainedBPE:
         require("<unk>" in self.ids, f"{self.folder / SYMBOLS} is damaged: it has no <unk>; import the model again")
         self.unk = self.ids["<unk>"]
 
-    def require_dictionary(self, dictionary: AnyDictionary) -> None:
+    def require_dictionary(self, dictionary: TokenDictionary) -> None:
         """Refuses the dictionary of another model: up to 1 % of its symbols may be the user's own, such as tags."""
         words = [word for word in dictionary.symbols[dictionary.nspecial :] if not word.startswith("madeupword")]
         foreign = [word for word in words if word not in self.ids]

@@ -148,7 +148,7 @@ class SubwordNMT:
         from subword_nmt import apply_bpe
 
         with open(options.bpe_codes, encoding="utf-8") as codes:
-            self.bpe = apply_bpe.BPE(codes, separator=getattr(options, "bpe_separator", "@@"))
+            self.bpe = apply_bpe.BPE(codes, separator=vars(options).get("bpe_separator", "@@"))
 
     def encode(self, x: str) -> str:
         return self.bpe.process_line(x)
@@ -169,7 +169,7 @@ OWN_BPES: dict[str, Callable[[Namespace], BPE]] = {
 
 
 def build_bpe(options: Namespace) -> BPE:
-    if options.bpe in OWN_BPES and not getattr(options, "sentencepiece_enable_sampling", False):
+    if options.bpe in OWN_BPES and not vars(options).get("sentencepiece_enable_sampling"):
         return OWN_BPES[options.bpe](options)
     from fairseq.data.encoders import build_bpe
 

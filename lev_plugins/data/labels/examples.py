@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lev_plugins.data.labels.folder import LabellingInfo
 from lev_plugins.data.labels.text import Labels, number_of
 from lev_plugins.errors import require
-from lev_plugins.text.ids import EOS, UNK, AnyDictionary, ids_of
+from lev_plugins.text.ids import EOS, UNK, TokenDictionary, ids_of
 from lev_plugins.text.tokenise import Tokeniser
 
 
@@ -47,7 +47,7 @@ class ExampleEncoder:
     """Turns rows into examples, for preparing a folder and for labelling new text alike."""
 
     def __init__(
-        self, info: LabellingInfo, tokeniser: Tokeniser, dictionary: AnyDictionary, labels: Labels | None
+        self, info: LabellingInfo, tokeniser: Tokeniser, dictionary: TokenDictionary, labels: Labels | None
     ) -> None:
         self.info, self.tokeniser, self.dictionary, self.labels = info, tokeniser, dictionary, labels
 
