@@ -25,7 +25,7 @@ draft() {  # all drafts, then those of each split
             "$OUT"/half/{train,valid,test}."$SOURCE" >"$OUT/drafts/all"
     else
         lev-plugins distill "$OUT/weak_data" --path "$OUT/weak/checkpoint_best.pt" --split test --beam 1 --text \
-            "$OUT/drafts/all" --post-process sentencepiece --max-tokens 8000 $DEVICE
+            "$OUT/drafts/all" --post-process sentencepiece --max-len-a 2 --max-len-b 20 --max-tokens 8000 $DEVICE
     fi
     local end=0; for split in train valid test; do
         cp "$OUT/half/$split".{"$SOURCE","$TARGET"} "$OUT/drafts"

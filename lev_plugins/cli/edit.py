@@ -11,6 +11,7 @@ from typing import Any
 
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.cli.trace import in_colour
+from lev_plugins.compatibility import require_training
 from lev_plugins.errors import require
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.options import EditOptions
@@ -66,6 +67,7 @@ def device_of(args: argparse.Namespace, model: str | Path | None = None) -> str:
     """Returns "cuda" if there is a GPU, unless the flags or the graphs of a model folder say to use the CPU."""
     if args.cpu or vars(args).get("cpu_int8") or (model is not None and has_graphs(model)):
         return "cpu"
+    require_training()
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--best", choices=SELECTION_METRICS, help="choose the --min-confidence with the best score on --calibrate")
     graphs = parser.add_mutually_exclusive_group().add_argument
     graphs("--onnx", action="store_true", help="write graphs, as without this flag: models start at once with them")
-    smaller = "leave out the graphs: the folder is half as large, and needs torch and fairseq"
+    smaller = "leave out the graphs: the folder is less than half as large, and needs torch and fairseq"
     graphs("--no-graphs", action="store_true", help=smaller)
     add("--overwrite", action="store_true", help="replace OUT if it is a model folder, without other files")
     add_bpe_arguments(parser)

@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = "a model folder, a model that is installed, or a checkpoint of --task text_labelling"
     add("model", metavar="MODEL", type=model_path, help=what)
     add_model_arguments(parser)
+    add_int8_argument(add)
     add("--labels-of-interest", metavar="A,B", help="multilabel: score only these labels")
     tuned = "multilabel: thresholds from tune-thresholds (default: those of the model folder, or 0.5 for all labels)"
     add("--thresholds", metavar="FILE", type=Path, help=tuned)
@@ -32,13 +33,12 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", metavar="DIR", help="checkpoint: its folder from prepare-labels, if it has moved since training")
     add("--batch-size", metavar="N", type=int, default=32, help="texts per batch")
     add("--cpu", action="store_true", help="run on the CPU")
-    add_int8_argument(add)
 
 
 def labeller_from_args(args: argparse.Namespace, thresholds: dict[str, float] | None = None) -> Labeller:
     options = LabelOptions(
         device=device_of(args, args.model),
-        cpu_int8=args.cpu_int8,
+        cpu_int8=vars(args).get("cpu_int8", False),  # not a flag of tune-thresholds
         batch_size=args.batch_size,
         thresholds=thresholds,
     )

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("folder", metavar="FOLDER", type=model_path, help="a model folder, or an installed model, that edits")
     add_held_out_arguments(add, "--pairs", "text and its correction")
     several = "values of --min-confidence to compare; the text is edited only once"
-    add("--min-edit-confidence", metavar="P,...", default=THRESHOLDS, help=several)
+    add("--min-confidence", "--min-edit-confidence", metavar="P,...", default=THRESHOLDS, help=several)
     add("--max-tokens", metavar="N", type=int, default=4096, help="tokens per batch")
     add("--cpu", action="store_true", help="run on the CPU")
     add("--json", action="store_true", help="print JSON")
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    thresholds = parse_thresholds(args.min_edit_confidence)
+    thresholds = parse_thresholds(args.min_confidence)
     at_least(args, 1, "max_tokens")
     require(args.folder.is_dir(), f"there is no folder {args.folder}")
     require(bool(args.pairs + args.clean), f"{args.folder} edits text: give --pairs NOISY CLEAN, --clean FILE, or both")
@@ -62,7 +62,7 @@ def parse_thresholds(text: str) -> list[float]:
     >>> parse_thresholds("0.5, 0.1,0.5")
     [0.1, 0.5]
     """
-    flag = "--min-edit-confidence"
+    flag = "--min-confidence"
     try:
         thresholds = sorted({float(part) for part in text.split(",")})
     except ValueError as error:

@@ -16,7 +16,7 @@ import pytest
 from lev_plugins.cli.main import main
 from lev_plugins.text.edited import Edit, Edited
 from tests.commands import ROOT
-from tests.helpers import write_lines
+from tests.helpers import Refusal, write_lines
 from tests.unit.inference.test_editor import DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, characters, generated
 
 Run = Callable[..., tuple[int, bytes, str]]
@@ -246,3 +246,13 @@ def test_data_that_has_moved_since_the_training(run: Run, tmp_path: Path) -> Non
     checkpoint = shutil.copy(GOLDEN / "pbd" / "checkpoint.pt", tmp_path)
     status, _, error = run(checkpoint, "--bpe", "chars")
     assert status == 2 and "but there is no such folder: name it with --data" in error
+
+
+def test_without_torch_a_model_without_graphs_is_refused_in_one_line(
+    folder: str, monkeypatch: pytest.MonkeyPatch, refusal: Refusal
+) -> None:
+    needs = "lev-plugins needs torch 2.6 or newer, but it is not installed: pip install 'torch>=2.6'"
+    monkeypatch.setattr("lev_plugins.compatibility.problem", lambda: needs)
+    monkeypatch.setattr("lev_plugins.cli.edit.has_graphs", lambda model: False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert refusal("edit", folder) == f"lev-plugins: error: {needs}\n"
