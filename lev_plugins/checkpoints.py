@@ -99,7 +99,12 @@ def config_of(state: Checkpoint, *path: str) -> Any:
     """Returns a setting that is recorded in a checkpoint, or None."""
     value: Any = state.get("cfg") or {}
     for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+        if not isinstance(value, Mapping):
+            value = getattr(value, name, None)
+        elif name in value:
+            value = value[name]
+        else:  # ``get`` of omegaconf 2.0 raises an error here
+            return None
     return value
 
 

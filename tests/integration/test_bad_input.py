@@ -149,7 +149,7 @@ def test_data_that_are_damaged(data: Path) -> None:
     ids.write_bytes(b"")
     refusal = run(*generate(data, LEVT))
     assert refusal.verdict.endswith(
-        f"{ids} is empty, which no text becomes: make the folder again with fairseq-preprocess or lev-plugins prepare"
+        f"{ids} is empty: make the folder again with fairseq-preprocess or lev-plugins prepare"
     )
     assert "Traceback" not in refusal.both
     ids.unlink()

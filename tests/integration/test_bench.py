@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from bench import decode, edit, label, levt, serve, train
+from tests.helpers import needs_libnat
 from tests.systems import speller
 
 
@@ -43,6 +44,7 @@ def test_decoders_that_differ_are_not_compared() -> None:
         decode.mean_iterations([([[same[0]]], [[{**same[1], "tokens": torch.tensor([6, 2])}]])])
 
 
+@needs_libnat
 def test_a_model_grows_to_any_size_and_writes_the_same() -> None:
     size = levt.Size(16, 32, 2, 2, 60, updates=2, sentences=4)
     weights = levt.train(size)

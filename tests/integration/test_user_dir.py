@@ -64,7 +64,7 @@ def test_every_way_to_the_package(tmp_path: Path) -> None:
 
 def test_a_copy_under_another_name_is_refused(tmp_path: Path) -> None:
     (tmp_path / "renamed").mkdir()
-    for file in ("__init__.py", "user_dir_alias.py"):
+    for file in ("__init__.py", "user_dir_alias.py", "version.py"):
         (tmp_path / "renamed" / file).write_text((PACKAGE / file).read_text("utf-8"), "utf-8")
     result = user_dir(tmp_path / "renamed", cwd=tmp_path)
     assert result.code == 1

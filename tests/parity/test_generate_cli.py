@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import hypotheses, lines, same_hypotheses, succeed
+from tests.helpers import needs_libnat
 
 SIZES = ["layers=2", "attention-heads=2", "embed-dim=48", "ffn-embed-dim=64", "normalize-before"]
 TRAINING = [f"--{side}-{size}" for side in ("encoder", "decoder") for size in SIZES]
@@ -47,6 +48,7 @@ def decode(folder: Path, task: str, checkpoint: str, batch_size: int) -> str:
     return succeed("fairseq-generate", *kind, *sizes, "--iter-decode-max-iter=9", "--print-step", cwd=folder).out
 
 
+@needs_libnat
 @pytest.mark.parametrize("batch_size", [1, 16])
 def test_a_trained_checkpoint_decodes_to_the_same(folder: Path, batch_size: int) -> None:
     theirs = decode(folder, "translation_lev", "model/checkpoint_last.pt", batch_size)

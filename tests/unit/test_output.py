@@ -39,7 +39,9 @@ def test_a_reader_that_closes_the_pipe_has_read_enough(command: str, buffered: b
         status, said = run(COMMANDS[command], writing, tmp_path, buffered)
     finally:
         os.close(writing)
-    assert said == "" and status == (0 if "--help" in COMMANDS[command] and not buffered else 141)
+    # from Python 3.11 on, argparse ignores what happens to its help
+    ignored = "--help" in COMMANDS[command] and not buffered and sys.version_info >= (3, 11)
+    assert said == "" and status == (0 if ignored else 141)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="it stands for a full disk")

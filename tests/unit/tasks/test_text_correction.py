@@ -70,11 +70,11 @@ def test_decoding_needs_nothing_that_validation_needed(tmp_path: Path) -> None:
 
 
 def test_no_sentence_is_left_out() -> None:
-    """fairseq alone makes batches of a multiple of 8 and forgets the rest."""
+    """fairseq alone makes batches of a multiple of 8 and forgets the rest, but for 0.12.2 of the package index."""
     pair = toy_pairs(sentences(13), sentences(13, seed=2))
     limits = {"max_tokens": None, "max_sentences": 9, "required_batch_size_multiple": 8}
     indices = pair.ordered_indices()
-    assert sum(len(batch) for batch in pair.batch_by_size(indices, **limits)) == 8
+    assert sum(len(batch) for batch in pair.batch_by_size(indices, **limits)) in (8, 13)
     whole = KeepLastBatch(pair)
     found = [index for batch in whole.batch_by_size(indices, **limits) for index in batch]
     assert sorted(found) == list(range(13))
