@@ -58,6 +58,14 @@ def test_edits_are_those_of_the_checkpoint(exported: tuple[System, Path]) -> Non
         assert rounded(system.answers(ours)) == rounded(system.answers(system.load(**flags)))
 
 
+def test_without_graphs_a_folder_is_less_than_half_as_large(exported: tuple[System, Path]) -> None:
+    """As docs/models.md and the help of ``export --no-graphs`` say."""
+    _, folder = exported
+    sizes = {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
+    rest = sum(size for path, size in sizes.items() if path.parent.name != "graphs" and path.name != "index.npz")
+    assert 0 < rest < sum(sizes.values()) / 2
+
+
 def test_a_source_may_have_the_longer_dictionary(tmp_path: Path) -> None:
     """Its words beyond the length of the other are words, too."""
     data = tmp_path / "data"
