@@ -24,7 +24,6 @@ DEVICE=$(command -v nvidia-smi >/dev/null || echo --cpu)
 FAIRSEQ=(-s src -t tgt --user-dir "$(lev-plugins path)" --task text_correction $DEVICE --no-progress-bar
     --required-batch-size-multiple 1)
 FAMILY=$(sed -n 's/.*"model_type": *"m\?\([a-z0-9]*\)".*/\1/p' "$BACKBONE/config.json")  # bert, bart or t5; mt5 is a t5
-PIECES=(--bpe pretrained --pretrained-tokenizer "$BACKBONE")
 declare -A GATES=([none]= [all]=mask,copy,generate,skip [MG]=mask,generate [CG]=copy,generate [MCG]=mask,copy,generate)
 
 data() {  # data NOISE: a tokenizer may lose case and spaces, so the test goes through it as well
@@ -45,12 +44,6 @@ train() {  # train SYSTEM SEED
         --backbone-lr-factor "$LR_FACTOR" --adam-betas '(0.9,0.999)' --clip-norm 1 --weight-decay 0.001 \
         --patience "$PATIENCE" --seed "$2" $TRAINING $TRAIN_FLAGS |& tee -a "$FOLDER/$1_$2.log"
 }
-decode() {  # decode SYSTEM SEED: as in run.sh
-    fairseq-generate "$FOLDER/data" --path "$FOLDER/$1_$2/checkpoint_best.pt" "${FAIRSEQ[@]}" --gen-subset test \
-        --beam "$BEAM" --max-len-a 1.5 --max-len-b 20 --max-tokens 6000 "${PIECES[@]}" >"$FOLDER/$1_$2.out"
-    python "$(dirname "$0")/forced.py" "$FOLDER/$1_$2/checkpoint_best.pt" "$FOLDER/data" "${PIECES[@]}" $DEVICE \
-        --references "$FOLDER/test.tgt" --output "$FOLDER/$1_$2.forced.json"
-}
 
 [ -z "$TEXT" ] || [ -d "$TEXT" ] || lev-plugins data "$(basename "$TEXT")" "$TEXT"
 once text text
@@ -61,7 +54,7 @@ for noise in ${NOISES//,/ }; do
     [ "$SYMSPELL" = no ] || once $noise-symspell symspell $noise "$FOLDER"
     for system in ${SYSTEMS//,/ }; do for seed in ${SEEDS//,/ }; do
         once $noise-$system-$seed train $system $seed
-        once $noise-$system-$seed-test decode $system $seed
+        once $noise-$system-$seed-test decode "$FOLDER" ${system}_$seed --bpe pretrained --pretrained-tokenizer "$BACKBONE"
     done; done
     python "$(dirname "$0")/scores.py" "$FOLDER" --metrics $METRICS
 done

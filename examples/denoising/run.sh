@@ -39,13 +39,6 @@ train() {  # train NOISE SYSTEM SEED
         --validate-interval 1000000 --validate-interval-updates "$VALID_EVERY" --save-interval-updates "$VALID_EVERY" \
         --keep-interval-updates 1 --patience "$PATIENCE" --seed "$3" $TRAIN_FLAGS |& tee -a "$OUT/$1/$2_$3.log"
 }
-decode() {  # decode NOISE SYSTEM SEED: the test set; and its likeliest pieces by teacher forcing, as the authors' code
-    local pieces=(--bpe sentencepiece --sentencepiece-model "$OUT/$1/data/sentencepiece.model")
-    fairseq-generate "$OUT/$1/data" --path "$OUT/$1/$2_$3/checkpoint_best.pt" "${FAIRSEQ[@]}" --gen-subset test \
-        --beam "$BEAM" --max-len-a 1.5 --max-len-b 20 --max-tokens 6000 "${pieces[@]}" >"$OUT/$1/$2_$3.out"
-    python "$(dirname "$0")/forced.py" "$OUT/$1/$2_$3/checkpoint_best.pt" "$OUT/$1/data" "${pieces[@]}" $DEVICE \
-        --references "$OUT/$1/test.tgt" --output "$OUT/$1/$2_$3.forced.json"
-}
 
 [ -z "$TEXT" ] || [ -d "$TEXT" ] || lev-plugins data "$(basename "$TEXT")" "$TEXT"
 once text text
@@ -57,7 +50,8 @@ for noise in ${NOISES//,/ }; do
     [ "$SYMSPELL" = no ] || once $noise-symspell symspell $noise "$OUT/$noise"
     for system in ${SYSTEMS//,/ }; do for seed in ${SEEDS//,/ }; do
         once $noise-$system-$seed train $noise $system $seed
-        once $noise-$system-$seed-test decode $noise $system $seed
+        once $noise-$system-$seed-test decode "$OUT/$noise" ${system}_$seed \
+            --bpe sentencepiece --sentencepiece-model "$OUT/$noise/data/sentencepiece.model"
     done; done
     python "$(dirname "$0")/scores.py" "$OUT/$noise" --metrics $METRICS
 done

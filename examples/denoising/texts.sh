@@ -1,4 +1,4 @@
-# Sourced by the scripts of this folder: the text, and the noise that is added to its sources.
+# Sourced by the scripts of this folder: the text, the noise that is added to its sources, and how models are tested.
 OUT=${OUT:-runs/denoising}  # folder of all output; a step in it is never repeated: other settings need another one
 TEXT=${TEXT:-}  # folder of pairs, one sentence per line; empty: docstrings of the installed packages, which get noise
 TRAIN=${TRAIN:-train} VALID=${VALID:-} TEST=${TEST:-}  # pairs: names of the files in that folder, NAME.SOURCE and
@@ -48,4 +48,10 @@ noise() {  # noise NOISE: the splits with noise, as OUT/NOISE/{train,valid,test}
 }
 symspell() {  # symspell NOISE FOLDER: the test of the folder, by a baseline that knows the words of the training text
     python "$(dirname "$0")/symspell.py" --words "$OUT/$1/train.tgt" <"$2/test.src" >"$2/symspell.txt"
+}
+decode() {  # decode FOLDER MODEL FLAGS...: the test set; and its likeliest pieces by teacher forcing, as the authors' code
+    fairseq-generate "$1/data" --path "$1/$2/checkpoint_best.pt" "${FAIRSEQ[@]}" --gen-subset test --beam "$BEAM" \
+        --max-len-a 1.5 --max-len-b 20 --max-tokens 6000 "${@:3}" >"$1/$2.out"
+    python "$(dirname "$0")/forced.py" "$1/$2/checkpoint_best.pt" "$1/data" "${@:3}" $DEVICE \
+        --references "$1/test.tgt" --output "$1/$2.forced.json"
 }

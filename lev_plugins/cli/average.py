@@ -98,8 +98,8 @@ def average(paths: list[Path]) -> checkpoints.Checkpoint:
         own_shapes = {name: value.shape for name, value in state["model"].items()}
         shapes = shapes or own_shapes
         for name in sorted(shapes.keys() | own_shapes.keys()):
-            same = shapes.get(name) == own_shapes.get(name)
-            require(same, f"{path} and {paths[0]} belong to different models: they differ in {name}")
+            agree = shapes.get(name) == own_shapes.get(name)
+            require(agree, f"{path} and {paths[0]} belong to different models: they differ in {name}")
         for name, value in state["model"].items():
             if value.is_floating_point():
                 total[name] = value.double() + total.get(name, 0)

@@ -191,11 +191,11 @@ def is_complete(args: argparse.Namespace, settings: dict[str, object]) -> bool:
     output, record = args.dest or args.text, record_of(args)
     exists = any(output.iterdir()) if output.is_dir() else output.exists()
     try:
-        ours = record.exists() and read_object(record).get("settings") == settings
+        is_this_result = record.exists() and read_object(record).get("settings") == settings
     except UserError:  # a file of another command
-        ours = False
+        is_this_result = False
     require(
-        ours or not (exists or record.exists()),
+        is_this_result or not (exists or record.exists()),
         f"{output} or {record} exists, but was not made from this data by this teacher with these flags: choose "
         f"another {'--dest' if args.dest else '--text'}",
     )

@@ -8,10 +8,10 @@ def table(rows: list[list[str]]) -> list[str]:
     ['part   lines  longest', 'train  1,000  9 (line 3)']
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    left = {0, 1, len(widths) - 1}
+    left_aligned = {0, 1, len(widths) - 1}
     return [
         "  ".join(
-            cell.ljust(width) if i in left else cell.rjust(width)
+            cell.ljust(width) if i in left_aligned else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows

@@ -178,7 +178,7 @@ class LabellingCriterion(FairseqCriterion):
     def log_scores(self, logging_outputs: Sequence[Mapping[str, Tensor | int]]) -> None:
         """Logs the scores of all validation batches so far; ``--best-checkpoint-metric`` accepts any of them."""
         answers = [log.get("_answers") for log in logging_outputs]
-        parts = [each.parts for each in answers if isinstance(each, Answers)]
+        parts = [entry.parts for entry in answers if isinstance(entry, Answers)]
         if not parts:
             return
         metrics.log_custom(Collected, "_answers", parts)

@@ -41,7 +41,6 @@ def load_editor(folder: Path, config: ModelConfig, options: EditOptions) -> Onnx
     supported = flags.keys() <= (REFINEMENT_FLAGS.keys() if is_levt else SEARCH_FLAGS)
     if not supported or config.task_flags.get("min_edit_confidence") is not None:
         return None
-    check_ranges(Namespace(**flags))
     kind = OnnxLevT if is_levt else OnnxSeq2Seq
     model = kind(folder, config, flags, bits_of(options), min(options.max_tokens, BATCH_TOKENS))
     with trial(folder):
@@ -89,13 +88,13 @@ class OnnxLevT(LevTSegments):
         bits: those of the products of the graphs, 32 or 8
         max_tokens: the size of a batch
         """
+        settings = {name: value for name, value in {**config.task_flags, **flags}.items() if name in REFINEMENT_FLAGS}
+        check_ranges(Namespace(**settings))
         spells = bool(config.model_flags.get("spelling"))  # older checkpoints lack the flag
         super().__init__(*dictionaries_of(folder, config), max_tokens, spells)
         self.placeholder = self.words.size if config.model_flags.get("placeholder") == "plh" else UNK
         self.graphs = Graphs(folder, bits, self.words.size, self.placeholder)
         self.index = StoredIndex(self.words, folder, config) if spells else None
-        settings = {name: value for name, value in {**config.task_flags, **flags}.items() if name in REFINEMENT_FLAGS}
-        check_ranges(Namespace(**settings))
         options: dict[str, Any] = {REFINEMENT_FLAGS[name]: value for name, value in settings.items()}
         self.refiner = Refiner(
             RefinementOptions(**options), self.placeholder, whole_number(config.model_flags, "max_target_positions")
@@ -131,6 +130,7 @@ class OnnxSeq2Seq(Seq2SeqSegments):
         bits: those of the products of the graphs, 32 or 8
         max_tokens: the size of a batch
         """
+        check_ranges(Namespace(**flags))
         super().__init__(*dictionaries_of(folder, config), max_tokens)
         settings: dict[str, Any] = {**flags}
         self.search = BeamSearch(folder, bits, whole_number(config.model_flags, "max_target_positions"), **settings)
@@ -154,11 +154,11 @@ class OnnxSeq2Seq(Seq2SeqSegments):
 
 def dictionaries_of(folder: Path, config: ModelConfig) -> tuple[tuple[Vocabulary, Vocabulary], list[int]]:
     """Reads the dictionaries of source and target, and how many positions each side may have."""
-    names = [f"dict.{config.task_flags.get(side)}.txt" for side in ("source_lang", "target_lang")]
-    for name in names:
-        model_folder.require_listed(config, folder, name)
-    words = Vocabulary(folder / names[1])
-    source = words if config.files[names[0]] == config.files[names[1]] else Vocabulary(folder / names[0])
+    files = [f"dict.{config.task_flags.get(side)}.txt" for side in ("source_lang", "target_lang")]
+    for file in files:
+        model_folder.require_listed(config, folder, file)
+    words = Vocabulary(folder / files[1])
+    source = words if config.files[files[0]] == config.files[files[1]] else Vocabulary(folder / files[0])
     limits = ("max_source_positions", "max_target_positions")
     return (source, words), [
         min(whole_number(flags, name) for flags in (config.model_flags, config.task_flags)) for name in limits

@@ -51,7 +51,7 @@ class EncodedSource:
 
     def select(self, rows: Tensor) -> "EncodedSource":
         """Returns the sources at ``rows`` (n,); a row may appear more than once."""
-        keys_values = {stack: [each.select(rows) for each in blocks] for stack, blocks in self.keys_values.items()}
+        keys_values = {stack: [block.select(rows) for block in blocks] for stack, blocks in self.keys_values.items()}
         return replace(self, keys_values=keys_values, mask=None if self.mask is None else self.mask[rows])
 
 
@@ -163,10 +163,13 @@ class LevTDecoder(nn.Module):
             padding: that of the source
             vectors: as returned by ``word_vectors``
         """
-        keys_values = {
+        return EncodedSource(self.keys_values(states, padding), padding.mask)
+
+    def keys_values(self, states: Tensor, padding: Padding) -> dict[str, list[KeysValues]]:
+        """Returns what ``EncodedSource.keys_values`` holds; the arguments are those of ``remember``."""
+        return {
             name: [layer.cross_attn.project(states, padding.real) for layer in self.stack(name)] for name in self.stacks
         }
-        return EncodedSource(keys_values, padding.mask)
 
     def source_positions(self, tokens: Tensor, src_tokens: Tensor) -> Tensor | None:
         """Returns the positions (B, T) in the source that ``states`` reads along with ``tokens`` (B, T), if any."""
@@ -201,7 +204,7 @@ class LevTDecoder(nn.Module):
             tokens: (B, T)
             source: the encoded source
             removed: the words that were deleted after each token, or the word that a placeholder replaces
-            alignment: (B, T) the position in the source of each token, from ``align``
+            alignment: (B, T) the position in the source of each token, from ``source_positions``
             computed: states of the same tokens from the same stack, computed for another head, to continue from
         """
         stack = self.sharing[head]

@@ -186,7 +186,7 @@ class ConfuseWords(Confuse):
         """Return the confusions of the words that start with this one, in its case."""
         text = line.piece(word.start, word.end)
         in_table = text in self.starting
-        following = tuple(line.piece(after.start, after.end) for after in line.words_after(word, self.longest - 1))
+        following = tuple(line.piece(span.start, span.end) for span in line.words_after(word, self.longest - 1))
         return [
             confusion if in_table else confusion._replace(noisy=capitalised(confusion.noisy, text))
             for confusion in self.starting.get(text if in_table else like(text[:1], "a") + text[1:], ())

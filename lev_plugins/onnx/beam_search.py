@@ -16,7 +16,7 @@ from lev_plugins.text.ids import EOS, PAD, Array, Rows, padded
 MAX_EXTRA_WORDS = 200  # that an output may have beyond its source, as in ``tasks.text_correction``
 
 
-class Hypothesis(NamedTuple):
+class BeamHypothesis(NamedTuple):
     """An unfinished output."""
 
     source: int  # number of its source in the batch
@@ -48,8 +48,8 @@ class BeamSearch:
         longest: words that an output may have; None: as in fairseq
         """
         decoder, source_words = StepwiseDecoder(self, sources), [np.array(copy) for copy in copies]
-        hypotheses = [Hypothesis(i, i, [EOS], np.arange(len(words) + 1)) for i, words in enumerate(source_words)]
-        finished: list[list[Hypothesis]] = [[] for _ in sources]
+        hypotheses = [BeamHypothesis(i, i, [EOS], np.arange(len(words) + 1)) for i, words in enumerate(source_words)]
+        finished: list[list[BeamHypothesis]] = [[] for _ in sources]
         scores = decoder.scores
         if longest is None:
             longest = min(max(map(len, sources)) + MAX_EXTRA_WORDS, self.positions - 1)
@@ -60,7 +60,7 @@ class BeamSearch:
             scores[:, [PAD, EOS] if length == 1 else [PAD]] = -np.inf
             if length > longest:
                 scores[:, np.arange(scores.shape[1]) != EOS] = -np.inf
-            unfinished: list[Hypothesis] = []
+            unfinished: list[BeamHypothesis] = []
             for source, group in groupby(range(len(hypotheses)), key=lambda row: hypotheses[row].source):
                 extended, ended = self.extend(hypotheses, list(group), scores)
                 finished[source] += [output._replace(score=output.score / length) for output in ended]
@@ -76,8 +76,8 @@ class BeamSearch:
         return [max(outputs, key=lambda hypothesis: hypothesis.score).words[1:] for outputs in finished]
 
     def extend(
-        self, hypotheses: list[Hypothesis], rows: list[int], scores: Array
-    ) -> tuple[list[Hypothesis], list[Hypothesis]]:
+        self, hypotheses: list[BeamHypothesis], rows: list[int], scores: Array
+    ) -> tuple[list[BeamHypothesis], list[BeamHypothesis]]:
         """Adds a word to the hypotheses of one source; returns the best unfinished ones, and those that end."""
         totals = (scores[rows] + np.array([hypotheses[row].score for row in rows])[:, None]).ravel()
         extended, ended = [], []
@@ -91,7 +91,7 @@ class BeamSearch:
                 ended.append(hypothesis)
         return extended[: self.beam], ended
 
-    def add_bias(self, scores: Array, hypothesis: Hypothesis, source: Array) -> Array:
+    def add_bias(self, scores: Array, hypothesis: BeamHypothesis, source: Array) -> Array:
         """Adds the copy bias to the log-probabilities (V,), as ``generators.copy_bias.add_copy_bias`` does in torch."""
         nearest = hypothesis.distances[:-1] == hypothesis.distances.min()
         scores = scores.copy()
@@ -113,7 +113,7 @@ class StepwiseDecoder:
         self.state = {name: values for name, values in by_name if name in self.step.inputs}
         self.growing = [name for name in self.state if name.startswith(GROWING)]
 
-    def __call__(self, hypotheses: list[Hypothesis]) -> Array:
+    def __call__(self, hypotheses: list[BeamHypothesis]) -> Array:
         """Returns the log-probabilities (R, V) of the next word of R hypotheses."""
         rows, sources = [prefix.row for prefix in hypotheses], [prefix.source for prefix in hypotheses]
         # parts that do not grow are the same for all hypotheses of a source
@@ -125,10 +125,10 @@ class StepwiseDecoder:
         return scores
 
 
-def next_distances(hypothesis: Hypothesis, source: Array) -> Array:
+def next_distances(hypothesis: BeamHypothesis, source: Array) -> Array:
     """Updates the edit distances for the last word, as ``edits.copy_alignment.distances_after`` does in torch.
 
-    >>> hypothesis = Hypothesis(0, 0, [EOS, 11], np.arange(4))
+    >>> hypothesis = BeamHypothesis(0, 0, [EOS, 11], np.arange(4))
     >>> next_distances(hypothesis, np.array([11, 12, EOS])).tolist()
     [1, 0, 1, 2]
     """

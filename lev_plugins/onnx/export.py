@@ -2,7 +2,7 @@
 
 encoder   a source -> the keys and values that each decoder block reads of it, and the vectors of unknown words
 decide    a text -> what the deletion and the placeholder policy say of it, both in one pass
-fill      a text with holes -> the best words for each hole, and their log-probabilities
+fill      a text with placeholders -> the best words for each of them, and their log-probabilities
 start     of a model that writes from left to right: a source -> what its first word may be, and the state
 step      texts, and their state -> what comes next, and the parts of the state that grew
 score     sources, and a text for each -> how likely it is
@@ -12,7 +12,7 @@ What depends on the dictionary alone is looked up outside: for each word, its ro
 does that. A graph has all the rest: vectors, blocks, policies, and the choice. All graphs share one file of weights;
 ``onnx.names`` has the names of their inputs and outputs.
 
-Shapes: B sentences, S length of the sources, T of the texts, n holes, U unknown words, P groups of letters, K
+Shapes: B sentences, S length of the sources, T of the texts, n placeholders, U unknown words, P groups of letters, K
 candidates, C channels; L blocks of all decoder stacks.
 """
 
@@ -43,7 +43,7 @@ from lev_plugins.models.backbones.gated_pretrained import GatedPretrained
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.levt_spelling import BatchVectors, SpelledSource, SpellingDecoder
-from lev_plugins.models.levt_stacks import EncodedSource, LevTDecoder
+from lev_plugins.models.levt_stacks import EncodedSource
 from lev_plugins.onnx import names
 from lev_plugins.onnx.folder import ENDINGS, GRAPHS, INDEX, WEIGHTS, path_of, stored_arrays
 from lev_plugins.spelling.embedding import (
@@ -143,7 +143,7 @@ class Encoder(Graph):
         states = self.model.encoder(tokens, padding, vectors, pieces)
         if isinstance(decoder, SpellingDecoder) and decoder.aligned_projection is not None:
             aligned = [decoder.aligned_projection(states)]
-        keys_values = LevTDecoder.remember(decoder, states, padding).keys_values
+        keys_values = decoder.keys_values(states, padding)
         memory = [tensor for pairs in keys_values.values() for pair in pairs for tensor in pair]
         return torch.stack(memory), *unknown, *aligned
 
