@@ -9,7 +9,7 @@ OTHER=${OTHER-}  # clean text of another kind than TEXT, to calibrate confidence
 TEST=${TEST:-data/misspellings}  # folder with KIND.clean and KIND.typos to score, such as web.clean and web.typos
 UPDATES=${UPDATES:-5000}  # length of the training
 TOKENS=${TOKENS:-2500}  # tokens in a batch
-COPIES=${COPIES:-2}  # of the text, each with other made-up words
+COPIES=${COPIES:-2}  # of the text, each with other made-up words; several numbers: of each file of TEXT
 PROMISE=${PROMISE:-17}  # words of 1,000 right ones that it may break in held-out text with many unexpected words
 EXPORT=${EXPORT-}  # more flags of lev-plugins export, such as --license mit
 SEED=${SEED:-1}  # random seed
@@ -27,7 +27,7 @@ typos() {  # typos SEED <CLEAN >NOISY
         --word-rate 0.125 --char-rate 0.16 --min-letters 3 --short-words of,in,it,is,he,to --lower-rate 0.3 --seed "$1"
 }
 text() {  # training text with unexpected words, its dictionary, and held-out text, also with typos
-    python "$HERE/text.py" "$OUT/text" --text $TEXT --copies "$COPIES" ${LIST:+--frequencies "$LIST"}
+    python "$HERE/text.py" "$OUT/text" --text $TEXT --copies $COPIES ${LIST:+--frequencies "$LIST"}
     typos 2 <"$OUT/text/valid.clean" >"$OUT/text/valid.noisy"
     cp "$OUT/text/valid.noisy" "$OUT/text/valid.draft"
 }

@@ -18,8 +18,9 @@ import random
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from string import ascii_uppercase
 
@@ -37,7 +38,7 @@ SENTENCE_WORDS = range(3, 41)
 CHAT = Path(__file__).parent / "chat.txt"  # words that lists made of books lack; the usual ones first
 HELD_OUT_SENTENCES = 800
 MIN_COUNT = 2  # in the dictionary, of a word of the list that the text lacks
-TRAIN_SHARES = (0.0, 0.0, 0.04, 0.1)  # of the words of a sentence that are replaced; one of these is drawn for each
+TRAIN_SHARES = (0.0, 0.02, 0.05, 0.11)  # of the words of a sentence that are replaced; one of these is drawn for each
 UNEXPECTED_SHARES = (0.1, 0.2, 0.3)  # in the text that shows how often edits of text of another kind are right
 CAPITALISED = 0.5  # share of the made-up words
 MADE_UP_LENGTHS = range(2, 13)
@@ -80,12 +81,33 @@ def dictionary(lines: Iterable[str], listed: dict[str, int], chat: Iterable[str]
     return counts
 
 
+def lacking(listed: Mapping[str, int], text_counts: Mapping[str, int]) -> dict[str, float]:
+    """Returns how likely each listed word is drawn: the more often a text of this size would have it, but for the text.
+
+    So an editor learns that *hat* is a word although its training text hardly has it. The root spreads the draws.
+
+    >>> lacking({"the": 90, "hat": 10}, {"the": 99, "hat": 1})
+    {'the': 1.0, 'hat': 3.1622776601683795}
+    """
+    size, total = sum(text_counts.values()), sum(listed.values())
+    return {word: max(1.0, size * count / total - text_counts.get(word, 0)) ** 0.5 for word, count in listed.items()}
+
+
 class UnexpectedWords:
     """Replaces words of sentences by unexpected ones."""
 
-    def __init__(self, listed: Iterable[str], chat: Sequence[str], rare: Sequence[str], draw: random.Random) -> None:
-        """``rare``: words that the dictionary lacks, if such words and words with marks are to come as well."""
+    def __init__(
+        self, listed: Mapping[str, float], chat: Sequence[str], rare: Sequence[str], draw: random.Random
+    ) -> None:
+        """
+        Args:
+            listed: words of the list, and how likely each is drawn
+            chat: words of chat, the usual ones first
+            rare: words that the dictionary lacks, if such words and words with marks are to come as well
+            draw: the source of random numbers
+        """
         self.listed, self.chat, self.rare = [word for word in listed if word.isalpha()], chat, rare
+        self.listed_up_to = list(accumulate(listed[word] for word in self.listed))
         self.draw = draw
         self.known = set(self.listed)
         self.chat_weights = [1 / (10 + rank) for rank in range(len(chat))]
@@ -94,7 +116,7 @@ class UnexpectedWords:
             letters = f"  {word}{END}"
             for place in range(len(word) + 1):
                 self.following[letters[place : place + 2]].append(letters[place + 2])
-        self.kinds = [self.made_up] * 4 + [self.listed_word] * 4 + [self.chat_word] * 4 + [self.abbreviation]
+        self.kinds = [self.made_up] * 5 + [self.listed_word] * 12 + [self.chat_word] * 4 + [self.abbreviation]
         if rare:
             self.kinds += [self.rare_word] * 3 + [self.marked]
 
@@ -123,7 +145,7 @@ class UnexpectedWords:
                 return self.cased(word, CAPITALISED)
 
     def listed_word(self) -> str:
-        return self.cased(self.draw.choice(self.listed), 0.2)
+        return self.cased(self.draw.choices(self.listed, cum_weights=self.listed_up_to)[0], 0.2)
 
     def rare_word(self) -> str:
         return self.cased(self.draw.choice(self.rare), CAPITALISED)
@@ -143,15 +165,15 @@ class UnexpectedWords:
         return word.capitalize() if self.draw.random() < capitals else word
 
 
-def sentences(paths: Iterable[Path]) -> Iterator[str]:
-    """The sentences of a fitting length, each once, with straight apostrophes and quotes."""
+def sentences(files: Iterable[tuple[Path, int]]) -> Iterator[tuple[str, int]]:
+    """The sentences of a fitting length, each once, with straight apostrophes and quotes, and the number of its file."""
     style, seen = TextStyle(straight=True), set()
-    for path in paths:
+    for path, number in files:
         for line in read_lines(path):
             text = " ".join(style.read(line).split())
             if len(text.split()) in SENTENCE_WORDS and text not in seen:
                 seen.add(text)
-                yield text
+                yield text, number
 
 
 def main() -> None:
@@ -164,14 +186,17 @@ def main() -> None:
     add("--listed", metavar="N", type=int, default=65_000, help="use the N most frequent words of that list")
     add("--rare-words", action="store_true", help="put rare words and foreign letters into the training text as well")
     add("--occurrences", metavar="N", type=int, default=3, help="least count of a word that is not in the list")
-    add("--copies", metavar="N", type=int, default=1, help="copies of the text, each with other unexpected words")
+    add("--copies", metavar="N", type=int, nargs="+", default=[1], help="copies, of each file or of all alike")
     args = parser.parse_args()
     draw = random.Random(1)
-    lines = list(sentences(args.text))
+    copies = args.copies * len(args.text) if len(args.copies) == 1 else args.copies
+    lines = [(line, number) for line, number in sentences(zip(args.text, copies, strict=True))]
     draw.shuffle(lines)
-    size = min(HELD_OUT_SENTENCES, max(1, len(lines) // 5))
-    train, valid = (lines, list(read_lines(args.valid))) if args.valid else (lines[size:], lines[:size])
-    listed, unlisted = count_words(train), list[str]()
+    size = 0 if args.valid else min(HELD_OUT_SENTENCES, max(1, len(lines) // 5))
+    train = [line for line, _ in lines[size:]]
+    valid = list(read_lines(args.valid)) if args.valid else [line for line, _ in lines[:size]]
+    text_counts = count_words(train)
+    listed, unlisted = text_counts, list[str]()
     if args.frequencies or find_spec("symspellpy"):
         counts = symspell.listed(read_lines(Path(args.frequencies or symspell.own_list()))).most_common()
         listed, unlisted = dict(counts[: args.listed]), [word for word, _ in counts[args.listed :]]
@@ -182,9 +207,10 @@ def main() -> None:
     if args.rare_words:
         draw.shuffle(rare)
         train_rare, rare = rare[::2], rare[1::2]
-    for_train, for_valid = (UnexpectedWords(listed, chat, some, draw) for some in (train_rare, rare))
-    copies = (line for _ in range(args.copies) for line in train)
-    write_lines(args.folder / "train.clean", (for_train.put_into(line, TRAIN_SHARES) for line in copies))
+    weights = lacking(listed, text_counts)
+    for_train, for_valid = (UnexpectedWords(weights, chat, some, draw) for some in (train_rare, rare))
+    copied = (line for copy in range(max(copies)) for line, number in lines[size:] if copy < number)
+    write_lines(args.folder / "train.clean", (for_train.put_into(line, TRAIN_SHARES) for line in copied))
     write_lines(args.folder / "valid.clean", valid)
     write_lines(args.folder / "unexpected.clean", (for_valid.put_into(line, UNEXPECTED_SHARES) for line in valid))
     write_lines(args.folder / "chat.txt", chat)
