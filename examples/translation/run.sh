@@ -26,7 +26,7 @@ VALID_EVERY=${VALID_EVERY:-500}  # LevT: updates between two scorings of the val
 MAX_ITER=${MAX_ITER:-10} GAMMA=${GAMMA:-2}  # LevT: iterations after the first; subtracted from log p(insert nothing)
 BLEU_TOKENIZE=${BLEU_TOKENIZE:-none}  # sacrebleu's --tokenize: 13a for text that is not tokenised
 METRIC=${METRIC:-bleu --tokenize $BLEU_TOKENIZE}  # of lev-plugins score; or rouge
-SEED=${SEED:-1} THREADS=${THREADS:-2}  # on the CPU: threads of a training, and processes of the distillation
+SEED=${SEED:-1} THREADS=${THREADS:-2}  # on the CPU: threads
 
 export OMP_NUM_THREADS=$THREADS
 DEVICE=$(command -v nvidia-smi >/dev/null || echo --cpu)
@@ -70,7 +70,7 @@ once teacher train teacher "$OUT/data" --task translation --arch transformer --c
     --max-tokens "$TOKENS" --max-update "$TEACHER_UPDATES" --keep-last-epochs 5 $TEACHER_TRAINING
 once average lev-plugins average $AVERAGE --output "$OUT/teacher.pt"
 once distil lev-plugins distill "$OUT/data" --path "$OUT/teacher.pt" --dest "$OUT/distilled" --beam "$BEAM" \
-    --max-len-a 1.2 --max-len-b 10 --max-tokens "$TOKENS" --shard-size 2000 ${DEVICE:+--cpu --processes "$THREADS"}
+    --max-len-a 1.2 --max-len-b 10 --max-tokens "$TOKENS" --shard-size 2000 $DEVICE
 [ -z "$LEVT_START" ] || once start lev-plugins import-levt "$OUT/teacher.pt" "$LEVT_START"
 once levt levt levt "$OUT/distilled"
 once greedy decode greedy "$OUT/teacher.pt" $TEACH --beam 1

@@ -33,12 +33,12 @@ def test_killed_and_started_again(
     command = ["distill", *(str(word) for word in [data, *flags]), "--dest"]
     new, shards = tmp_path / "new", tmp_path / "new.shards"
     running = subprocess.Popen(
-        [BIN / "lev-plugins", *command, str(new), "--processes", "2"], cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.PIPE
+        [BIN / "lev-plugins", *command, str(new)], cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.PIPE
     )
     while len(finished(shards)) < 3 and running.poll() is None:
         time.sleep(0.02)
     running.send_signal(signal.SIGKILL)
-    _, said = running.communicate(timeout=120)  # its stderr ends when the processes that it started have gone, too
+    _, said = running.communicate(timeout=120)
     kept = finished(shards)
     assert running.returncode == -signal.SIGKILL, said
     assert 3 <= len(kept) < LINES / SHARD and not new.exists()
