@@ -1,7 +1,6 @@
 """``lev-plugins average``: average the weights of several checkpoints into one."""
 
 import argparse
-import re
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from lev_plugins import checkpoints
-from lev_plugins.cli.flags import requires
+from lev_plugins.cli.flags import RemovedFlag, requires
 from lev_plugins.errors import require
 from lev_plugins.files import require_new
 from lev_plugins.ranges import at_least
@@ -19,36 +18,33 @@ from lev_plugins.ranges import at_least
 # how fairseq names checkpoints
 EPOCH = r"checkpoint(\d+)\.pt"
 UPDATES = r"checkpoint_\d+_(\d+)\.pt"
-BEST_NAME = re.compile(r"checkpoint\.best_(.+)_(-?\d+\.\d+)\.pt")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("inputs", metavar="INPUT", nargs="+", type=Path, help="checkpoints, or one folder that contains them")
     add("--output", metavar="FILE", type=Path, required=True, help="file to write, which must not exist")
-    selection = parser.add_mutually_exclusive_group()
-    selection.add_argument("--last", metavar="N", type=int, help="from a folder: the checkpoints of the last N epochs")
-    best = "from a folder: the N best that fairseq's --keep-best-checkpoints kept"
-    selection.add_argument("--best", metavar="N", type=int, help=best)
+    add("--last", metavar="N", type=int, help="from a folder: the checkpoints of the last N epochs")
     updates = "with --last: use the checkpoints of --save-interval-updates, not those at the ends of epochs"
     add("--by-updates", action="store_true", help=updates)
-    add("--metric", help="with --best: the metric in the file names, if there are several")
+    for flag in ("--best", "--metric"):
+        add(
+            flag,
+            action=RemovedFlag,
+            const="name the checkpoints, as in average FOLDER/checkpoint.best_*.pt --output FILE",
+        )
 
 
 def run(args: argparse.Namespace) -> int:
     require_new(args.output, "--output")
     requires(args, "--last", args.last is not None, by_updates=False)
-    requires(args, "--best", args.best is not None, metric=None)
-    at_least(args, 1, "last", "best")
+    at_least(args, 1, "last")
     paths, folder = args.inputs, args.inputs[0]
-    if args.last is None and args.best is None:
-        require(not any(path.is_dir() for path in paths), f"{folder} is a folder: add --last N or --best N")
+    if args.last is None:
+        require(not any(path.is_dir() for path in paths), f"{folder} is a folder: add --last N, or name its files")
     else:
-        require(len(paths) == 1 and folder.is_dir(), "--last and --best choose from one folder: give it as INPUT")
-        if args.last is not None:
-            paths = last_checkpoints(folder, args.last, args.by_updates)
-        else:
-            paths = best_checkpoints(folder, args.best, args.metric)
+        require(len(paths) == 1 and folder.is_dir(), "--last chooses from one folder: give it as INPUT")
+        paths = last_checkpoints(folder, args.last, args.by_updates)
     checkpoints.save(average(paths), args.output)
     sys.stdout.write(f"{args.output} is the average of {' '.join(str(path) for path in paths)}\n")
     return 0
@@ -63,26 +59,6 @@ def last_checkpoints(folder: Path, number: int, by_updates: bool) -> list[Path]:
         + ("" if by_updates else ", or add --by-updates"),
     )
     return [Path(path) for path in reversed(paths[:number])]
-
-
-def best_checkpoints(folder: Path, number: int, metric: str | None) -> list[Path]:
-    matches = {path: match for path in folder.iterdir() if (match := BEST_NAME.fullmatch(path.name))}
-    metrics = sorted({match[1] for match in matches.values()})
-    require(
-        metric is not None or len(metrics) <= 1,
-        f"{folder} has the best checkpoints by {', '.join(metrics)}: choose with --metric",
-    )
-    metric = metric or "".join(metrics)
-    values = {path: float(match[2]) for path, match in matches.items() if match[1] == metric}
-    require(
-        len(values) >= number,
-        f"--best {number}, but {folder} has {len(values)} checkpoints called "
-        f"checkpoint.best_{metric or 'METRIC'}_VALUE.pt: use a smaller number, or train with --keep-best-checkpoints",
-    )
-    state = checkpoints.load(next(iter(values)))
-    training = state["cfg"]["checkpoint"] if state.get("cfg") else vars(state["args"])
-    sign = 1 if training.get("maximize_best_checkpoint_metric") else -1
-    return sorted(values, key=lambda path: sign * values[path])[-number:]
 
 
 def average(paths: list[Path]) -> checkpoints.Checkpoint:

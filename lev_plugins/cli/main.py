@@ -17,7 +17,7 @@ COMMANDS = {
     "prepare-labels": "binarise labelled text: TSV with labels in the last column, or CoNLL-U",
     "encode": "cut text into the pieces of an imported model, or join pieces into text",
     "distill": "replace the targets of a data folder by a teacher's outputs; resumes where it was stopped",
-    "average": "average the weights of checkpoints: the last or best N of a folder, or given files",
+    "average": "average the weights of checkpoints: the last N of a folder, or given files",
     "import-levt": "convert fairseq's levenshtein_transformer into a levt, or its transformer into a levt to train",
     "import-pretrained": "convert a Hugging Face model (T5, mT5, ByT5, BART or BERT) into data files and weights",
     "trace": "show the edits of each iteration, from a log of fairseq-generate",

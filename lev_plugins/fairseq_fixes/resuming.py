@@ -7,14 +7,13 @@ import functools
 import logging
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fairseq import checkpoint_utils
 from fairseq.data import FairseqDataset
-from fairseq.data.iterators import CountingIterator, EpochBatchIterator
+from fairseq.data.iterators import EpochBatchIterator
 from fairseq.dataclass.configs import CheckpointConfig
 from fairseq.file_io import PathManager
 from fairseq.tasks import FairseqTask
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 NO_EPOCHS = -1  # for --max-epoch, where 0 is no limit
 LAST_CHECKPOINT = "checkpoint_last.pt"  # fairseq's default for --restore-file
-PATIENCE_COUNTS = {"best": float, "num_runs": int}  # attributes of fairseq's function that counts for --patience
 
 Function = Callable[..., Any]
 
@@ -63,7 +61,7 @@ def copying_whole(copy: Function) -> Function:
 def loading_unless_complete(load: Function) -> Function:
     """Returns fairseq's ``load`` of a checkpoint with checks.
 
-    fairseq checks --max-update and --patience only after one more update, which changes the result. It also lets two
+    fairseq checks --max-update only after one more update, which changes the result. It also lets two
     trainings write to one folder, where the checkpoints of one replace those of the other.
     """
 
@@ -75,14 +73,9 @@ def loading_unless_complete(load: Function) -> Function:
             message = f"another training is writing to --save-dir {cfg.save_dir}: wait until it ends, stop it, or "
             lock(cfg.save_dir, f"{message}choose another --save-dir")
         extra_state, batches = load(cfg, trainer, **options)
-        restore_patience(extra_state or {}, type(trainer.task).__name__)
-        if cfg.reset_optimizer or cfg.reset_meters:  # fairseq then resets its best score
-            for name in patience_counts():
-                delattr(patience_counter(), name)
-        updates = trainer.get_num_updates()
-        if not updates:  # fine-tuning: fairseq would count the hours of the earlier training
+        if not trainer.get_num_updates():  # fine-tuning: fairseq would count the hours of the earlier training
             trainer._previous_training_time = 0
-        reason = why_complete(trainer, batches.next_epoch_idx, cfg.patience)
+        reason = why_complete(trainer, batches.next_epoch_idx)
         if reason is not None:
             require(
                 cfg.restore_file == LAST_CHECKPOINT,
@@ -91,14 +84,12 @@ def loading_unless_complete(load: Function) -> Function:
             )
             logger.info(f"this training is complete: {reason} to continue")
             trainer.cfg.optimization.max_epoch = NO_EPOCHS
-        elif updates and trainer.get_lr() == 0:
-            logger.warning("the learning rate is 0, the end of its schedule: more updates change nothing")
         return extra_state, batches
 
     return load_unless_complete
 
 
-def why_complete(trainer: "Trainer", next_epoch: int, patience: int) -> str | None:
+def why_complete(trainer: "Trainer", next_epoch: int) -> str | None:
     """Returns why a training has ended and what to do, or None if it has not."""
     limits, updates = trainer.cfg.optimization, trainer.get_num_updates()
     if 0 < limits.max_update <= updates:
@@ -108,35 +99,11 @@ def why_complete(trainer: "Trainer", next_epoch: int, patience: int) -> str | No
     hours = trainer.cumulative_training_time() / 3600
     if 0 < limits.stop_time_hours < hours:
         return f"it has had {hours:.2f} of {limits.stop_time_hours} hours; raise --stop-time-hours"
-    without = patience_counts().get("num_runs", 0)
-    if 0 < patience <= without:
-        return f"{without} validations in a row were no better than the best; raise --patience"
     return None
 
 
-# ---- --patience ------------------------------------------------------------------------------------------------------
-def patience_counter() -> Function:
-    """Returns fairseq's function that counts: in ``python -m fairseq_cli.train``, that of the main module."""
-    from fairseq_cli import train  # only in a training: it imports all of fairseq
-
-    return vars(sys.modules["__main__"]).get("should_stop_early", train.should_stop_early)
-
-
-def patience_counts() -> dict[str, float]:
-    counter = patience_counter()
-    return {name: kind(getattr(counter, name)) for name, kind in PATIENCE_COUNTS.items() if hasattr(counter, name)}
-
-
-def restore_patience(extra_state: dict[str, Any], task: str) -> None:
-    """Restores the counts of a checkpoint; version 0.2 stored them under the name of the task's class."""
-    stored = extra_state.get("train_iterator", {}).get("patience") or extra_state.get(task, {}).get("patience", {})
-    for name, kind in PATIENCE_COUNTS.items():
-        if name in stored:
-            setattr(patience_counter(), name, kind(stored[name]))
-
-
 class ResumableTask(FairseqTask):
-    """A task whose training continues with the same data, batches and count for --patience after a stop."""
+    """A task whose training continues with the same data and batches after a stop."""
 
     def data_fingerprints(self) -> dict[str, tuple[object, str]]:
         """Returns what a checkpoint stores of the data, and the files: dictionaries of one size may differ."""
@@ -168,17 +135,4 @@ class ResumableTask(FairseqTask):
         if batches is not cached:
             dataset.set_epoch(epoch)
             batches.epoch = max(epoch, 1)
-            make_iterator = batches._get_iterator_for_epoch
-
-            @functools.wraps(make_iterator)
-            def iterator_with_shuffle(number: int, shuffle: bool, **options: object) -> CountingIterator:
-                """Sets ``shuffle``: fairseq keeps that of the first epoch, so --curriculum never shuffled batches."""
-                if batches.dataloader is not None:
-                    batches.dataloader.batch_sampler.shuffle = shuffle
-                return make_iterator(number, shuffle, **options)
-
-            batches._get_iterator_for_epoch = iterator_with_shuffle
-            # every version of fairseq stores the state of the batches, but not all store that of the task
-            position = batches.state_dict
-            batches.state_dict = lambda: {**position(), "patience": patience_counts()}
         return batches

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import sentencepiece
 
@@ -15,51 +15,36 @@ from lev_plugins.text.offsets import spell_words, words_with_places
 from lev_plugins.text.pretrained import PretrainedBPE
 
 IMPLIED = {"sentencepiece_model": "sentencepiece", "pretrained_tokenizer": "pretrained"}  # flags that need no --bpe
-# fairseq's BPEs and our own, and the flags of each
-BPES: dict[str, tuple[str, ...]] = {
-    "bert": ("bpe_cased", "bpe_vocab_file"),
-    "byte_bpe": ("sentencepiece_model_path",),
-    "bytes": (),
-    "characters": (),
-    "chars": (),
-    "fastbpe": ("bpe_codes",),
-    "gpt2": ("gpt2_encoder_json", "gpt2_vocab_bpe"),
-    "hf_byte_bpe": ("bpe_merges", "bpe_vocab", "bpe_add_prefix_space"),
+BPES: dict[str, tuple[str, ...]] = {  # fairseq's and our own, and the flags of each
+    **dict.fromkeys(("bytes", "characters", "chars", "words"), ()),
     "pretrained": ("pretrained_tokenizer",),
-    "sentencepiece": ("sentencepiece_model", "sentencepiece_enable_sampling", "sentencepiece_alpha"),
+    "sentencepiece": ("sentencepiece_model",),
     "subword_nmt": ("bpe_codes", "bpe_separator"),
-    "words": (),
 }
-NEEDED = {"bpe_codes", "bpe_merges", "bpe_vocab", "sentencepiece_model", "sentencepiece_model_path"}
-SWITCHES = {"bpe_cased", "bpe_add_prefix_space", "sentencepiece_enable_sampling"}  # other flags have a value
+NEEDED = {"bpe_codes", "sentencepiece_model"}
 HELP = {
-    "bpe_codes": "codes of subword-nmt or fastBPE",
+    "bpe_codes": "codes of subword-nmt",
+    "bpe_separator": "what ends a piece inside a word (default: @@)",
     "pretrained_tokenizer": "folder made by lev-plugins import-pretrained",
     "sentencepiece_model": "path to sentencepiece model",
 }
 
 
 def add_bpe_arguments(parser: ArgumentParser) -> None:
-    """Adds ``--bpe`` and the flags of all BPEs, some of which share a flag."""
+    """Adds ``--bpe`` and the flags of all BPEs."""
     group = parser.add_argument_group("other fairseq BPEs and their flags")
     group.add_argument("--bpe", choices=sorted(BPES), help="name of the BPE in fairseq")
-    for name in sorted(set().union(*BPES.values())):
-        kind: dict[str, Any] = {"action": "store_true"} if name in SWITCHES else {}
-        kind |= {"type": float} if name == "sentencepiece_alpha" else {}
-        group.add_argument(flag_name(name), help=HELP.get(name), **kind)
+    for name, meaning in HELP.items():
+        group.add_argument(flag_name(name), help=meaning)
 
 
 def bpe_options(args: Namespace) -> Namespace | None:
     """Returns the options that fairseq builds a BPE from; None: text is cut at white space."""
-    values = {name: getattr(args, name) for name in set().union(*BPES.values())}
-    flags = {name: value for name, value in values.items() if value not in (None, False)}
+    flags = {name: value for name in HELP if (value := getattr(args, name)) is not None}
     bpe = args.bpe or next((IMPLIED[name] for name in IMPLIED if name in flags), None)
     for name in sorted(flags):
-        owners = sorted(owner for owner in BPES if name in BPES[owner])
-        require(
-            bpe in owners,
-            f"{flag_name(name)} requires --bpe {' or '.join(owners)}, but --bpe is {bpe or 'not given'}",
-        )
+        owner = next(owner for owner in BPES if name in BPES[owner])
+        require(bpe == owner, f"{flag_name(name)} requires --bpe {owner}, but --bpe is {bpe or 'not given'}")
     if bpe is None:
         return None
     require_complete(bpe, flags)
@@ -127,7 +112,7 @@ class Words:
 
 
 class SentencePiece:
-    """``--bpe sentencepiece``, without sampling."""
+    """``--bpe sentencepiece``."""
 
     def __init__(self, options: Namespace) -> None:
         path = options.sentencepiece_model
@@ -169,7 +154,7 @@ OWN_BPES: dict[str, Callable[[Namespace], BPE]] = {
 
 
 def build_bpe(options: Namespace) -> BPE:
-    if options.bpe in OWN_BPES and not vars(options).get("sentencepiece_enable_sampling"):
+    if options.bpe in OWN_BPES:
         return OWN_BPES[options.bpe](options)
     from fairseq.data.encoders import build_bpe
 

@@ -62,20 +62,14 @@ class LabellingInfo(Layout):
         require_template(self.template, self.columns, where)
 
     def check_files(self, folder: Path) -> None:
-        """Requires that the BPE reads only files of the folder, and what fairseq itself downloads."""
-        from fairseq.registry import REGISTRIES
-
-        config = REGISTRIES["bpe"]["dataclass_registry"].get(str(self.bpe.get("bpe")))
-        defaults = {} if config is None else vars(config())
+        """Requires that the BPE reads only files of the folder."""
         for name, value in self.bpe.items():
             if name in self.files:
                 model_folder.require_plain(str(value), f"{folder / INFO}: {name}")
                 model_folder.path_inside(folder, str(value))
-            elif isinstance(value, str) and value != defaults.get(name):
-                require(
-                    len(value) < 2 or "/" not in value,
-                    f"{folder / INFO}: {name} must name a file of the folder, but is {value!r}",
-                )
+            else:
+                outside = isinstance(value, str) and "/" in value and len(value) > 1
+                require(not outside, f"{folder / INFO}: {name} must name a file of the folder, but is {value!r}")
 
     def save(self, folder: Path) -> None:
         (folder / INFO).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")

@@ -1,7 +1,5 @@
 """``lev-plugins average``: what is chosen, what is averaged, and what is refused."""
 
-import argparse
-
 import pytest
 import torch
 
@@ -10,7 +8,7 @@ from lev_plugins.cli import average
 from lev_plugins.cli.main import main
 
 
-def write(path, number, maximize=False, **changes):
+def write(path, number, **changes):
     """A checkpoint whose weights are all ``number``."""
     model = {
         "weight": torch.full((2, 3), float(number)),
@@ -19,7 +17,7 @@ def write(path, number, maximize=False, **changes):
     }
     state = {
         "model": {**model, **changes},
-        "cfg": {"checkpoint": {"maximize_best_checkpoint_metric": maximize}},
+        "cfg": {"checkpoint": {}},
         "last_optimizer_state": {"state": number},
         "extra_state": {"number": number},
     }
@@ -69,29 +67,6 @@ def test_no_checkpoint_is_overwritten(refusal, folder):
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
-@pytest.mark.parametrize(("maximize", "expected"), [(True, 3.5), (False, 1.5)])
-def test_best_goes_by_what_the_training_maximised(capsys, tmp_path, maximize, expected):
-    for number, value in ((1, "9.8001"), (2, "10.1000"), (3, "10.1003"), (4, "11.0002")):
-        write(tmp_path / f"checkpoint.best_bleu_{value}.pt", number, maximize)
-    assert averaged(capsys, tmp_path, "--best", 2, "--output", tmp_path / "mean.pt") == expected
-
-
-def test_best_of_old_checkpoints_that_have_args(capsys, tmp_path):
-    for number in (1, 2):
-        state = checkpoints.load(write(tmp_path / f"checkpoint.best_bleu_{number}.0000.pt", number))
-        args = argparse.Namespace(maximize_best_checkpoint_metric=True)
-        checkpoints.save({**state, "cfg": None, "args": args}, tmp_path / f"checkpoint.best_bleu_{number}.0000.pt")
-    assert averaged(capsys, tmp_path, "--best", 1, "--output", tmp_path / "mean.pt") == 2.0
-
-
-def test_best_by_one_of_two_metrics(capsys, refusal, tmp_path):
-    write(tmp_path / "checkpoint.best_loss_1.0000.pt", 1)
-    write(tmp_path / "checkpoint.best_nll_loss_1.0000.pt", 2)
-    flags = [tmp_path, "--best", 1, "--output", tmp_path / "mean.pt"]
-    assert "has the best checkpoints by loss, nll_loss: choose with --metric" in refusal("average", *flags)
-    assert averaged(capsys, *flags, "--metric", "nll_loss") == 2.0
-
-
 def test_types_and_what_is_no_weight(folder, tmp_path):
     state = average.average([folder / "checkpoint1.pt", folder / "checkpoint4.pt"])
     assert torch.equal(state["model"]["weight"], torch.full((2, 3), 2.5))
@@ -116,12 +91,11 @@ def test_another_model_is_refused_by_file_and_name(refusal, tmp_path, changes):
     ("flags", "message"),
     [
         (["--last", "12"], "--last 12, but {folder} has 11 checkpoints called checkpointEPOCH.pt: use a smaller"),
-        (["--best", "1"], "has 0 checkpoints called checkpoint.best_METRIC_VALUE.pt: use a smaller number, or train"),
+        (["--best", "1"], "--best was removed: name the checkpoints, as in FOLDER/checkpoint.best_*.pt"),
         (["--last", "0"], "--last must be at least 1, but is 0"),
         (["--by-updates"], "--by-updates requires --last"),
-        (["--metric", "bleu"], "--metric requires --best"),
-        ([], "is a folder: add --last N or --best N"),
-        (["{folder}/checkpoint1.pt", "--last", "1"], "--last and --best choose from one folder: give it as INPUT"),
+        ([], "is a folder: add --last N, or name its files"),
+        (["{folder}/checkpoint1.pt", "--last", "1"], "--last chooses from one folder: give it as INPUT"),
         (["--last", "1", "--output", "{folder}"], "{folder} exists: name another file, or remove"),
     ],
 )

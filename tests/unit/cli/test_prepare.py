@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 import sentencepiece
 from fairseq.data import Dictionary, data_utils
-from fairseq.data.encoders import BPE_REGISTRY
-from fairseq.registry import REGISTRIES
 
 from lev_plugins import files
 from lev_plugins.cli import prepare
@@ -16,7 +14,6 @@ from lev_plugins.cli.main import main
 from lev_plugins.data.tokenise import learn_sentencepiece
 from lev_plugins.errors import UserError
 from lev_plugins.spelling.batch_words import EditingDictionary
-from lev_plugins.text import tokenise as pieces
 from lev_plugins.text.lines import read_lines
 from tests.helpers import Refusal, toy_task
 
@@ -216,15 +213,6 @@ def test_any_bpe_of_fairseq(text: Path) -> None:
     assert lines_of(text, "train", "de") == expected
 
 
-def test_flags_of_a_bpe_are_those_of_fairseq() -> None:
-    configs = {name: vars(config()) for name, config in REGISTRIES["bpe"]["dataclass_registry"].items()}
-    assert sorted(BPE_REGISTRY) == sorted(pieces.BPES)
-    assert {name: sorted(pieces.BPES[name]) for name in configs} == {
-        n: sorted({*c} - {"_name"}) for n, c in configs.items()
-    }
-    assert {flag for config in configs.values() for flag, value in config.items() if value == "???"} == pieces.NEEDED
-
-
 # ---- what is said ----------------------------------------------------------------------------------------------------
 
 
@@ -292,7 +280,7 @@ def test_spoiled_texts_are_refused_and_nothing_is_left(text: Path, name: str, re
         (["--learn-sentencepiece", 9, "--sentencepiece-model", "m"], "--learn-sentencepiece makes pieces of its own"),
         (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 0.5], "character_coverage() >= 0.98"),
         (["--sentencepiece-type", "bpe"], "--sentencepiece-type requires --learn-sentencepiece"),
-        (["--bpe", "bytes", "--bpe-codes", "c"], "requires --bpe fastbpe or subword_nmt, but --bpe is bytes"),
+        (["--bpe", "bytes", "--bpe-codes", "c"], "requires --bpe subword_nmt, but --bpe is bytes"),
         (["--bpe", "subword_nmt"], "--bpe subword_nmt needs --bpe-codes"),
         (["--sentencepiece-model", "no such"], "--bpe sentencepiece: file no such not found"),
         (["--srcdict", "a", "--tgtdict", "b", "--joined-dictionary"], "--joined-dictionary uses one dictionary: give"),
