@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(
             flag,
             action=RemovedFlag,
-            const="name the checkpoints, as in average FOLDER/checkpoint.best_*.pt --output FILE",
+            const="name the checkpoints, as in FOLDER/checkpoint.best_*.pt",
         )
 
 

@@ -22,7 +22,7 @@ from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.protected import PROTECTED_KINDS, parse_kinds
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
-from lev_plugins.traces.terminal import COLOUR, PLAIN, Style, diff_line
+from lev_plugins.traces.shown import COLOUR, PLAIN, Style, diff_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

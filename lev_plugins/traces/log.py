@@ -16,8 +16,6 @@ from typing import NamedTuple
 from lev_plugins.errors import require
 
 LOG_LINE = re.compile(rb"([STHDPIEW])-(\d{1,18})(?:_(\d{1,9}))?\t(.*)", re.DOTALL)
-# what tqdm draws between or within lines if the log includes standard error and that was a terminal, as with script(1)
-PROGRESS_BAR = re.compile(rb"\r(?:[^\r%]{0,999}%\|[^\r\[]{0,999}\[[^\r\]]{0,999}\]| *\r)")
 STEPS = 3  # states per iteration: after deleting, opening placeholders, filling them
 HISTORY_FLAGS = "--retain-iter-history --print-step"
 
@@ -33,17 +31,6 @@ class LoggedSentence(NamedTuple):
     source: str | None
     reference: str | None
     hypotheses: list[LoggedHypothesis]
-
-    def changed(self) -> bool:
-        """Returns whether existing words were edited, if only by inserting others between them.
-
-        >>> from_nothing = [[], [], ["<plh>"], ["a"]]
-        >>> once_more = [*from_nothing, ["a"], ["a", "<plh>"], ["a", "b"]]
-        >>> [LoggedSentence(0, "x", None, [LoggedHypothesis(0.0, "", s)]).changed() for s in (from_nothing, once_more)]
-        [False, True]
-        """
-        starts = [hypothesis.states[::STEPS] for hypothesis in self.hypotheses]
-        return any(before and before != after for states in starts for before, after in pairwise(states))
 
 
 class LogLine(NamedTuple):
@@ -111,8 +98,6 @@ def parse_line(line: bytes) -> LogLine | None:
     >>> parse_line(b"Generate test with beam=5: BLEU4 = 82.74\\n") is None
     True
     """
-    if b"\r" in line:
-        line = PROGRESS_BAR.sub(b"", line).lstrip(b" ")
     match = LOG_LINE.match(line)
     if match is None:
         return None
@@ -153,10 +138,7 @@ def hypothesis_of(lines: list[LogLine]) -> LoggedHypothesis | None:
     in_order = [line.step for line in history] == list(range(len(history)))
     if not tab or iterations < 1 or rest or not in_order or fields.get("I", str(iterations - 1)) != str(iterations - 1):
         return None
-    try:
-        return LoggedHypothesis(float(score), text, [to_pieces(decode(line.text)) for line in history])
-    except ValueError:  # the score
-        return None
+    return LoggedHypothesis(float(score), text, [to_pieces(decode(line.text)) for line in history])
 
 
 def decode(text: bytes) -> str:

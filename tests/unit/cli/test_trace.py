@@ -60,22 +60,12 @@ def numbers(printed: str) -> list[int]:
     ("flags", "shown"),
     [
         ([], [3, 11, 20]),  # in the order of the input
-        (["--first", 2], [3, 11]),
-        (["--first", 9], [3, 11, 20]),
         (["--select", "20,3"], [3, 20]),
         (["--select", "20", "--select", " 11"], [11, 20]),
-        (["--select", "20,11", "--first", 1], [11]),
-        (["--changed"], [11]),
-        (["--changed", "--select", "11,3"], [11]),
     ],
 )
 def test_what_is_shown(log: Path, capsys: pytest.CaptureFixture[str], flags: list[object], shown: list[int]) -> None:
     assert numbers(traced(capsys, log, *flags)) == shown
-
-
-def test_nothing_was_changed(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["trace", str(log), "--select", "3", "--changed"]) == 0
-    assert capsys.readouterr().err == "lev-plugins: nothing to show: no iteration changed existing words (--changed)\n"
 
 
 def test_an_incomplete_sentence_is_named(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +73,7 @@ def test_an_incomplete_sentence_is_named(log: Path, capsys: pytest.CaptureFixtur
     assert main(["trace", str(log)]) == 0
     out, err = capsys.readouterr()
     assert numbers(out) == [3, 20]
-    assert err == f"lev-plugins: {log}: 1 of 3 sentences left out, because their history is incomplete (11)\n"
+    assert err == f"lev-plugins: {log}: 1 of 3 sentences left out, because their history is incomplete\n"
     assert main(["trace", str(log), "--select", "11"]) == 0
     assert capsys.readouterr() == ("", err)
 
@@ -111,7 +101,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         (LOG.encode(), ["--select", "3,4"], "--select 4: {log} has no such sentence"),
         (LOG.encode(), ["--select", "3,S-4"], "--select must be sentence numbers, such as 3,17, but 'S-4' is not a"),
         (LOG.encode(), ["--select", ""], "such as 3,17, but '' is not a number"),
-        (LOG.encode(), ["--first", 0], "--first must be at least 1, but is 0"),
+        (LOG.encode(), ["--first", 2], "--first was removed: choose sentences with --select"),
         (LOG.encode(), ["--html", "x.html"], "--html was removed: print the trace with --color always"),
     ],
 )
