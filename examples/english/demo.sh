@@ -6,6 +6,7 @@ OUT=${OUT:-demo-out}  # folder of all output; the same one continues after a sto
 PACKAGES=${PACKAGES-numpy,scipy,sklearn,torch,sympy,networkx,transformers}  # docstrings to read, beside Python's own
 SENTENCES=${SENTENCES:-0}  # use the first N of training, validation and test (0: all)
 UPDATES=${UPDATES:-1200}  # length of the training
+PROMISE=${PROMISE:-14}  # words of 1,000 right ones that it may break in held-out text with many unexpected words
 export OMP_NUM_THREADS=${THREADS:-2}  # CPU threads; they change the results slightly
 source "$HERE/../once.sh"
 mkdir -p "$OUT/test"
@@ -53,7 +54,7 @@ once "train a Levenshtein Transformer, $UPDATES updates" model
 once "make a model folder" lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" \
     --overwrite --bpe words --iter-decode-max-iter 0 --data "$OUT/data" --language en \
     --calibrate "$OUT/text/valid.noisy" "$OUT/text/valid.clean" --clean "$OUT/text/unexpected.clean" \
-    --calibrate "$OUT/text/unexpected.noisy" "$OUT/text/unexpected.clean" --promise-broken 14
+    --calibrate "$OUT/text/unexpected.noisy" "$OUT/text/unexpected.clean" --promise-broken "$PROMISE"
 
 cp "$OUT/text/test.noisy" "$OUT/test/do nothing"
 edit() { lev-plugins edit "$OUT/editor" <"$OUT/text/test.noisy" >"$OUT/test/this editor"; }

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--scores", metavar="SCORE", nargs="+", default=[], help=scores)
     add("--license", metavar="NAME", help="for the model card, such as mit or cc-by-sa-4.0")
     add_held_out_arguments(add, "--calibrate", "held-out text and its correction, to calibrate confidences on")
-    promise = "choose the least --min-confidence that breaks at most N of 1,000 words of each --clean"
+    promise = "choose the least --min-confidence that breaks at most N of 1,000 words of text like --clean (95 %% sure)"
     add("--promise-broken", metavar="N", type=float, help=promise)
     add("--best", choices=SELECTION_METRICS, help="choose the --min-confidence with the best score on --calibrate")
     graphs = parser.add_mutually_exclusive_group().add_argument

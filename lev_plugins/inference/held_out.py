@@ -2,7 +2,7 @@
 
 texts = edit_held_out(editor, [(Path("dev.typos"), Path("dev.clean"))], [Path("news.clean")])
 weights = calibrate_texts(texts)       # the texts now have calibrated confidences
-lowest_harmless(texts, 2)              # the lowest min_confidence that breaks at most 2 of 1,000 words of news.clean
+lowest_harmless(texts, 2)              # the lowest min_confidence that breaks 2 of 1,000 words of text like news.clean
 texts[0].harm(0.5).details             # what is repaired with 0.5
 """
 
@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import log, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.inference.editor import Editor
 from lev_plugins.model_folder import Decoding, ModelConfig
 from lev_plugins.scoring import harm
-from lev_plugins.scoring.evaluation import Additive
+from lev_plugins.scoring.evaluation import Additive, Array
 from lev_plugins.scoring.metrics import METRICS, SOURCES
 from lev_plugins.text import calibration
 from lev_plugins.text.edited import Edited
@@ -27,6 +28,9 @@ from lev_plugins.text.sentences import primary
 
 CONFIDENCES = [*(hundredth / 100 for hundredth in range(100)), 0.995, 0.999]  # values of --min-confidence to try
 MIN_EDITS = 100  # to calibrate on
+ERROR = 0.05  # highest probability that a promise does not hold
+MAX_BROKEN = 10  # a promise counts no more words of a line: else one line in a million could break any promise
+MAX_COPIES = 1000  # of a text, for the estimate of how long it must be
 
 logger = logging.getLogger(__name__)
 
@@ -95,18 +99,44 @@ def calibrate_texts(texts: Sequence[HeldOut], language: str | None = None) -> di
     return weights
 
 
+def keeps_promise(broken: Array, words: Array, max_broken: float, copies: int = 1) -> bool:
+    """Returns whether these lines show that at most ``max_broken`` of 1,000 words of text like theirs are broken.
+
+    It is a test by betting (Waudby-Smith and Ramdas 2024), which needs no approximation where few lines break words.
+    Each line multiplies a capital by 1 + stake * (words that it may break - words that it breaks). If text like this
+    broke more than promised, the expected capital would be at most 1, and so its probability of reaching 1 / ERROR at
+    most ERROR. The stake is that with the fastest growth, as far as it can be known from the lengths of the lines.
+
+    broken, words: of each line
+    copies: answers for a text in which each of the lines occurs so often
+    """
+    allowed = max_broken / 1000 * words
+    stake = min(1 / MAX_BROKEN, sqrt(2 * log(1 / ERROR) / (copies * allowed.sum())))
+    growth = np.log1p(stake * (allowed - np.minimum(broken, MAX_BROKEN))).sum()
+    return bool(copies * growth >= log(1 / ERROR))
+
+
 def lowest_harmless(texts: Sequence[HeldOut], max_broken: float) -> float:
-    """Returns the lowest min_confidence that breaks at most so many of 1,000 words of each clean text."""
+    """Returns the lowest min_confidence that breaks at most so many of 1,000 words, in text like each clean text.
+
+    The values are tested from strict to lax until the first failure: that one of them passes although it breaks more
+    has a probability of at most ERROR (fixed-sequence testing, as in Learn then Test: Angelopoulos et al. 2021).
+    """
     lowest = None
     for value in reversed(CONFIDENCES):
-        broken, path = max((text.harm(value).score, text.clean) for text in texts if text.is_clean)
-        if broken > max_broken:
+        harms = [(text.harm(value), text) for text in texts if text.is_clean]
+        failures = [row for row in harms if not keeps_promise(*row[0].statistics[:, :2].T, max_broken)]
+        if failures:
             break
         lowest = value
     if lowest is None:
+        result, text = failures[0]
+        count, rows = len(text.references), result.statistics[:, :2].T
+        copies = next((n for n in range(2, MAX_COPIES) if keeps_promise(*rows, max_broken, n)), None)
+        advice = f"give about {copies * count:,} such lines" if copies else "train on more text of this kind"
         raise UserError(
-            f"--promise-broken {max_broken:g} cannot be kept: edits that are {value} sure break {broken:.1f} of 1,000 "
-            f"right words of {path}; train on more text of this kind, or promise less"
+            f"--promise-broken {max_broken:g} cannot be kept: edits that are {value} sure break {result.score:.1f} of "
+            f"1,000 right words in the {count:,} lines of {text.clean}; {advice}, or promise less"
         )
     return lowest
 
@@ -152,6 +182,7 @@ class Tuning:
     def check(self, decoding: Decoding) -> None:
         choices = [self.max_broken, self.metric, decoding.min_confidence]
         require(self.max_broken is None or bool(self.clean), "--promise-broken needs --clean FILE: text that is right")
+        require(self.max_broken is None or self.max_broken > 0, "--promise-broken must be above 0")
         require(self.metric is None or bool(self.pairs), "--best needs --calibrate NOISY CLEAN")
         require(choices.count(None) >= 2, "--promise-broken, --best and --min-confidence say the same: give one")
 
@@ -159,11 +190,17 @@ class Tuning:
         """Returns the configuration with calibration, min_confidence and scores from the held-out text."""
         texts = edit_held_out(editor, self.pairs, self.clean)
         weights = calibrate_texts(texts, config.decoding.language) if self.pairs else {}
-        minimum = config.decoding.min_confidence
+        minimum, promises = config.decoding.min_confidence, {}
         if self.max_broken is not None:
             minimum = lowest_harmless(texts, self.max_broken)
+            promises = {
+                f"{text.clean.name}: right words broken, of 1,000, in text like its {len(text.references):,} lines, "
+                f"at most, with {1 - ERROR:.0%} confidence": self.max_broken
+                for text in texts
+                if text.is_clean
+            }
         elif self.metric is not None:
             minimum = best_scoring(texts, self.metric)
         scores = {name: value for text in texts for name, value in text.scores(minimum or 0.0).items()}
         decoding = replace(config.decoding, min_confidence=minimum)
-        return replace(config, calibration=weights, decoding=decoding, scores={**config.scores, **scores})
+        return replace(config, calibration=weights, decoding=decoding, scores={**config.scores, **scores, **promises})

@@ -102,7 +102,7 @@ def test_demo(tmp_path: Path) -> None:
     """The typos of the held-out sentences are not among those of the training."""
     pytest.importorskip("symspellpy")
     out = tmp_path / "out"
-    done = run("english/demo.sh", out, PACKAGES="", SENTENCES=300, UPDATES=10)
+    done = run("english/demo.sh", out, PACKAGES="", SENTENCES=300, UPDATES=10, PROMISE=200)
     rows = re.findall(r"^\| (.+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", done.out, re.M)
     assert [name for name, *_ in rows] == ["SymSpell", "do nothing", "this editor"]
     assert 78 < float(rows[1][1]) < 90 and rows[1][2:] == ("0.0", "0.0") and float(rows[0][2]) > 50
@@ -135,7 +135,7 @@ def learners(folder: Path) -> dict[str, object]:
 def test_grammar(tmp_path: Path) -> None:
     pytest.importorskip("symspellpy")
     out = tmp_path / "out"
-    done = run("grammar/run.sh", out, **learners(tmp_path), UPDATES=6, TUNE_UPDATES=6, TUNE_SYNTHETIC=8)
+    done = run("grammar/run.sh", out, **learners(tmp_path), UPDATES=6, TUNE_UPDATES=6, TUNE_SYNTHETIC=8, PROMISE=200)
     found = scores(done.out, "GLEU")
     assert len(found) >= 6 and all(0 <= score <= 1 for score in found)  # with SymSpell, and do nothing beside each
     assert len(scores(done.out, "F0.5")) == len(found) / 2 and "VERB:SVA" in done.out
