@@ -5,6 +5,8 @@ model.safetensors      the weights; those that are tied are stored once
 dict.*.txt, dict.txt   fairseq's dictionaries of source and target, or of the pieces of a labeller
 labels.txt             the labels of a labeller; thresholds.json: when to give each of them
 sentencepiece.bpe.model, tokenizer/ or codes.txt   what cuts text into pieces
+sample.txt, promised.txt   for lev-plugins adapt: lines of the training text, and of held-out text of other kinds
+layout.txt, confusions.tsv   what the noise of the training reads
 backbone/              the sizes of a pre-trained model, without weights
 README.md              the model card
 
@@ -31,6 +33,7 @@ from lev_plugins.ranges import check_ranges, flag_name
 FORMAT = 1
 CONFIG, WEIGHTS, CARD, THRESHOLDS = "config.json", "model.safetensors", "README.md", "thresholds.json"
 KEPT = "words.txt"  # words that an editor leaves alone
+SAMPLE, PROMISED = "sample.txt", "promised.txt"  # for lev-plugins adapt: text of the training, and held-out text
 BACKBONE = "backbone"
 INSTALLED = "lev_plugins.models"  # entry points of the packages of scripts/model_wheel.py
 EDITOR, LABELLER = "editor", "labeller"
@@ -112,6 +115,8 @@ class ModelConfig:
     calibration: dict[str, float] = field(default_factory=dict)  # weights by which confidences become probabilities
     form: dict[str, bool | None] = field(default_factory=dict)  # the style of its training text: ``text.text_style``
     updates: int | None = None
+    promise: float | None = None  # the most words of 1,000 right ones that it breaks in held-out text
+    noise: dict[str, Flag] = field(default_factory=dict)  # of its training, as flags of ``lev-plugins noise``
     scores: dict[str, float] = field(default_factory=dict)
 
     @property

@@ -14,7 +14,7 @@ from lev_plugins.inference.exporting import Extras, export
 from lev_plugins.inference.held_out import Tuning
 from lev_plugins.inference.labeller import read_thresholds
 from lev_plugins.json_schema import read_object
-from lev_plugins.model_folder import LABELLER, moved_folders
+from lev_plugins.model_folder import LABELLER, PROMISED, SAMPLE, moved_folders
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.metrics import METRICS, REFERENCES, SOURCES
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
@@ -39,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_held_out_arguments(add, "--calibrate", "held-out text and its correction, to calibrate confidences on")
     promise = "choose the least --min-confidence that breaks at most N of 1,000 words of text like --clean (95 %% sure)"
     add("--promise-broken", metavar="N", type=float, help=promise)
+    sample = "lines of the training text for the folder, for lev-plugins adapt, as well as those of each --clean"
+    add("--sample", metavar="FILE", type=Path, help=sample)
     add("--best", choices=SELECTION_METRICS, help="choose the --min-confidence with the best score on --calibrate")
     graphs = parser.add_mutually_exclusive_group().add_argument
     graphs("--onnx", action="store_true", help="write graphs, as without this flag: models start at once with them")
@@ -67,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
         scores=dict(map(score, args.scores)),
         license=args.license,
         tuning=Tuning(args.calibrate, args.clean, args.promise_broken, args.best),
+        own_text={SAMPLE: [args.sample], **({PROMISED: args.clean} if args.clean else {})} if args.sample else {},
     )
     moved = moved_folders(args.data, args.backbone)
     config = export(args.checkpoint, args.output, moved, extras, args.overwrite, not args.no_graphs)

@@ -18,6 +18,7 @@ COMMANDS = {
     "encode": "cut text into the pieces of an imported model, or join pieces into text",
     "distill": "replace the targets of a data folder by a teacher's outputs; resumes where it was stopped",
     "average": "average the weights of checkpoints: the last N of a folder, or given files",
+    "adapt": "train the editor of a model folder further on your own pairs, into a new folder",
     "import-levt": "convert fairseq's levenshtein_transformer into a levt, or its transformer into a levt to train",
     "import-pretrained": "convert a Hugging Face model (T5, mT5, ByT5, BART or BERT) into data files and weights",
     "trace": "show the edits of each iteration, from a log of fairseq-generate",

@@ -20,6 +20,7 @@ from lev_plugins.ranges import at_least, bounded
 from lev_plugins.serving import running
 from lev_plugins.serving.app import application
 from lev_plugins.serving.context import Context, ServedModel
+from lev_plugins.serving.journal import append_pairs
 from lev_plugins.serving.limits import LOCAL_HOSTS, Access, Limits
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.tokenise import bpe_options
@@ -48,6 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--timeout", metavar="S", type=float, default=30.0, help="seconds for a request, and for its answer")
     add("--queue", metavar="N", type=int, default=256, help="requests that may wait for a model (default: 256)")
     add("--log-text", action="store_true", help="write the texts of requests into the log, too")
+    journal = "append accepted and rejected edits to this file, as sentences NOISY<TAB>CLEAN for lev-plugins adapt"
+    add("--journal", metavar="FILE", type=Path, help=journal)
     edit.add_editor_arguments(parser)
 
 
@@ -55,8 +58,10 @@ def run(args: argparse.Namespace) -> int:
     check_flags(args)
     access, words = access_of(args), WordList(args.words)
     limits = Limits(args.max_bytes, args.max_text, args.timeout)
+    if args.journal is not None:
+        append_pairs(args.journal, [])  # refuses a file that cannot be written before anybody decides anything
     with running.bound(args.host, args.port) as socket:
-        context = Context(load_models(args), access, limits, words, args.log_text)
+        context = Context(load_models(args), access, limits, words, args.log_text, args.journal)
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", force=True)
         running.stop_quietly()
         socket.listen()

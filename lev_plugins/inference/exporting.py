@@ -7,6 +7,7 @@ import shutil
 from argparse import Namespace
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,10 @@ from lev_plugins.inference.load_model import Loaded
 from lev_plugins.inference.loading import load
 from lev_plugins.inference.options import EditOptions
 from lev_plugins.json_schema import read_object
-from lev_plugins.model_folder import Decoding, ModelConfig
+from lev_plugins.model_folder import Decoding, Flag, ModelConfig
 from lev_plugins.models.levt import LevT
+from lev_plugins.noise import NOISE_FLAGS
+from lev_plugins.noise.layouts import known_layouts
 from lev_plugins.onnx.folder import GRAPHS, WEIGHTS
 from lev_plugins.ranges import flag_name
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
@@ -46,6 +49,8 @@ from lev_plugins.version import __version__
 logger = logging.getLogger(__name__)
 
 UNLISTED = (model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD)  # in a folder, but not in its list of files
+NOISE_FILES = {"layout": "layout.txt", "confusions": "confusions.tsv"}  # flags of noise, and their files in the folder
+OWN_LINES = 5_000  # of each of the texts that training further reads
 HERE = "_name_or_path"  # where the library says that a configuration was read
 
 
@@ -60,6 +65,8 @@ class Extras:
     scores: dict[str, float] = field(default_factory=dict)
     license: str | None = None
     tuning: Tuning = field(default_factory=Tuning)
+    own_text: dict[str, list[Path]] = field(default_factory=dict)  # files whose first lines become those of the folder
+    noise: dict[str, Flag] | None = None  # of the training; None: as the checkpoint says
 
 
 def export(
@@ -186,6 +193,15 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
         (folder / model_folder.THRESHOLDS).write_text(
             json.dumps(extras.thresholds, ensure_ascii=False, indent=1) + "\n", "utf-8"
         )
+    for name, paths in extras.own_text.items():
+        lines = islice((line for path in paths for line in read_lines(path)), OWN_LINES)
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    noise = dict(noise_of_training(state) if extras.noise is None else extras.noise)
+    files = {name: Path(str(noise[name])) for name in NOISE_FILES if noise.get(name) not in (None, *known_layouts())}
+    noise = noise if all(path.is_file() for path in files.values()) else {}  # they may have moved since the training
+    for name in files.keys() & noise.keys():
+        copy_file(files[name], folder / NOISE_FILES[name])
+        noise[name] = NOISE_FILES[name]
     decoding = extras.decoding
     if decoding.keep_bias is None and not labels and task.cfg.keep_bias:
         decoding = replace(decoding, keep_bias=task.cfg.keep_bias)
@@ -212,8 +228,15 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
         decoding=decoding,
         form={} if labels else asdict(form_of(task.target_dictionary)),
         updates=(state.get("optimizer_history") or [{}])[-1].get("num_updates"),
+        promise=extras.tuning.max_broken,
+        noise=noise,
         scores={**validation_scores, **extras.scores},
     )
+
+
+def noise_of_training(state: Checkpoint) -> dict[str, Flag]:
+    flags = {flag.name: checkpoints.config_of(state, "task", f"noise_{flag.name}") for flag in NOISE_FLAGS}
+    return {} if flags["kind"] is None else flags
 
 
 def copy_tokeniser(flags: dict[str, Any], folder: Path) -> str | None:

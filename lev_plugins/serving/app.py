@@ -75,6 +75,7 @@ ROUTES = [
     Route("/v1/models", v1.models),
     Route("/v1/edit", v1.edit, methods=["POST"]),
     Route("/v1/label", v1.label, methods=["POST"]),
+    Route("/v1/journal", v1.journal, methods=["POST"]),
     *languagetool.V2_ROUTES,
 ]
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
@@ -90,6 +91,7 @@ class Context:
     limits: Limits = field(default_factory=Limits)
     words: WordList = field(default_factory=WordList)
     log_text: bool = False
+    journal: Path | None = None  # a file of what people have decided about edits
 
     def find(self, kind: str, name: str | None = None) -> ServedModel:
         """Return the model of this kind and name; without a name, the first of this kind."""

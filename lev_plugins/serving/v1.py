@@ -11,6 +11,7 @@ from lev_plugins.errors import require
 from lev_plugins.json_schema import from_entries, parse_object
 from lev_plugins.ranges import bounded
 from lev_plugins.serving.context import EDIT, LABEL, Context, RequestText
+from lev_plugins.serving.journal import Decision, append_pairs, decided_pairs
 from lev_plugins.serving.limits import read_body
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.protected import OwnWords
@@ -33,6 +34,12 @@ class LabelBody:
     texts: list[str | list[str]]
     scores: bool = False
     model: str | None = None
+
+
+@dataclass(frozen=True)
+class JournalBody:
+    text: str
+    edits: list[dict[str, int | str | bool | None]]
 
 
 async def edit(request: Request) -> Response:
@@ -63,9 +70,22 @@ async def label(request: Request) -> Response:
     return JSONResponse({"model": model.name, "results": await context.answers(request, model, texts)})
 
 
+async def journal(request: Request) -> Response:
+    """Write what a person has decided about the edits of a text into the journal."""
+    context: Context = request.app.state.context
+    require(context.journal is not None, "this server keeps no journal: start it with --journal FILE")
+    body = await parse_body(request, JournalBody)
+    context.check_length([RequestText(body.text)])
+    decisions = [from_entries(Decision, entries, f"edits[{i}]") for i, entries in enumerate(body.edits)]
+    pairs = decided_pairs(body.text, decisions)
+    await asyncio.to_thread(append_pairs, context.journal, pairs)
+    return JSONResponse({"pairs": len(pairs)})
+
+
 async def models(request: Request) -> Response:
     context: Context = request.app.state.context
-    return JSONResponse({"models": [model.about() for model in context.models], "max_text": context.limits.max_text})
+    about = {"max_text": context.limits.max_text, "journal": context.journal is not None}
+    return JSONResponse({"models": [model.about() for model in context.models], **about})
 
 
 async def parse_body(request: Request, kind: type[RequestBody]) -> RequestBody:

@@ -24,16 +24,19 @@ class Element {
   setAttribute() {}
   removeAttribute() {}
   scrollIntoView() {}
+  select() {}
 }
 
-const elements = {}, requests = [];
+const elements = {}, requests = [], journal = [];
 const by = (id) => (elements[id] ??= new Element(id));
 const moment = () => new Promise((done) => setTimeout(done, 1));
 
 function fetch(path, options) {
   return new Promise((resolve) => {
     const answer = (content) => resolve({ ok: true, status: 200, json: async () => content });
-    requests.push({ body: options.body && JSON.parse(options.body), answer });
+    const body = options.body && JSON.parse(options.body);
+    if (path === "v1/journal") { journal.push(body); answer({}); }
+    else requests.push({ body, answer });
   });
 }
 
@@ -43,18 +46,19 @@ async function answer(content) {
   await moment();
 }
 
-async function open() {
+async function open(keepsJournal = false) {
   const html = fs.readFileSync(process.argv[2], "utf8");
   by("dial").value = "0";
-  const document = { getElementById: by, createElement: () => new Element(), createTextNode: (text) => ({ text }) };
+  const made = { createElement: () => new Element(), createTextNode: (text) => ({ text }) };
+  const document = { getElementById: by, ...made, execCommand() {} };
   class Option { constructor(text, value) { Object.assign(this, { textContent: text, value }); } }
   vm.runInContext(html.match(/<script>([\s\S]*?)<\/script>/)[1],
     vm.createContext({ document, fetch, Option, AbortController, navigator: {} }));
-  await answer({ models: [{ name: "m", kind: "edit", drafts: true, min_confidence: 0 }] });
+  await answer({ models: [{ name: "m", kind: "edit", drafts: true, min_confidence: 0 }], journal: keepsJournal });
 }
 
 const type = (text) => { by("text").value = text; by("text").fire("input"); };
 const edits = (...found) => ({ results: [{ edits: found }] });
 const edit = (start, end, replacement, confidence = 0.9) => ({ start, end, replacement, confidence });
 
-module.exports = { answer, by, edit, edits, moment, open, requests, type };
+module.exports = { answer, by, edit, edits, journal, moment, open, requests, type };

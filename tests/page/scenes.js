@@ -1,6 +1,6 @@
 // node scenes.js PAGE NAME: what a person does while the server works; prints the text box and what was said.
 "use strict";
-const { answer, by, edit, edits, moment, open, requests, type } = require("./document.js");
+const { answer, by, edit, edits, journal, moment, open, requests, type } = require("./document.js");
 
 async function checked(text, ...found) {
   type(text);
@@ -75,10 +75,18 @@ const scenes = {
     by("dial").fire("input");
     by("all").click();
   },
+  async the_journal_is_told_what_was_decided() {
+    await checked("😀 teh tset hat", edit(2, 5, "the"), edit(6, 10, "test"), edit(11, 14, "cat"));
+    by("accept").click();
+    by("reject").click();
+    by("copy").click();
+    by("copy").click();
+  },
 };
 
 (async () => {
-  await open();
+  await open(process.argv[4] === "journal");
   await scenes[process.argv[3]]();
-  console.log(JSON.stringify({ text: by("text").value, said: by("said").textContent, waiting: requests.length }));
+  const said = by("said").textContent;
+  console.log(JSON.stringify({ text: by("text").value, said, waiting: requests.length, journal }));
 })();

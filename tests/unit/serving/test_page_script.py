@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,21 @@ CHANGED = "The text has changed: check it again."
     ],
 )
 def test_nothing_that_was_written_is_lost(scene: str, text: str, said: str) -> None:
-    command = [str(NODE), SCENES, PAGE, scene]
+    assert played(scene) == {"text": text, "said": said, "waiting": 0, "journal": []}
+
+
+def played(*scene: str) -> Any:
+    """Returns what a scene leaves behind."""
+    command = [str(NODE), SCENES, PAGE, *scene]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"text": text, "said": said, "waiting": 0}
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no node")
+def test_only_a_server_with_a_journal_is_told_what_was_decided() -> None:
+    scene = "the_journal_is_told_what_was_decided"
+    assert played(scene)["journal"] == []
+    the, test, cat = ([2, 5, "the", True], [6, 10, "test", False], [11, 14, "cat", None])
+    edits = [dict(zip(("start", "end", "replacement", "accepted"), row, strict=True)) for row in (the, test, cat)]
+    assert played(scene, "journal")["journal"] == [{"text": "😀 teh tset hat", "edits": edits}]

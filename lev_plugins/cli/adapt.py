@@ -1,0 +1,262 @@
+"""``lev-plugins adapt FOLDER NOISY CLEAN OUT``: train the editor of a model folder further on pairs of your own."""
+
+import argparse
+import io
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import fields, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from zlib import crc32
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from tqdm import tqdm
+
+import lev_plugins
+from lev_plugins import checkpoints, model_folder
+from lev_plugins.cli import prepare
+from lev_plugins.cli.reporting import table
+from lev_plugins.errors import require
+from lev_plugins.files import require_free
+from lev_plugins.inference import load_model
+from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.exporting import Extras, export
+from lev_plugins.inference.held_out import Tuning, edit_held_out
+from lev_plugins.json_schema import from_entries
+from lev_plugins.model_folder import KEPT, PROMISED, SAMPLE, WEIGHTS, Flag, ModelConfig
+from lev_plugins.models.levt import LevTConfig
+from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
+from lev_plugins.noise.layouts import known_layouts
+from lev_plugins.onnx.folder import GRAPHS
+from lev_plugins.ranges import at_least, bounded, flag_name
+from lev_plugins.tasks.text_editing import TextEditingConfig
+from lev_plugins.text.lines import nonempty_lines, require_parallel
+from lev_plugins.text.text_style import TextStyle
+from lev_plugins.text.tokenise import Tokeniser
+
+SOURCE, DRAFT, TARGET = "noisy", "draft", "clean"
+MIN_PAIRS = 50
+HELD_OUT = 5  # one of so many pairs is not trained on
+BALANCED = 2_500  # fewer pairs are repeated, each time with other noise, so that the model's own text is no flood
+FEW_WORDS = 3_000  # over N: of fewer, nobody can say with 95 % confidence that at most N of 1,000 are broken
+UNCHANGED = 7  # one of so many lines stays without noise
+NOISE: dict[str, Flag] = {  # of a folder that does not say how its model was trained
+    **{"kind": "insert,delete,substitute,swap,keyboard", "word_rate": 0.125, "char_rate": 0.16},
+    **{"varied": True, "min_letters": 3},
+}
+WORD_WEIGHTS = ("embedding.tokens.own.weight", "decoder.word_scorer.bias")  # have a row for each word
+TRAINING = (
+    *("--task", "text_editing", "-s", SOURCE, "-t", TARGET, "--draft-lang", DRAFT, "--bpe", "words", "--arch", "levt"),
+    *("--rollin-alpha", "1", "--rollin-beta", "1", "--criterion", "dual_policy", "--label-smoothing", "0"),
+    *("--placeholder-label-smoothing", "0", "--optimizer", "adam", "--adam-betas", "(0.9,0.98)", "--clip-norm", "1"),
+    *("--max-tokens", "2500", "--num-workers", "1", "--lr-scheduler", "polynomial_decay", "--disable-validation"),
+    *("--no-epoch-checkpoints", "--no-save-optimizer-state", "--log-format", "json", "--log-interval", "5"),
+)
+Pair = tuple[str, str]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("folder", metavar="FOLDER", type=Path, help="model folder of a levt with --spelling")
+    pairs = "text with errors, and its correction, line by line; or one file of lines NOISY<TAB>CLEAN"
+    add("pairs", metavar="NOISY CLEAN", nargs="+", type=Path, help=pairs)
+    add("output", metavar="OUT", type=Path, help="model folder to create")
+    add("--updates", metavar="N", type=int, default=300, help="length of the training (default: 300)")
+    add("--lr", metavar="X", type=float, default=5e-4, help="learning rate (default: 0.0005)")
+    promise = "right words of 1,000 that OUT may break in held-out text (default: what FOLDER promises)"
+    add("--promise-broken", metavar="N", type=float, help=promise)
+    add("--seed", metavar="N", type=int, default=1, help="random seed (default: 1)")
+
+
+def run(args: argparse.Namespace) -> int:
+    at_least(args, 1, "updates")
+    bounded("--lr", args.lr, above=0)
+    require_free(args.output, "OUT")
+    config = read_config(args.folder)
+    style, parent = TextStyle(**config.form), args.output.absolute().parent
+    pairs = [(style.read(noisy), style.read(clean)) for noisy, clean in read_pairs(args.pairs)]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # which removes what is unfinished
+    parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=parent, prefix=f".{args.output.name}.") as scratch:
+        adapt(args, config, pairs, Path(scratch))
+        rows = [["held-out pairs", "words right, %", "right words broken, of 1,000", "errors repaired, %"]]
+        for name, folder in (("before", args.folder), ("after", args.output)):
+            held_out = Path(scratch) / f"pairs.{SOURCE}", Path(scratch) / f"pairs.{TARGET}"
+            score = edit_held_out(Editor.load(folder), [held_out], [])[0].harm(0.0)
+            values = score.details["% of words right"], score.score, score.details["% of typos repaired"]
+            rows.append([name, *(f"{value:.1f}" for value in values)])
+    sys.stdout.write("".join(f"{line}\n" for line in table(rows)))
+    sys.stdout.write(f"{args.output} is complete; try: lev-plugins edit {args.output}\n")
+    return 0
+
+
+def read_config(folder: Path) -> ModelConfig:
+    """Returns the configuration of a folder whose model can be trained further."""
+    require(
+        (folder / WEIGHTS).exists() or not folder.is_dir(),
+        f"{folder} has no {WEIGHTS}, the weights to train further: export its checkpoint again with --trainable",
+    )
+    config = model_folder.read(folder)
+    flags = config.model_flags
+    require(
+        bool(flags.get("spelling")) and flags.get("backbone") is None and config.tokeniser == "words",
+        f"{folder} is not a levt with --spelling and --bpe words, and without --backbone, which alone can be adapted: "
+        "train its checkpoint further with fairseq-train --finetune-from-model",
+    )
+    return config
+
+
+def read_pairs(paths: Sequence[Path]) -> list[Pair]:
+    """Returns the pairs of two parallel files, or of one with TABs, without repetitions and empty lines."""
+    require(len(paths) <= 2, f"there are {len(paths)} files of pairs: give NOISY CLEAN, or one file NOISY<TAB>CLEAN")
+    texts = [nonempty_lines(path) for path in paths]
+    if len(texts) == 2:
+        require_parallel(paths[0], len(texts[0]), paths[1], len(texts[1]))
+        rows = [*zip(*texts, strict=True)]
+    else:
+        rows = [tuple(line.split("\t")) for line in texts[0]]
+        wrong = next((number for number, row in enumerate(rows, 1) if len(row) != 2), 0)
+        require(not wrong, f"{paths[0]}, line {wrong} must be NOISY<TAB>CLEAN: give such a file, or NOISY and CLEAN")
+    pairs = [*dict.fromkeys((noisy, clean) for noisy, clean in rows if noisy.split() and clean.split())]
+    train = sum(not is_held_out(pair) for pair in pairs)
+    require(
+        len(pairs) >= MIN_PAIRS and 0 < train < len(pairs),
+        f"{paths[0]} has {len(pairs)} different pairs, which are too few: give at least {MIN_PAIRS}",
+    )
+    return pairs
+
+
+def is_held_out(pair: Pair) -> bool:
+    """Returns whether a pair is never trained on; that does not change when others are added."""
+    return crc32(pair[1].encode()) % HELD_OUT == 0
+
+
+def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scratch: Path) -> None:
+    """Writes the new folder; ``scratch`` then has the held-out pairs."""
+    folder, noise = args.folder, noise_of(config, args.folder)
+    corrupt = build_corruption(from_entries(NoiseOptions, noise, f"{folder / model_folder.CONFIG}: noise"))
+    own = {name: [folder / name] for name in (SAMPLE, PROMISED) if name in config.files}
+    sample, promised = (
+        [line for path in own.get(name, []) for line in nonempty_lines(path)] for name in (SAMPLE, PROMISED)
+    )
+    train, held_out = ([pair for pair in pairs if is_held_out(pair) == side] for side in (False, True))
+    copies = max(1, BALANCED // len(train))
+    corrected = [clean for _, clean in train]
+    noisy = [pair for copy in range(copies) for pair in with_noise(corrected, corrupt, copy + 1)]
+    write_pairs(scratch / "train", [*train * copies, *noisy, *with_noise(sample, corrupt, 1)])
+    write_pairs(scratch / "pairs", held_out)
+    write_pairs(scratch / "noise", with_noise([*promised, *(clean for _, clean in held_out)], corrupt, 1))
+    new_words = grow(args.folder, config, corrected, scratch)
+    sys.stderr.write(
+        f"lev-plugins: training on {len(train):,} pairs, on noise in their corrections and in {len(sample):,} lines of "
+        f"the model's own text, with new words: {new_words:,}; {len(held_out):,} pairs are held out\n"
+    )
+    train_further(args, config, scratch)
+    promise = config.promise if args.promise_broken is None else args.promise_broken
+    calibrate = [(scratch / f"{name}.{SOURCE}", scratch / f"{name}.{TARGET}") for name in ("pairs", "noise")]
+    held_out_words = sum(len(clean.split()) for _, clean in held_out)
+    own_promise = bool(promise and promised) and held_out_words * promise >= FEW_WORDS
+    extras = Extras(
+        decoding=config.decoding if promise is None else replace(config.decoding, min_confidence=None),
+        bpe=config.bpe(folder),
+        words=folder / KEPT if KEPT in config.files else None,
+        tuning=Tuning(calibrate, [path for _, path in calibrate[0 if own_promise else 1 :]], promise),
+        noise=noise,
+        own_text=own,
+    )
+    moved = {"data": str(scratch / "data")}
+    export(scratch / "model/checkpoint_last.pt", args.output, moved, extras, graphs=(folder / GRAPHS).is_dir())
+
+
+def noise_of(config: ModelConfig, folder: Path) -> dict[str, Flag]:
+    """Returns the noise that the model was trained with; files are those of the folder, and no others."""
+    noise: dict[str, Flag] = {**(config.noise or NOISE)}
+    for name in ("layout", "confusions"):
+        value = noise.get(name)
+        if value in config.files:
+            noise[name] = str(folder / str(value))
+        else:
+            require(value in (None, *known_layouts()), f"{folder} lacks {value}, the {name} of its noise")
+    return noise
+
+
+def with_noise(lines: Sequence[str], corrupt: Corruption, epoch: int) -> list[Pair]:
+    return [(line if (i + epoch) % UNCHANGED == 0 else corrupt(line, i, epoch), line) for i, line in enumerate(lines)]
+
+
+def write_pairs(prefix: Path, pairs: Sequence[Pair]) -> None:
+    for suffix, side in ((SOURCE, 0), (DRAFT, 0), (TARGET, 1)):
+        Path(f"{prefix}.{suffix}").write_text("".join(f"{pair[side]}\n" for pair in pairs), "utf-8")
+
+
+# ---- the training ----------------------------------------------------------------------------------------------------
+
+
+def grow(folder: Path, config: ModelConfig, lines: Sequence[str], scratch: Path) -> int:
+    """Writes dictionary and checkpoint with the words of the lines added, and returns how many are new.
+
+    The vector of a word comes from its letters, so a new one begins with a row of zeros: as a word of no history.
+    """
+    loaded = load_model.read_models([folder], {}, folder=config)
+    dictionary, encode, symbols = (
+        loaded.task.target_dictionary,
+        Tokeniser(config.bpe(folder)).encode,
+        loaded.task.target_dictionary.size,
+    )
+    for word, count in Counter(word for line in lines for word in encode(line).split()).items():
+        dictionary.add_symbol(word, count)
+    added = len(dictionary) - symbols
+    weights = loaded.models[0].state_dict()
+    for name, weight in weights.items():
+        if name.endswith(WORD_WEIGHTS):  # of V words, and perhaps of the placeholder behind them
+            rows = weight.new_zeros(added, *weight.shape[1:])
+            weights[name] = torch.cat([weight[:symbols], rows, weight[symbols:]])
+    dictionary.save(str(scratch / "dict.txt"))
+    cfg = {"model": {"_name": "levt"}, "task": {"_name": "text_editing"}}  # fairseq-train goes by its own flags
+    history = [{"optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}]
+    extra = {"train_iterator": {"epoch": 1, "iterations_in_epoch": 0}}
+    state = {"model": weights, "cfg": cfg, "args": None, "optimizer_history": history, "extra_state": extra}
+    checkpoints.save(state, scratch / "start.pt")
+    return added
+
+
+def train_further(args: argparse.Namespace, config: ModelConfig, scratch: Path) -> None:
+    """Runs fairseq-train on the texts, from the checkpoint that ``grow`` wrote."""
+    parser = argparse.ArgumentParser()
+    prepare.add_arguments(parser)
+    words = ["-s", SOURCE, "-d", DRAFT, "-t", TARGET, "--bpe", "words", "--joined-dictionary"]
+    files = ["--srcdict", scratch / "dict.txt", "--train-prefix", scratch / "train", "--dest", scratch / "data"]
+    with redirect_stdout(io.StringIO()):  # which would be about files that are removed
+        prepare.run(parser.parse_args([*words, *map(str, files)]))
+    command = [sys.executable, "-m", "fairseq_cli.train", str(scratch / "data"), "--save-dir", str(scratch / "model")]
+    command += ["--user-dir", lev_plugins.__path__[0], "--finetune-from-model", str(scratch / "start.pt"), *TRAINING]
+    command += [*flags_of(LevTConfig, config.model_flags), *flags_of(TextEditingConfig, config.task_flags)]
+    updates, warmup = str(args.updates), str(args.updates // 10)
+    command += ["--max-update", updates, "--total-num-update", updates, "--warmup-updates", warmup]
+    command += ["--lr", str(args.lr), "--seed", str(args.seed), *([] if torch.cuda.is_available() else ["--cpu"])]
+    line = ""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, **pipes) as process, tqdm(total=args.updates, unit=" updates", disable=None) as bar:
+        try:
+            for line in process.stdout or ():
+                if '"num_updates": "' in line:
+                    bar.update(int(json.loads(line[line.index("{") :])["num_updates"]) - bar.n)
+        except BaseException:
+            process.kill()
+            raise
+    require(process.returncode == 0, f"fairseq-train has failed: {line.strip()}")
+
+
+def flags_of(kind: type[FairseqDataclass], values: dict[str, Flag]) -> Iterator[str]:
+    """Yields the flags of fairseq-train for those values that are not the defaults; a switch turns its default over."""
+    for field in fields(kind):
+        value = values.get(field.name)
+        if value is not None and value != field.default and field.name not in ("source_lang", "target_lang"):
+            yield flag_name(field.name) if isinstance(value, bool) else f"{flag_name(field.name)}={value}"

@@ -1,0 +1,95 @@
+"""An editor that is trained further on pairs, by the real command lines."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lev_plugins import model_folder
+from tests.commands import ENVIRONMENT, succeed
+from tests.helpers import write_lines
+
+pytestmark = pytest.mark.slow
+
+WORDS = ["value", "values", "function", "the", "of", "form", "from", "matrix", "sort", "rows"]
+NOISE = ["--kind", "swap,delete", "--word-rate", 0.4]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An editor of a small language, exported with what is needed to train it further."""
+    place = tmp_path_factory.mktemp("adapt")
+    draw = random.Random(1)
+    clean = [f"{' '.join(draw.choices(WORDS, k=draw.randint(3, 8)))}." for _ in range(300)]
+    write_lines(place / "train.clean", clean[:200])
+    write_lines(place / "held.clean", clean[200:])
+    text = (place / "held.clean").read_bytes()
+    (place / "held.noisy").write_text(succeed("lev-plugins", "noise", *NOISE, stdin=text).out)
+    languages = ["-s", "noisy", "-t", "clean"]
+    flags = ["--bpe", "words", "--joined-dictionary", "--clean-train", "--dest", place / "data"]
+    succeed("lev-plugins", "prepare", *languages, "-d", "draft", "--train-prefix", place / "train", *flags)
+    flags = ["--task", "text_editing", *languages, "--draft-lang", "draft", "--rollin-alpha", 1, "--rollin-beta", 1]
+    flags += ["--arch", "levt_tiny", "--spelling", "--spelling-buckets", 2000, "--share-all-embeddings", "--dropout", 0]
+    flags += ["--noise-kind", "swap,delete", "--noise-word-rate", 0.4, "--bpe", "words", "--criterion", "dual_policy"]
+    flags += ["--optimizer", "adam", "--lr", 0.005, "--max-tokens", 1000, "--max-update", 60, "--max-insertions", 3]
+    flags += ["--save-dir", place / "model", "--no-epoch-checkpoints", "--disable-validation", "--num-workers", 1]
+    succeed("fairseq-train", place / "data", "--user-dir", model_folder.__file__.rsplit("/", 1)[0], "--cpu", *flags)
+    flags = ["--bpe", "words", "--iter-decode-max-iter", 1, "--calibrate", place / "held.noisy", place / "held.clean"]
+    flags += ["--clean", place / "held.clean", "--promise-broken", 80, "--sample", place / "train.clean", "--no-graphs"]
+    succeed("lev-plugins", "export", place / "model" / "checkpoint_last.pt", place / "editor", *flags)
+    return place / "editor"
+
+
+@pytest.fixture(scope="module")
+def journal(folder: Path) -> Path:
+    """A word that the dictionary lacks, and a way of spelling that its noise does not make."""
+    draw = random.Random(2)
+    rows = [" ".join(draw.choices(WORDS, k=draw.randint(2, 6))) for _ in range(120)]
+    lines = [f"{row} tennzor foorm.\t{row} tensor form." for row in rows]
+    return write_lines(folder.parent / "journal.tsv", lines)
+
+
+def test_a_folder_carries_what_training_further_needs(folder: Path) -> None:
+    config = model_folder.read(folder)
+    assert config.promise == 80 and config.noise["kind"] == "swap,delete" and config.noise["word_rate"] == 0.4
+    assert (folder / "sample.txt").read_text() == (folder.parent / "train.clean").read_text()
+    assert (folder / "promised.txt").read_text() == (folder.parent / "held.clean").read_text()
+
+
+def test_it_learns_the_pairs_and_forgets_nothing(folder: Path, journal: Path) -> None:
+    out = folder.parent / "adapted"
+    said = succeed("lev-plugins", "adapt", folder, journal, out, "--updates", 60)
+    assert "new words: 1;" in said.err and "is complete" in said.out
+    rows = {line.split()[0]: line.split()[1:] for line in said.out.splitlines()}
+    assert float(rows["after"][0]) > float(rows["before"][0]) + 10
+    before, after = model_folder.read(folder), model_folder.read(out)
+    assert (after.promise, after.noise) == (before.promise, before.noise)
+    assert (out / "sample.txt").read_text() == (folder / "sample.txt").read_text()
+    text = "the tennzor of the vlaue.\n"
+    assert succeed("lev-plugins", "edit", out, stdin=text.encode()).out == "the tensor of the value.\n"
+    assert "tensor" not in succeed("lev-plugins", "edit", folder, stdin=text.encode()).out
+    harm = {}
+    for editor in (folder, out):  # of the text that it was made from
+        edited = succeed("lev-plugins", "edit", editor, stdin=(folder / "promised.txt").read_bytes()).out
+        Path(folder.parent / "edited").write_text(edited)
+        score = succeed("lev-plugins", "score", "harm", folder.parent / "edited", folder / "promised.txt", "--json")
+        harm[editor] = json.loads(score.out)["system"]["score"]
+    assert harm[out] <= 80
+    assert not [path for path in folder.parent.iterdir() if path.name.startswith(".adapted")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_leaves_nothing_behind(folder: Path, journal: Path, number: int) -> None:
+    out = folder.parent / "stopped"
+    command = [sys.executable, "-m", "lev_plugins", "adapt", folder, journal, out, "--updates", "100000"]
+    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
+        assert process.stderr is not None and "training on" in process.stderr.readline()
+        time.sleep(5)
+        process.send_signal(number)
+        assert process.wait(60) in (128 + number, -number)
+    assert not out.exists() and not [path for path in folder.parent.iterdir() if path.name.startswith(".stopped")]

@@ -1,0 +1,150 @@
+"""``lev-plugins adapt``: what it refuses, what it trains on, and a model that grows without changing."""
+
+import io
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from lev_plugins import checkpoints, model_folder
+from lev_plugins.cli import adapt
+from lev_plugins.cli.main import main
+from lev_plugins.data.binarise import load_dictionary
+from lev_plugins.errors import UserError
+from lev_plugins.inference.exporting import Extras
+from lev_plugins.models.levt import LevTConfig
+from lev_plugins.tasks.text_editing import TextEditingConfig
+from tests.helpers import Refusal, write_lines
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "folders" / "0.2"
+SPELLER = GOLDEN / "levt-spelling" / "model"
+CLEAN = [f"the value {number} of the function." for number in range(80)]
+NOISY = [line.replace("value", "vlaue") for line in CLEAN]
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> list[Path]:
+    return [write_lines(tmp_path / "noisy", NOISY), write_lines(tmp_path / "clean", CLEAN)]
+
+
+def copied(folder: Path, change: Callable[[dict], object] = lambda entries: None) -> Path:
+    """A copy of a folder that may be changed."""
+    shutil.copytree(SPELLER, folder)
+    entries = json.loads((folder / "config.json").read_text("utf-8"))
+    change(entries)
+    (folder / "config.json").write_text(json.dumps(entries), "utf-8")
+    return folder
+
+
+def test_refusals(tmp_path: Path, pairs: list[Path], refusal: Refusal) -> None:
+    out = tmp_path / "out"
+    few = [write_lines(tmp_path / f"few.{side}", lines[:20] * 9) for side, lines in (("a", NOISY), ("b", CLEAN))]
+    assert "few.a has 20 different pairs, which are too few: give at least 50" in refusal("adapt", SPELLER, *few, out)
+    short = write_lines(tmp_path / "short", CLEAN[:70])
+    assert "noisy has 80 lines and" in refusal("adapt", SPELLER, pairs[0], short, out)
+    assert "clean, line 1 must be NOISY<TAB>CLEAN" in refusal("adapt", SPELLER, pairs[1], out)
+    assert "there are 3 files of pairs" in refusal("adapt", SPELLER, *pairs, short, out)
+    assert "--updates must be at least 1, but is 0" in refusal("adapt", SPELLER, *pairs, out, "--updates", 0)
+    assert "is not a levt with --spelling" in refusal("adapt", GOLDEN / "pbd" / "model", *pairs, out)
+    assert "there is no model folder" in refusal("adapt", tmp_path / "none", *pairs, out)
+    assert "is not empty" in refusal("adapt", SPELLER, *pairs, tmp_path)
+    light = copied(tmp_path / "light")
+    (light / model_folder.WEIGHTS).unlink()
+    says = "light has no model.safetensors, the weights to train further: export its checkpoint again with --trainable"
+    assert says in refusal("adapt", light, *pairs, out)
+    odd = copied(tmp_path / "odd", lambda entries: entries.update(noise={"kind": "keyboard", "layout": "/etc/passwd"}))
+    assert "odd lacks /etc/passwd, the layout of its noise" in refusal("adapt", odd, *pairs, out, "--updates", 1)
+    wrong = copied(tmp_path / "wrong", lambda entries: entries.update(noise={"kind": "swap", "speed": 1}))
+    assert "config.json: noise has an unknown entry 'speed'" in refusal("adapt", wrong, *pairs, out)
+    assert not out.exists() and not [path for path in tmp_path.iterdir() if path.name.startswith(".out")]
+
+
+def test_pairs_of_one_file_are_those_of_two(tmp_path: Path, pairs: list[Path]) -> None:
+    rows = [f"{noisy}\t{clean}" for noisy, clean in zip(NOISY, CLEAN, strict=True)]
+    one = write_lines(tmp_path / "journal.tsv", [*rows, rows[0], "\t", " \tx"])
+    assert adapt.read_pairs([one]) == adapt.read_pairs(pairs) == [*zip(NOISY, CLEAN, strict=True)]
+
+
+def test_a_pair_stays_held_out_when_others_come() -> None:
+    pairs = [*zip(NOISY, CLEAN, strict=True)]
+    held_out = [pair for pair in pairs if adapt.is_held_out(pair)]
+    assert 8 <= len(held_out) <= 24
+    assert held_out[:5] == [pair for pair in pairs if adapt.is_held_out(pair)][:5]
+    assert adapt.is_held_out((CLEAN[0], CLEAN[0])) == adapt.is_held_out(pairs[0])  # by the correction alone
+
+
+def test_new_words_change_nothing_of_the_model(tmp_path: Path) -> None:
+    config = model_folder.read(SPELLER)
+    assert adapt.grow(SPELLER, config, ["the tensor of the tensor", "Zürich."], tmp_path) == 2
+    words = load_dictionary(tmp_path / "dict.txt")
+    counts = {symbol: words.count[i] for i, symbol in enumerate(words.symbols)}
+    assert words.symbols[4:] == ["▁the", "▁value", "▁of", "▁function", ".", "▁tensor", "▁Zürich"]
+    assert [counts[word] for word in ("▁the", "▁of", ".", "▁tensor", "▁Zürich")] == [9 + 2, 7 + 1, 5 + 1, 2, 1]
+    weights, stored = checkpoints.load(tmp_path / "start.pt")["model"], load_file(SPELLER / model_folder.WEIGHTS)
+    own = weights["decoder.embedding.tokens.own.weight"]
+    before = next(weight for name, weight in stored.items() if name.endswith("tokens.own.weight"))
+    assert torch.equal(own[:9], before[:9]) and torch.equal(own[11:], before[9:]) and not own[9:11].any()
+    assert len(weights["decoder.word_scorer.bias"]) == 11
+
+
+def test_a_folder_that_breaks_its_promise_is_not_written(
+    tmp_path: Path, pairs: list[Path], refusal: Refusal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the training itself; what is trained on, and what is held out, is seen from where it is written."""
+
+    def with_text(entries: dict) -> None:
+        for name, lines in ((model_folder.SAMPLE, ["the function"] * 9), (model_folder.PROMISED, ["of value"] * 200)):
+            path = write_lines(tmp_path / "folder" / name, lines)
+            entries["files"][name] = model_folder.digest(path)
+        entries["promise"] = 4.0
+
+    seen: dict[str, list[str]] = {}
+
+    def refuse(checkpoint: Path, out: Path, moved: dict, extras: Extras, graphs: bool) -> None:
+        for path in [Path(moved["data"]).parent / f"train.{side}" for side in ("noisy", "clean")]:
+            seen[path.name] = path.read_text("utf-8").splitlines()
+        seen["promised"] = [line for path in extras.tuning.clean for line in path.read_text("utf-8").splitlines()]
+        raise UserError(f"--promise-broken {extras.tuning.max_broken:g} cannot be kept")
+
+    monkeypatch.setattr(adapt, "train_further", lambda *args: None)
+    monkeypatch.setattr(adapt, "export", refuse)
+    folder, out = copied(tmp_path / "folder", with_text), tmp_path / "out"
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    assert main(["adapt", *map(str, [folder, *pairs, out])]) == 2
+    assert "--promise-broken 4 cannot be kept" in sys.stderr.getvalue()  # type: ignore[attr-defined]
+    assert not out.exists() and not [path for path in tmp_path.iterdir() if path.name.startswith(".out")]
+    held_out = [clean for clean in CLEAN if adapt.is_held_out((clean, clean))]
+    assert seen["promised"] == ["of value"] * 200 + held_out  # too few for a promise of their own
+    train = [pair for pair in zip(NOISY, CLEAN, strict=True) if not adapt.is_held_out(pair)]
+    copies, rows = adapt.BALANCED // len(train), [*zip(seen["train.noisy"], seen["train.clean"], strict=True)]
+    assert rows[: len(train) * copies] == train * copies
+    noisy = rows[len(train) * copies : -9]
+    assert [clean for _, clean in noisy] == [clean for _, clean in train] * copies
+    assert 0.2 < sum(a != b for a, b in noisy) / len(noisy) < 0.9
+    assert [clean for _, clean in rows[-9:]] == ["the function"] * 9
+
+
+def test_flags_are_those_that_differ() -> None:
+    flags = {"dropout": 0.3, "max_insertions": 7, "spelling": True, "backbone": None, "deletion_layers": 0}
+    assert sorted(adapt.flags_of(LevTConfig, flags)) == ["--dropout=0.3", "--max-insertions=7", "--spelling"]
+    task = {"source_lang": "de", "left_pad_source": False, "max_ratio": 2.0}
+    assert [*adapt.flags_of(TextEditingConfig, task)] == ["--left-pad-source"]
+
+
+def test_the_noise_is_that_of_the_folder(tmp_path: Path) -> None:
+    assert adapt.noise_of(model_folder.read(SPELLER), SPELLER) == adapt.NOISE
+
+    def with_layout(entries: dict) -> None:
+        (tmp_path / "folder" / "layout.txt").write_text("0 the THE\n", "utf-8")
+        entries["files"]["layout.txt"] = model_folder.digest(tmp_path / "folder" / "layout.txt")
+        entries["noise"] = {"kind": "keyboard", "word_rate": 1.0, "layout": "layout.txt"}
+
+    folder = copied(tmp_path / "folder", with_layout)
+    noise = adapt.noise_of(model_folder.read(folder), folder)
+    assert noise == {"kind": "keyboard", "word_rate": 1.0, "layout": str(folder / "layout.txt")}
+    assert adapt.build_corruption(adapt.NoiseOptions(**noise))("the", 0) in {"hhe", "tte", "tee", "thh"}  # type: ignore[arg-type]
