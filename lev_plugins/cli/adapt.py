@@ -45,7 +45,7 @@ SOURCE, DRAFT, TARGET = "noisy", "draft", "clean"
 MIN_PAIRS = 50
 HELD_OUT = 5  # one of so many pairs is not trained on
 BALANCED = 2_500  # fewer pairs are repeated, each time with other noise, so that the model's own text is no flood
-FEW_WORDS = 3_000  # over N: of fewer, nobody can say with 95 % confidence that at most N of 1,000 are broken
+FEW_WORDS = 60_000  # over N: half as many show a promise of N of 1,000 words, if nothing is broken
 UNCHANGED = 7  # one of so many lines stays without noise
 NOISE: dict[str, Flag] = {  # of a folder that does not say how its model was trained
     **{"kind": "insert,delete,substitute,swap,keyboard", "word_rate": 0.125, "char_rate": 0.16},
@@ -78,6 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "updates")
     bounded("--lr", args.lr, above=0)
+    if args.promise_broken is not None:
+        bounded("--promise-broken", args.promise_broken, above=0)
     require_free(args.output, "OUT")
     config = read_config(args.folder)
     style, parent = TextStyle(**config.form), args.output.absolute().parent

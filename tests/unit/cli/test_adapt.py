@@ -50,6 +50,8 @@ def test_refusals(tmp_path: Path, pairs: list[Path], refusal: Refusal) -> None:
     assert "clean, line 1 must be NOISY<TAB>CLEAN" in refusal("adapt", SPELLER, pairs[1], out)
     assert "there are 3 files of pairs" in refusal("adapt", SPELLER, *pairs, short, out)
     assert "--updates must be at least 1, but is 0" in refusal("adapt", SPELLER, *pairs, out, "--updates", 0)
+    broken = refusal("adapt", SPELLER, *pairs, out, "--promise-broken", 0)
+    assert "--promise-broken must be above 0, but is 0" in broken
     assert "is not a levt with --spelling" in refusal("adapt", GOLDEN / "pbd" / "model", *pairs, out)
     assert "there is no model folder" in refusal("adapt", tmp_path / "none", *pairs, out)
     assert "is not empty" in refusal("adapt", SPELLER, *pairs, tmp_path)
