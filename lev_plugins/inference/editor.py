@@ -30,10 +30,11 @@ from lev_plugins.inference.options import EditOptions
 from lev_plugins.inference.segments import SegmentDecoder
 from lev_plugins.json_schema import from_entries
 from lev_plugins.onnx.folder import has_graphs
-from lev_plugins.text.calibration import calibrate
+from lev_plugins.text.calibration import calibrate, recurring_words, with_own_words
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Span, as_list, require_text
 from lev_plugins.text.ids import TokenDictionary
+from lev_plugins.text.lines import read_lines
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import (
@@ -87,6 +88,9 @@ class Editor:
             require(words is None or Path(words).is_file(), f"--words: there is no file {words}")
             words = WordList(None if words is None else Path(words))
         self.words, self.words_of_model = words, WordList(words_of_model)
+        self.document_words = options.document_words
+        document = "" if options.document is None else "\n".join(read_lines(Path(options.document)))
+        self.recurring = recurring_words(document, sentences(document, self.language))
         self.lock = threading.Lock()
 
     @classmethod
@@ -166,6 +170,8 @@ class Editor:
             edited = without_protected(replace(edited, edits=tuple(edits)))
             if draft is None and self.calibration:
                 edited = calibrate(edited, self.calibration)
+            if draft is None and self.document_words:
+                edited = with_own_words(edited, self.recurring | recurring_words(edited.original, edited.sentences))
             results.append(edited.without_unsure(minimum))
         return results
 

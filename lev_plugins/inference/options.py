@@ -37,6 +37,8 @@ class EditOptions(Decoding, Computation):
 
     split: bool = True  # cut lines into sentences
     words: str | Path | WordList | None = None  # words that no edit may touch: a file with one per line, or a list
+    document_words: bool = True  # an unknown word in several sentences of a text is changed only if that is surer
+    document: str | Path | None = None  # a file: what recurs in it counts as recurring in each text
     calibrated: bool = True  # correct confidences with the calibration of the model folder, if it has one
     search_flags: Mapping[str, object] = field(default_factory=dict)  # more of fairseq's, such as {"lenpen": 0.5}
     task_flags: Mapping[str, object] = field(default_factory=dict)  # more flags of the model's task to override

@@ -5,7 +5,8 @@ another kind than its training text. So ``lev-plugins export --calibrate`` edits
 right, and fits a logistic regression on what the editor knows of them. The model folder stores its weights by name.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import exp, log, log1p
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz.distance import OSA, Levenshtein
 
-from lev_plugins.text.edited import Edit, Edited, apply, parts_of
+from lev_plugins.text.edited import Edit, Edited, Span, apply, parts_of
 from lev_plugins.text.rewrites import Rewrite
 from lev_plugins.text.segments import Segment
 
@@ -117,6 +118,29 @@ def calibrate(edited: Edited, weights: Mapping[str, float]) -> Edited:
         return replace(edit, confidence=share, name_threshold=threshold, alternatives=tuple(alternatives))
 
     return replace(edited, edits=tuple(map(calibrate_edit, edited.edits)))
+
+
+def recurring_words(text: str, sentences: Iterable[Span]) -> set[str]:
+    """Returns the words and signs that occur, spelt the same, in several sentences of a text.
+
+    >>> sorted(recurring_words("Tam met Ada. Ada, ada!", [Span(0, 12), Span(13, 22)]))
+    [' ', 'Ada']
+    """
+    counts = Counter(part for start, end in sentences for part in {*parts_of(text[start:end])})
+    return {part for part, count in counts.items() if count > 1}
+
+
+def with_own_words(edited: Edited, recurring: Collection[str]) -> Edited:
+    """Raises the threshold for edits of unknown words that recur, which are more often the text's own than typos."""
+
+    def raise_threshold(edit: Edit) -> Edit:
+        parts = parts_of(edited.original[edit.start : edit.end])
+        if not edit.evidence or not Evidence(*edit.evidence).unknown or not all(part in recurring for part in parts):
+            return edit
+        threshold = edit.confidence if edit.name_threshold is None else edit.name_threshold
+        return replace(edit, name_threshold=threshold**NAME_EXPONENT)
+
+    return replace(edited, edits=tuple(map(raise_threshold, edited.edits)))
 
 
 def is_right(text: str, edit: Edit, clean: str) -> bool:

@@ -8,13 +8,19 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lev_plugins.cli.main import main
+from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.options import EditOptions
+from lev_plugins.text.calibration import Evidence
 from lev_plugins.text.edited import Edit, Edited
+from lev_plugins.text.segments import Segment
+from lev_plugins.text.tokenise import Tokeniser
 from tests.commands import ROOT
 from tests.helpers import Refusal, write_lines
 from tests.unit.inference.test_editor import DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, characters, generated
@@ -50,6 +56,39 @@ def run(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[byte
         return status, printed, capfdbinary.readouterr().err.decode()
 
     return of
+
+
+class Speller:
+    """Takes each capitalised word for a typo of x."""
+
+    task, drafts, longest, symbols = "text_editing", False, 99, ("met", "left")
+
+    def decode(self, segments: list[Segment]) -> list[list[Edit]]:
+        unknown = Evidence(*[0.0] * len(Evidence._fields))._replace(unknown=1.0)
+        words = [re.finditer("[A-Z][a-z]+", segment.text) for segment in segments]
+        return [[Edit(*word.span(), "x", 0.6, evidence=unknown) for word in row] for row in words]
+
+
+def test_what_recurs_in_a_text_is_changed_only_if_that_is_surer(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(path: Path, data: str | None, options: EditOptions) -> Editor:
+        return Editor(Speller(), Tokeniser(Namespace(bpe="words")), options)
+
+    monkeypatch.setattr(Editor, "load", load)
+    document = tmp_path / "document"
+    document.write_text("Sam met Sam. Tam\nEve left\nEve met ada\n", "utf-8")
+
+    def edited(line: str, *flags: object) -> str:
+        status, out, _ = run("model", "--cpu", *flags, stdin=line.encode())
+        assert status == 0
+        return out.decode()
+
+    line = "Tam met Ada's. Ada, Tam left. Sam met Sam. Eve Tams"
+    assert edited(line, "--min-confidence", 0.5) == "Tam met Ada's. Ada, Tam left. x met x. x x"
+    assert edited(line, "--min-confidence", 0.2) == edited(line, "--min-confidence", 0.5, "--no-document-words")
+    assert edited(line, "--min-confidence", 0.5, "--whole-lines").startswith("x met x's.")
+    assert edited(line, "--min-confidence", 0.5, "--document", document).endswith(" x met x. Eve x")
 
 
 def test_a_line_for_a_line(run: Run) -> None:
@@ -130,6 +169,8 @@ def test_a_draft_that_cannot_be_edited_is_named_by_its_line(
         (["--min-confidence", "1.5"], "--min-confidence must be"),
         (["--batch-lines", "0"], "--batch-lines must be at least 1, but is 0"),
         (["--drafts", "none"], "--drafts: there is no file none"),
+        (["--document", "none"], "--document: there is no file none"),
+        (["--document", __file__, "--no-document-words"], "--document has no effect with --no-document-words"),
     ],
 )
 def test_refusals(run: Run, flags: list[str], message: str) -> None:
