@@ -33,7 +33,9 @@ from lev_plugins.json_schema import from_entries
 from lev_plugins.model_folder import KEPT, PROMISED, SAMPLE, WEIGHTS, Flag, ModelConfig
 from lev_plugins.models.levt import LevTConfig
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
+from lev_plugins.noise.confusions import confuser
 from lev_plugins.noise.layouts import known_layouts
+from lev_plugins.noise.learning import Learner
 from lev_plugins.onnx.folder import GRAPHS
 from lev_plugins.ranges import at_least, bounded, flag_name
 from lev_plugins.tasks.text_editing import TextEditingConfig
@@ -46,6 +48,7 @@ MIN_PAIRS = 50
 HELD_OUT = 5  # one of so many pairs is not trained on
 BALANCED = 2_500  # fewer pairs are repeated, each time with other noise, so that the model's own text is no flood
 FEW_WORDS = 60_000  # over N: half as many show a promise of N of 1,000 words, if nothing is broken
+PAIR_COPIES = 2  # of a pair, for one of its correction with each kind of noise
 UNCHANGED = 7  # one of so many lines stays without noise
 NOISE: dict[str, Flag] = {  # of a folder that does not say how its model was trained
     **{"kind": "insert,delete,substitute,swap,keyboard", "word_rate": 0.125, "char_rate": 0.16},
@@ -57,7 +60,16 @@ TRAINING = (
     *("--rollin-alpha", "1", "--rollin-beta", "1", "--criterion", "dual_policy", "--label-smoothing", "0"),
     *("--placeholder-label-smoothing", "0", "--optimizer", "adam", "--adam-betas", "(0.9,0.98)", "--clip-norm", "1"),
     *("--max-tokens", "2500", "--num-workers", "1", "--lr-scheduler", "polynomial_decay", "--disable-validation"),
-    *("--no-epoch-checkpoints", "--no-save-optimizer-state", "--log-format", "json", "--log-interval", "5"),
+    *(
+        "--no-epoch-checkpoints",
+        "--no-save-optimizer-state",
+        "--save-interval",
+        "100000",
+        "--log-format",
+        "json",
+        "--log-interval",
+        "5",
+    ),
 )
 Pair = tuple[str, str]
 
@@ -69,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("pairs", metavar="NOISY CLEAN", nargs="+", type=Path, help=pairs)
     add("output", metavar="OUT", type=Path, help="model folder to create")
     add("--updates", metavar="N", type=int, default=300, help="length of the training (default: 300)")
-    add("--lr", metavar="X", type=float, default=5e-4, help="learning rate (default: 0.0005)")
+    add("--lr", metavar="X", type=float, default=0.002, help="learning rate (default: 0.002)")
     promise = "right words of 1,000 that OUT may break in held-out text (default: what FOLDER promises)"
     add("--promise-broken", metavar="N", type=float, help=promise)
     add("--seed", metavar="N", type=int, default=1, help="random seed (default: 1)")
@@ -151,8 +163,11 @@ def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scra
     train, held_out = ([pair for pair in pairs if is_held_out(pair) == side] for side in (False, True))
     copies = max(1, BALANCED // len(train))
     corrected = [clean for _, clean in train]
-    noisy = [pair for copy in range(copies) for pair in with_noise(corrected, corrupt, copy + 1)]
-    write_pairs(scratch / "train", [*train * copies, *noisy, *with_noise(sample, corrupt, 1)])
+    mixed = train * copies * PAIR_COPIES
+    for kind in filter(None, (corrupt, learned_noise(train))):
+        mixed += [pair for epoch in range(copies) for pair in with_noise(corrected, kind, epoch + 1)]
+        mixed += with_noise(sample, kind, 1)
+    write_pairs(scratch / "train", mixed)
     write_pairs(scratch / "pairs", held_out)
     write_pairs(scratch / "noise", with_noise([*promised, *(clean for _, clean in held_out)], corrupt, 1))
     new_words = grow(args.folder, config, corrected, scratch)
@@ -187,6 +202,17 @@ def noise_of(config: ModelConfig, folder: Path) -> dict[str, Flag]:
         else:
             require(value in (None, *known_layouts()), f"{folder} lacks {value}, the {name} of its noise")
     return noise
+
+
+def learned_noise(pairs: Sequence[Pair]) -> Corruption | None:
+    """Returns noise with the confusions of letters that recur in the pairs, at their rates; None: there are none."""
+    learner = Learner("character", longest=3)
+    for noisy, clean in pairs:
+        learner.learn(clean, noisy)
+    for _, clean in pairs:
+        learner.count(clean)
+    table = learner.table(min_count=2)
+    return Corruption([confuser(table)], [1.0], None, None, seed=1) if table.confusions else None
 
 
 def with_noise(lines: Sequence[str], corrupt: Corruption, epoch: int) -> list[Pair]:

@@ -124,11 +124,19 @@ def test_a_folder_that_breaks_its_promise_is_not_written(
     assert seen["promised"] == ["of value"] * 200 + held_out  # too few for a promise of their own
     train = [pair for pair in zip(NOISY, CLEAN, strict=True) if not adapt.is_held_out(pair)]
     copies, rows = adapt.BALANCED // len(train), [*zip(seen["train.noisy"], seen["train.clean"], strict=True)]
-    assert rows[: len(train) * copies] == train * copies
-    noisy = rows[len(train) * copies : -9]
-    assert [clean for _, clean in noisy] == [clean for _, clean in train] * copies
-    assert 0.2 < sum(a != b for a, b in noisy) / len(noisy) < 0.9
-    assert [clean for _, clean in rows[-9:]] == ["the function"] * 9
+    pairs_end, size = 2 * len(train) * copies, len(train) * copies + 9
+    assert rows[:pairs_end] == train * copies * 2 and len(rows) == pairs_end + 2 * size
+    for kind in (rows[pairs_end : pairs_end + size], rows[pairs_end + size :]):  # of the folder, and of the pairs
+        assert [clean for _, clean in kind] == [clean for _, clean in train] * copies + ["the function"] * 9
+        assert 0.2 < sum(a != b for a, b in kind[:-9]) / (size - 9) < 0.9
+    assert {noisy for noisy, _ in kind[-9:]} == {"the function"}  # the pairs have no confusion in these words
+
+
+def test_noise_like_that_of_the_pairs() -> None:
+    corrupt = adapt.learned_noise([("the vlaue", "the value"), ("vlaues", "values"), ("x", "y")])
+    assert corrupt is not None
+    assert {corrupt("no value is a value", number) for number in range(20)} == {"no vlaue is a vlaue"}
+    assert adapt.learned_noise([("a", "a"), ("b", "c")]) is None
 
 
 def test_flags_are_those_that_differ() -> None:
