@@ -57,9 +57,7 @@ def __getattr__(name: str) -> Any:
     return getattr(options, name)
 
 
-if __name__ != "lev_plugins":  # --user-dir is a link with another name: fairseq imports a package by its folder's name
-    from .user_dir_alias import stand_in
-
-    stand_in(__name__, __path__[0])
-elif "fairseq" in sys.modules:
+if __name__ != "lev_plugins":  # fairseq imports the package of --user-dir by the name of the folder, or of the link
+    raise ImportError(f"--user-dir {__path__[0]}: the folder, or the link to it, must be named lev_plugins")
+if "fairseq" in sys.modules:
     register()

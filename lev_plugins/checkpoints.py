@@ -39,8 +39,6 @@ SIDE = re.compile("^(encoder|decoder)_")
 # types that a flag may have: Python would also evaluate bytes, decoded with an encoding that they name themselves
 FLAG_TYPES = (type(None), bool, int, float, str)
 
-MAX_REPEATS = 1_000  # of a list
-
 Checkpoint = dict[str, Any]  # what fairseq saves: "model" (the weights), "cfg" or "args", "extra_state", ...
 
 
@@ -114,7 +112,7 @@ def require_no_programs(flags: object, stored: bool = False) -> None:
     ``stored`` flags, those of a checkpoint, must all be values: fairseq writes no references, which could have another
     value in each use, or read the user's environment.
 
-    >>> require_no_programs(argparse.Namespace(encoder_layers="[(512, 3)] * 20"))
+    >>> require_no_programs(argparse.Namespace(encoder_layers="[(512, 3)]"))
     >>> require_no_programs({"model": {"seed": ["${oc.env:HOME}"]}}, stored=True)
     Traceback (most recent call last):
     lev_plugins.errors.UserError: the setting seed is a reference, '${oc.env:HOME}', which is not followed: \
@@ -151,36 +149,22 @@ def entries(flags: object, name: str = "") -> Iterator[tuple[str, object]]:
 
 
 def is_program(text: str) -> bool:
-    """Returns whether evaluating this text does more than create literals, or repeat and join lists of them.
+    """Returns whether evaluating this text may do more than create literals.
 
     A word that is not the name of a builtin cannot do anything.
 
-    >>> is_program("[(512, 3)] * 4 + [(256, 3)]"), is_program("linear"), is_program("[len]")
+    >>> is_program("[(512, 3)]"), is_program("linear"), is_program("[len]")
     (False, False, True)
     """
     if text.isidentifier() and not hasattr(builtins, text):
         return False
     try:
-        return not is_data(ast.parse(text.lstrip(" \t"), mode="eval").body)  # as eval reads it
-    except (SyntaxError, ValueError):  # it cannot be evaluated either
+        ast.literal_eval(text)
+    except SyntaxError:  # it cannot be evaluated either
         return False
-    except (MemoryError, RecursionError):  # it may fit where less is on the stack
+    except (ValueError, TypeError, MemoryError, RecursionError):
         return True
-
-
-def is_data(node: ast.expr) -> bool:
-    """Returns whether an expression is a literal, or joins or repeats lists of literals."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return is_data(node.left) and is_data(node.right)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        number, items = sorted((node.left, node.right), key=lambda side: not isinstance(side, ast.Constant))
-        few = isinstance(number, ast.Constant) and type(number.value) is int and number.value <= MAX_REPEATS
-        return few and isinstance(items, (ast.List, ast.Tuple)) and is_data(items)
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError):
-        return False
-    return True
+    return False
 
 
 def refuse_programs() -> None:

@@ -40,11 +40,6 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         r"\2 has no part called \1 (--gen-subset, --train-subset, --valid-subset) in these languages (--source-lang, "
         "--target-lang) and this format (--dataset-impl)"
     ),
-    "Index file doesn't match": "an .idx file is damaged, or not in the format of --dataset-impl: leave the flag out",
-    "shard_id must be between": "--distributed-rank counts from 0: it must be less than --distributed-world-size",
-    r"world size is (\d+) but have (\d+) available": (
-        r"--distributed-world-size is \1, but this machine has \2 GPUs: leave it out, or add --distributed-no-spawn"
-    ),
     r"Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|size mismatch for ": (
         "the checkpoint does not fit this model: use the --arch, model flags and data folder of its training, and "
         "remove model settings from --model-overrides"
@@ -57,9 +52,6 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         r"the checkpoint was trained with \2, but this command asks for \3: use --criterion, --optimizer and --fp16 as "
         "before, or restart the count of updates and the learning rate with --reset-optimizer"
     ),
-    "--replace-unk requires": "--replace-unk reads only data of fairseq-preprocess --dataset-impl raw: leave it out",
-    "--sampling requires": "--sampling prints --beam samples: leave it out, or set --nbest to the same number",
-    "'eval_lm_dataloader'": "fairseq-eval-lm is for language models: for the loss of this one, use fairseq-validate",
     "Torch not compiled with CUDA enabled": "--fp16 needs a GPU: leave it out, or train on a CPU with --cpu-bf16",
     "no attribute 'xla_device'|No module named 'torch_xla'": (
         "--bf16 needs a GPU and an --arch of lev-plugins (for one of fairseq, it needs a TPU): leave it out, or use "

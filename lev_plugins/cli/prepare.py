@@ -12,7 +12,7 @@ from fairseq.data import Dictionary
 from fairseq.tasks.translation import TranslationTask
 
 from lev_plugins.cli import preparing
-from lev_plugins.cli.flags import requires
+from lev_plugins.cli.flags import RemovedFlag, requires
 from lev_plugins.cli.reporting import table
 from lev_plugins.data.binarise import binarise, load_dictionary
 from lev_plugins.data.drafts import marks, notes
@@ -41,10 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         flag = f"--{split}-prefix"
         add(flag, metavar="PREFIX", type=Path, nargs="+", action="extend", default=[], help=meaning)
-    meaning = "more training text: M2 files, whose sentences are sources and drafts, and their corrections the "
-    meaning += "targets; a validation or test PREFIX may also be the name of a .m2 file"
+    meaning = "more training text: M2 files, whose sentences are sources and drafts, and the corrections "
+    meaning += "of the first annotator the targets; a validation or test PREFIX may also be the name of a .m2 file"
     add("--m2", metavar="FILE", type=Path, nargs="+", action="extend", default=[], help=meaning)
-    add("--m2-annotator", metavar="N", type=int, default=0, help="whose corrections they are (default: 0, the first)")
+    annotator = "prepare reads the corrections of the first annotator: leave those of others out of the file"
+    add("--m2-annotator", action=RemovedFlag, const=annotator)
     add("--dest", metavar="DIR", type=Path, required=True, help="folder to create")
     add("--allow-missing-drafts", action="store_true", help="treat a missing draft file as empty drafts")
     clean = "training text is only targets, from which fairseq-train --noise-kind makes sources and drafts"
@@ -69,15 +70,6 @@ def run(args: argparse.Namespace) -> int:
         parts = read_parts(args, Path(texts))
         with preparing.folder_in_the_making(args.dest) as (folder, scratch):
             report = build_texts(args, parts, folder, scratch)
-    for part in parts:
-        # fairseq also trains on empty sources and targets; an empty draft is normal: decoding starts from nothing
-        counts = {part.texts[side]: count for side, count in part.counts.items() if side != args.draft_lang}
-        for path, count in counts.items():  # with --clean-train, several sides have the same text
-            if count.empty:
-                sys.stderr.write(
-                    f"lev-plugins: warning: {path} has {count.empty:,} empty of {count.lines:,} lines, "
-                    f"the first is line {count.first_empty}: they are kept, and trained on or decoded like others\n"
-                )
     sys.stdout.write("\n".join(report))
     return 0
 
@@ -98,7 +90,6 @@ def check_arguments(args: argparse.Namespace) -> None:
     requires(args, "--draft-lang", bool(args.draft_lang), allow_missing_drafts=False)
     requires(args, "--joined-dictionary", joined, clean_dictionary=False)
     at_least(args, 1, "workers")
-    at_least(args, 0, "m2_annotator")
     preparing.check_pieces(args, "--train-prefix", args.train_prefix or next(iter(args.m2), None))
     require(
         not (joined and args.srcdict and args.tgtdict),
@@ -145,17 +136,11 @@ def read_parts(args: argparse.Namespace, scratch: Path) -> list[ParallelTexts]:
 def write_m2(args: argparse.Namespace, file: Path, prefix: Path) -> Path:
     """Writes the texts of an M2 file, and returns their prefix."""
     require(file.is_file(), f"there is no file {file}")
-    sentences, annotator = [sentence for sentence in m2.read_m2(file) if sentence.source], args.m2_annotator
-    for sentence in sentences:
-        require(
-            annotator < len(sentence.annotators),
-            f"--m2-annotator must be less than {len(sentence.annotators)}, the number of those who annotated "
-            f"{' '.join(sentence.source)!r} in {file}, but is {annotator}",
-        )
+    sentences = [sentence for sentence in m2.read_m2(file) if sentence.source]
     for side in suffixes_of(args):
         lines = [sentence.source for sentence in sentences]
         if side == args.target_lang:
-            lines = [m2.corrected(sentence, annotator) for sentence in sentences]
+            lines = [m2.corrected(sentence) for sentence in sentences]
         Path(f"{prefix}.{side}").write_text("".join(f"{' '.join(words)}\n" for words in lines), "utf-8")
     return prefix
 

@@ -175,15 +175,12 @@ def sentence_lines(rows: Sequence[ScoredText]) -> list[str]:
 
 
 def comparison_lines(comparison: resampling.Comparison, digits: int) -> list[str]:
-    welch = "undefined, all sentences score alike"
-    if comparison.welch_p is not None:
-        welch = f"p = {comparison.welch_p:.4f} (t = {comparison.welch_t:.2f})"
     how, sign, low, high = "better by", 1, comparison.low, comparison.high
     if comparison.difference < 0:
         how, sign, low, high = "worse by", -1, -comparison.high, -comparison.low
     return [
         f"{how:<11} {sign * comparison.difference:.{digits}f}, 95 % between {low:.{digits}f} and {high:.{digits}f}",
-        f"chance?     paired bootstrap p = {comparison.bootstrap_p:.4f}; Welch's t-test over sentence scores {welch}",
+        f"chance?     paired bootstrap p = {comparison.bootstrap_p:.4f}",
     ]
 
 

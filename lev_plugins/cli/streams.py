@@ -1,19 +1,16 @@
 """Lines of standard input to lines of standard output or of a file, for several commands."""
 
 import os
-import select
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import IO, Any
 
 from tqdm import tqdm
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.control import BYTE_ORDER_MARK
 
-PIPE_BYTES = 1 << 16  # bytes to read from a pipe at once
 # number of a line, from 1, and the lines from there -> as many lines
 Answer = Callable[[int, list[str]], Iterable[str]]
 
@@ -28,43 +25,12 @@ def decode_utf8(line: bytes, number: int, name: str = "standard input") -> str:
         ) from error
 
 
-def input_batches(size: int, wait: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Yields ``size`` lines of standard input with their line feeds, and the number of the first of them.
-
-    There are fewer at the end and, unless ``wait``, when no more lines have arrived: so results are written before the
-    command waits for more lines.
-    """
-    stream: Any = sys.stdin.buffer
+def input_batches(size: int) -> Iterator[tuple[int, list[str]]]:
+    """Yields ``size`` lines of standard input with their line feeds, and the number of the first of them."""
     number = 1
-    pending: list[bytes] = []
-    unfinished: list[bytes] = []  # parts of a line whose end has not arrived
-    while True:
-        chunk = stream.read1(PIPE_BYTES)
-        *line_ends, rest = chunk.split(b"\n")
-        if line_ends:
-            pending += [line + b"\n" for line in [b"".join([*unfinished, line_ends[0]]), *line_ends[1:]]]
-            unfinished = []
-        unfinished.append(rest)
-        if not chunk and any(unfinished):
-            pending.append(b"".join(unfinished))
-        ready = len(pending)
-        if chunk and (wait or has_input(stream)):
-            ready -= ready % size
-        for start in range(0, ready, size):
-            lines = pending[start : min(start + size, ready)]
-            yield number, [decode_utf8(line, number + i) for i, line in enumerate(lines)]
-            number += len(lines)
-        del pending[:ready]
-        if not chunk:
-            return
-
-
-def has_input(stream: IO[bytes]) -> bool:
-    """Returns whether reading would not block; true at the end of a file, and for streams without a file descriptor."""
-    try:
-        return bool(select.select([stream], [], [], 0)[0])
-    except (OSError, ValueError):
-        return True
+    while lines := list(islice(sys.stdin.buffer, size)):
+        yield number, [decode_utf8(line, number + i) for i, line in enumerate(lines)]
+        number += len(lines)
 
 
 # ---- one line of output per line of input --------------------------------------------------------------------------
@@ -97,13 +63,13 @@ def add_resume_argument(add: Callable[..., object]) -> None:
 def answer_lines(answer: Answer, size: int, resume: Path | None = None) -> int:
     """Writes a line for each line of standard input, in order, and returns the exit status.
 
-    ``answer`` receives at most ``size`` lines at once. At most twice as many are in memory, or those of one chunk of a
-    pipe. The output goes to standard output, or to the file ``resume``, where it continues what is there.
+    ``answer`` receives ``size`` lines at once, or one if a person types them. The output goes to standard output, or to
+    the file ``resume``, where it continues what is there.
     """
     if resume is not None:
         return continue_file(answer, size, resume)
     with progress_bar(lines_on_stdout=True) as bar:
-        return write_records(answer_batches(answer, input_batches(size), bar))
+        return write_records(answer_batches(answer, input_batches(1 if sys.stdin.isatty() else size), bar))
 
 
 def answer_batches(answer: Answer, inputs: Iterable[tuple[int, list[str]]], bar: tqdm) -> Iterator[bytes]:
@@ -135,7 +101,7 @@ def continue_file(answer: Answer, size: int, path: Path) -> int:
     other flags or to another input.
     """
     require_output(path)
-    inputs = input_batches(size, wait=True)
+    inputs = input_batches(size)
     with path.open("r+b" if path.exists() else "w+b") as file:
         complete = sum(line.endswith(b"\n") for line in file)
         skipped = size * max(0, complete // size - 1)

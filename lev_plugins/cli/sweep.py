@@ -15,7 +15,6 @@ from lev_plugins.inference.held_out import HeldOut, edit_held_out, reliability
 from lev_plugins.inference.options import EditOptions
 from lev_plugins.model_folder import model_path
 from lev_plugins.ranges import at_least, bounded
-from lev_plugins.scoring.harm import WORD_KINDS
 
 THRESHOLDS = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95,0.99"
 
@@ -75,8 +74,7 @@ def parse_thresholds(text: str) -> list[float]:
 def points(text: HeldOut, thresholds: Sequence[float]) -> Iterator[dict[str, float]]:
     for threshold in thresholds:
         score = text.harm(threshold)
-        shares = {name: share for name, share in score.details.items() if name not in WORD_KINDS}
-        yield {"min-confidence": threshold, "broken of 1,000": score.score, **shares}
+        yield {"min-confidence": threshold, "broken of 1,000": score.score, **score.details}
 
 
 def table_rows(points: Sequence[dict[str, float]]) -> list[str]:

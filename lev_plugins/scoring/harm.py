@@ -6,19 +6,12 @@ and the others are typos, which the output repairs or not. With several referenc
 words counts.
 """
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 import numpy as np
 
 from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives, ratio
-
-LOWER, CAPITALISED, FIRST = "lower-case", "capitalised inside a line", "first of the line"
-CAPITALS, DIGITS, SIGNS = "capitals", "with digits", "with signs"
-APOSTROPHES = re.compile("['\u2019]")
-WORD_KINDS = (LOWER, CAPITALISED, FIRST, CAPITALS, DIGITS, SIGNS)
 
 
 def common_words(clean: Sequence[str], text: Sequence[str]) -> set[int]:
@@ -33,50 +26,28 @@ def common_words(clean: Sequence[str], text: Sequence[str]) -> set[int]:
     return {place for block in blocks for place in range(block.a, block.a + block.size)}
 
 
-def kind_of(word: str, place: int) -> str:
-    """Return the kind of a word, without signs at its ends and apostrophes.
-
-    >>> [kind_of(word, 1) for word in ("(don't)", "Paris,", "NASA", "B2B", "e-mail", "&")]
-    ['lower-case', 'capitalised inside a line', 'capitals', 'with digits', 'with signs', 'with signs']
-    """
-    ends = "".join(sign for sign in word if not sign.isalnum())
-    stripped = APOSTROPHES.sub("", word.strip(ends))
-    if any(map(str.isdigit, stripped)):
-        return DIGITS
-    if not stripped.isalpha():
-        return SIGNS
-    if place == 0:
-        return FIRST
-    if stripped.isupper() and len(stripped) > 1:
-        return CAPITALS
-    return CAPITALISED if stripped[0].isupper() else LOWER
-
-
 def evaluate(sources: Sequence[str] | None, references: References, texts: Sequence[str]) -> Additive:
-    """Score texts by the right words that they lack, of 1,000; the details have the kinds of these words.
+    """Score texts by the right words that they lack, of 1,000.
 
     >>> score = evaluate(None, ["the cat sat", "on a mat"], ["the cta sat", "on a mat"])
-    >>> round(score.score, 1), score.details["% of lines changed"], score.details["lower-case"]
-    (166.7, 50.0, 250.0)
+    >>> round(score.score, 1), score.details["% of lines changed"]
+    (166.7, 50.0)
     >>> score = evaluate(["teh cat sta"], ["the cat sat"], ["the cats sta"])
     >>> score.score, score.details["% of typos repaired"], round(score.details["% of words right"], 1)
     (1000.0, 50.0, 33.3)
     """
-    rows, broken, right, changed = [], Counter[str](), Counter[str](), 0
+    rows, changed = [], 0
     for entry, text, source in zip(alternatives(references), texts, sources or texts, strict=True):
         options = [(reference.split(), common_words(reference.split(), text.split())) for reference in entry]
         clean, in_text = min(options, key=lambda option: len(option[0]) - len(option[1]))
         in_source = set(range(len(clean))) if sources is None else common_words(clean, source.split())
         rows.append([len(in_source - in_text), len(in_source), len(in_text - in_source), len(clean) - len(in_source)])
-        broken.update(kind_of(clean[place], place) for place in in_source - in_text)
-        right.update(kind_of(clean[place], place) for place in in_source)
         changed += (clean if sources is None else source.split()) != text.split()
     details = {"% of lines changed": 100 * changed / len(rows)}
     if sources is not None:
         sums: Array = np.array(rows, dtype=np.float64).sum(0)
         details["% of typos repaired"] = 100 * float(ratio(sums[2:]))
         details["% of words right"] = 100 * float((sums[1] - sums[0] + sums[2]) / max(1, sums[1] + sums[3]))
-    details |= {kind: 1000 * broken[kind] / right[kind] for kind in WORD_KINDS if right[kind]}
     style = {"details": details, "digits": 1, "higher_is_better": False}
     return additive("broken of 1,000 right words", rows, per_thousand, **style)
 

@@ -1,7 +1,6 @@
 """The base of the tasks that read binarised sentence pairs: early checks, and scores in validation."""
 
 import hashlib
-import json
 import logging
 import os
 import re
@@ -31,6 +30,7 @@ from lev_plugins.data.binarise import data_folder, load_dictionary
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointTask, FairseqFlags
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
+from lev_plugins.json_schema import parse_object
 from lev_plugins.ranges import flag, flag_name
 from lev_plugins.scoring.validation import VALIDATION_SCORES, ValidationScores, parse_names
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
@@ -44,7 +44,6 @@ logger = logging.getLogger(__name__)
 UNKNOWN_IN_TEXT, UNKNOWN_IN_REFERENCE = "UNKNOWNTOKENINHYP", "UNKNOWNTOKENINREF"
 # overrides for decoding: these flags make fairseq prepare validation
 WITHOUT_SCORES = {"eval_bleu": False, "eval_metrics": None, "eval_exact_match": False, "eval_wrr": False}
-IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_lang": "de"}'}
 
 
 @dataclass
@@ -124,16 +123,8 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         ranges.check_ranges(cfg)
         for name in cls.unsupported:
             require(not getattr(cfg, name), f"{flag_name(name)} is not supported by --task {cls.name}: leave it out")
-        for name, example in IN_JSON.items():
-            try:
-                value = json.loads(getattr(cfg, name))
-            except json.JSONDecodeError:
-                value = None
-            require(
-                isinstance(value, dict),
-                f"{flag_name(name)} must be a JSON object, such as {example}, but is {getattr(cfg, name)}",
-            )
-        unknown = json.loads(cfg.eval_bleu_args).keys() - {flag.name for flag in fields(GenerationConfig)}
+        names = {flag.name for flag in fields(GenerationConfig)}
+        unknown = parse_object(cfg.eval_bleu_args.encode(), "--eval-bleu-args").keys() - names
         require(
             not unknown, f"--eval-bleu-args must name flags of fairseq-generate, but names {', '.join(sorted(unknown))}"
         )

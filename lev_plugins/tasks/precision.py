@@ -5,8 +5,6 @@ multiply matrices several times faster in bfloat16 than in 32 bits; torch's auto
 weights and optimiser, in 32 bits.
 """
 
-import functools
-import logging
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,7 +21,6 @@ from lev_plugins.errors import require
 from lev_plugins.layers.linear import pack_weights
 from lev_plugins.ranges import flag
 
-logger = logging.getLogger(__name__)
 LossSizeLog = tuple[Tensor, int, dict[str, Tensor | float]]  # a batch's loss, sample size and logging output
 Criterion = Callable[[nn.Module, Batch], LossSizeLog]
 
@@ -80,15 +77,7 @@ def in_bfloat16(criterion: Criterion) -> Criterion:
     def loss(model: nn.Module, sample: Batch) -> LossSizeLog:
         device = next(model.parameters()).device
         require(device.type == "cpu", "--cpu-bf16 requires --cpu: on a GPU, use --fp16, --bf16 or --amp instead")
-        warn_about_slow_processor()
         with torch.autocast("cpu", torch.bfloat16):
             return criterion(model, sample)
 
     return loss
-
-
-@functools.cache
-def warn_about_slow_processor() -> None:
-    checks = [getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")]
-    if not any(supported() for supported in checks if supported):
-        logger.warning("this processor has no bfloat16 products: training is probably faster without --cpu-bf16")

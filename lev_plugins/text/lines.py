@@ -52,7 +52,6 @@ class LineCounts:
 
     lines: int
     empty: int
-    first_empty: int  # its number, from 1; 0 if there is none
 
 
 def count_lines(path: Path, tabs: bool, check: Callable[[str], object] | None = None) -> LineCounts:
@@ -62,7 +61,7 @@ def count_lines(path: Path, tabs: bool, check: Callable[[str], object] | None = 
     tabs: whether its lines may have TABs
     check: raises an error for a line that must not occur
     """
-    number = empty = first_empty = 0
+    number = empty = 0
     for number, line in enumerate(read_lines(path), 1):
         require(
             tabs or "\t" not in line,
@@ -72,10 +71,9 @@ def count_lines(path: Path, tabs: bool, check: Callable[[str], object] | None = 
         if check:
             with at_line(path, number):
                 check(line)
-        if not line.split():
-            empty, first_empty = empty + 1, first_empty or number
+        empty += not line.split()
     require(number > 0, f"{path} is empty")
-    return LineCounts(number, empty, first_empty)
+    return LineCounts(number, empty)
 
 
 @dataclass(frozen=True)

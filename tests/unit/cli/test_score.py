@@ -59,8 +59,7 @@ EXPECTED: dict[str, tuple[list[str], str, str]] = {
     "rouge": (["reference"], "ROUGE-L = 0.9444 (ROUGE-1 0.9444, ROUGE-2 0.9333)", "0.8485"),
     "harm": (
         ["reference"],
-        "broken of 1,000 right words = 100.0 (% of lines changed 33.3, lower-case 0.0, first of the line 500.0, "
-        "with signs 0.0)",
+        "broken of 1,000 right words = 100.0 (% of lines changed 33.3)",
         "400.0",
     ),
     "errors": (["reference", "--source", "draft"], "errors repaired = 0.7500", "0.0000"),
@@ -187,7 +186,6 @@ def test_the_worse_one_is_called_so(score: Run) -> None:
 def test_against_itself_is_chance(score: Run) -> None:
     found = json.loads(score("exact", "reference", "reference", "--against", "reference", "--json"))
     assert found["comparison"]["difference"] == 0 and found["comparison"]["bootstrap_p"] == 1
-    assert found["comparison"]["welch_p"] is None
     assert found["bootstrap"] == {"resamples": 1000, "seed": 1}
     assert "-0.0" not in score("ter", "system", "reference", "--against", "system", "--json")
     text = score("exact", "reference", "reference", "--against", "reference")

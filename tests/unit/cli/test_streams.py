@@ -1,7 +1,6 @@
-"""Lines in, lines out: batches by number or by arrival, and files that are continued."""
+"""Lines in, lines out, and files that are continued."""
 
 import io
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,46 +11,20 @@ from lev_plugins.cli import streams
 from lev_plugins.errors import UserError
 
 
-class Piped:
-    """Standard input from a pipe that the test writes to."""
+def test_a_person_is_answered_after_every_line(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> None:
+    numbers = []
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch):
-        reading, self.writing = os.pipe()
-        monkeypatch.setattr(sys, "stdin", os.fdopen(reading, "r"))
+    def answer(first: int, texts: list[str]) -> list[str]:
+        numbers.append((first, len(texts)))
+        return texts
 
-    def write(self, text: bytes) -> None:
-        os.write(self.writing, text)
-
-    def close(self) -> None:
-        os.close(self.writing)
-
-
-def test_what_has_arrived_is_not_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    pipe = Piped(monkeypatch)
-    found = streams.input_batches(4)
-    pipe.write(b"a\nb\nto")
-    assert next(found) == (1, ["a\n", "b\n"])
-    pipe.write(b"rn\n" + b"c\n" * 5)
-    assert next(found) == (3, ["torn\n", "c\n", "c\n", "c\n"])
-    assert next(found) == (7, ["c\n", "c\n"])
-    pipe.write(b"end")
-    pipe.close()
-    assert list(found) == [(9, ["end"])]
-
-
-@pytest.mark.parametrize("size", [1, 7, 64, 1000])
-def test_batches_of_a_file_do_not_depend_on_how_it_is_read(
-    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = "".join(f"line {number} {'x' * (number % 300)}\n" for number in range(2000))
-    (tmp_path / "in").write_text(text)
-    for wait in (False, True):
-        with (tmp_path / "in").open() as file:
-            monkeypatch.setattr(sys, "stdin", file)
-            found = list(streams.input_batches(size, wait))
-        assert "".join(line for _, lines in found for line in lines) == text
-        assert {len(lines) for _, lines in found[:-1]} <= {size}
-        assert [number for number, _ in found] == list(range(1, 2001, size))
+    for terminal, expected in ((True, [(1, 1), (2, 1), (3, 1)]), (False, [(1, 2), (3, 1)])):
+        typed = io.TextIOWrapper(io.BytesIO(b"a\nb\nc"))
+        monkeypatch.setattr(typed, "isatty", lambda terminal=terminal: terminal, raising=False)
+        monkeypatch.setattr(sys, "stdin", typed)
+        assert streams.answer_lines(answer, 2) == 0
+        assert capfdbinary.readouterr().out == b"a\nb\nc" and numbers == expected
+        numbers.clear()
 
 
 def test_lines_before_an_error_are_written(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,10 +48,5 @@ def test_words_are_counted_one_by_one(rows: list[Any]) -> None:
     )
 
 
-def test_each_kind_of_word_has_its_share() -> None:
-    clean = "Paris is in France , where NASA has 20 e-mail lists"
-    score = harm.evaluate(None, [clean], [clean.replace("France", "france").replace("has 20", "had 21")])
-    shares = {name: share for name, share in score.details.items() if share}
-    assert shares.pop("% of lines changed") == 100
-    assert shares == {"capitalised inside a line": 1000, "lower-case": 200, "with digits": 1000}
-    assert not harm.evaluate(None, ["a b"], ["a  b "]).details["% of lines changed"]  # blanks are not words
+def test_blanks_are_not_words() -> None:
+    assert not harm.evaluate(None, ["a b"], ["a  b "]).details["% of lines changed"]

@@ -35,10 +35,10 @@ def test_a_clear_difference_is_not_chance_and_a_system_is_no_better_than_itself(
     good, bad = system(3, 0.7), system(4, 0.4)
     found = resampling.compare(good, bad, resampling.resample([good, bad], 999, seed=1))
     assert found.difference == pytest.approx(good.score - bad.score)
-    assert found.bootstrap_p == 1 / 1000 and found.welch_p is not None and found.welch_p < 0.001
+    assert found.bootstrap_p == 1 / 1000
     assert 0 < found.low < found.difference < found.high
     same = resampling.compare(good, good, resampling.resample([good, good], 99, seed=1))
-    assert (same.difference, same.low, same.high, same.bootstrap_p, same.welch_p) == (0, 0, 0, 1.0, 1.0)
+    assert (same.difference, same.low, same.high, same.bootstrap_p) == (0, 0, 0, 1.0)
 
 
 def test_chance_is_called_significant_as_often_as_promised() -> None:
@@ -47,16 +47,12 @@ def test_chance_is_called_significant_as_often_as_promised() -> None:
     for seed in range(200):
         one, other = system(2 * seed, 0.5, sentences=60), system(2 * seed + 1, 0.5, sentences=60)
         found.append(resampling.compare(one, other, resampling.resample([one, other], 200, seed)))
-    for values in ([c.bootstrap_p for c in found], [c.welch_p or 1 for c in found]):
-        assert 0.01 < np.mean(np.array(values) < 0.05) < 0.12
+    assert 0.01 < np.mean([comparison.bootstrap_p < 0.05 for comparison in found]) < 0.12
 
 
-def test_of_scores_that_are_all_alike_there_is_no_t_test() -> None:
+def test_scores_that_are_all_alike() -> None:
     right, wrong = exact_match.evaluate(["a"] * 5, ["a"] * 5), exact_match.evaluate(["a"] * 5, ["b"] * 5)
-    found = resampling.compare(right, right, resampling.resample([right, right], 10, seed=1))
-    assert (found.welch_t, found.welch_p) == (None, None)
     found = resampling.compare(right, wrong, resampling.resample([right, wrong], 10, seed=1))
-    assert (found.welch_t, found.welch_p) == (None, None)
     assert found.difference == 1.0 and found.bootstrap_p == 1 / 11
 
 
@@ -65,7 +61,6 @@ def test_lower_is_better_for_some() -> None:
     good, bad = ter.evaluate(references, references), ter.evaluate(references, ["a b x d", "e f", "y j k"])
     found = resampling.compare(good, bad, resampling.resample([good, bad], 50, seed=1))
     assert found.difference == bad.score > 0
-    assert found.welch_t is not None and found.welch_t > 0
 
 
 def test_bad_arguments() -> None:

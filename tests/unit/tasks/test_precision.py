@@ -1,7 +1,5 @@
 """``--cpu-bf16``: the same training, up to the precision of bfloat16."""
 
-import logging
-from typing import Any
 
 import pytest
 import torch
@@ -53,17 +51,6 @@ def test_a_gpu_is_refused() -> None:
     model = Model().to("meta")
     with pytest.raises(UserError, match="--cpu-bf16 requires --cpu: on a GPU, use --fp16"):
         precision.in_bfloat16(loss_of)(model, torch.randn(5, 64))
-
-
-@pytest.mark.parametrize("fast", [True, False])
-def test_a_processor_without_it_is_warned_of(fast: bool, monkeypatch: Any, caplog: pytest.LogCaptureFixture) -> None:
-    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
-        monkeypatch.setattr(torch.cpu, name, lambda: fast, raising=False)
-    precision.warn_about_slow_processor.cache_clear()
-    with caplog.at_level(logging.WARNING):
-        precision.warn_about_slow_processor()
-    precision.warn_about_slow_processor.cache_clear()
-    assert ("no bfloat16 products" in caplog.text) is not fast
 
 
 def test_8_bits_are_refused_with_a_way_out() -> None:

@@ -218,10 +218,9 @@ REFUSED = {
     "--task text_correction requires the folder that fairseq-preprocess or lev-plugins prepare made": {"data": None},
     "there is no folder /nowhere": {"data": "/nowhere"},
     " has no binarised texts, .* pass --source-lang and --target": {},
-    """--eval-bleu-args must be a JSON object, such as {"beam": 5}, but is beam=5""": {"eval_bleu_args": "beam=5"},
+    "--eval-bleu-args is not valid JSON": {"eval_bleu_args": "beam=5"},
     "--num-shards must be at most 1, but is 2: fairseq ignores it": {"num_shards": 2},
     "--eval-bleu-args must name flags of fairseq-generate, but names beem": {"eval_bleu_args": '{"beem": 5}'},
-    """--eval-bleu-detok-args must be a JSON object, such as .*, but is 5""": {"eval_bleu_detok_args": "5"},
 }
 
 

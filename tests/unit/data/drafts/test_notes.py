@@ -11,7 +11,7 @@ from fairseq.data import Dictionary, FairseqDataset
 
 from lev_plugins.cli.main import main
 from lev_plugins.data.drafts import marks, notes
-from lev_plugins.edits.mark_bits import DELETE, INSERT, KEEP, SPAN
+from lev_plugins.edits.mark_bits import INSERT, KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.spelling.batch_words import PLACEHOLDER, EditingDictionary, SpeltRow, UnknownWords
 from lev_plugins.tasks.text_editing import TextEditingTask
@@ -217,9 +217,6 @@ SPOILED: dict[str, str] = {
     "a line feed": json.dumps({**NOTE, "tokens": ["a\nH-0"]}),
     "half a character": json.dumps({**NOTE, "tokens": ["\ud800"]}),
     "a request less": json.dumps({**NOTE, "requests": [0]}),
-    "huge": json.dumps({**NOTE, "requests": [0, 2**62]}),
-    "both": json.dumps({**NOTE, "requests": [0, KEEP + DELETE + SPAN]}),
-    "protects <s>": json.dumps({**NOTE, "requests": [KEEP, 0]}),
 }
 
 
