@@ -28,11 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     updates = "with --last: use the checkpoints of --save-interval-updates, not those at the ends of epochs"
     add("--by-updates", action="store_true", help=updates)
     for flag in ("--best", "--metric"):
-        add(
-            flag,
-            action=RemovedFlag,
-            const="name the checkpoints, as in FOLDER/checkpoint.best_*.pt",
-        )
+        add(flag, action=RemovedFlag, const="name the checkpoints, as in FOLDER/checkpoint.best_*.pt")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -38,12 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--port", metavar="N", type=int, default=8081, help="0: any free one, which is printed (default: 8081)")
     add("--allow-host", metavar="NAME", action="append", default=[], help="a further name of this server; repeatable")
     add("--allow-origin", metavar="URL", action="append", default=[], help="whose pages may use it; repeatable")
-    add(
-        "--token-file",
-        metavar="FILE",
-        type=Path,
-        help=f"token that clients must send (or environment {TOKEN_ENV})",
-    )
+    add("--token-file", metavar="FILE", type=Path, help=f"token that clients must send (or environment {TOKEN_ENV})")
     add("--max-bytes", metavar="N", type=int, default=1_000_000, help="bytes of a request (default: 1000000)")
     add("--max-text", metavar="N", type=int, default=20_000, help="characters of its texts, each at least 20")
     add("--timeout", metavar="S", type=float, default=30.0, help="seconds for a request, and for its answer")

@@ -22,14 +22,7 @@ from lev_plugins.edits.mark_bits import KEEP, in_one_span
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.source_alignment import align_to_source
 from lev_plugins.errors import require
-from lev_plugins.generators.refinement import (
-    Choices,
-    Insertions,
-    Policies,
-    Sentence,
-    removed_tokens,
-    replaced_tokens,
-)
+from lev_plugins.generators.refinement import Choices, Insertions, Policies, Sentence, removed_tokens, replaced_tokens
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.levt_spelling import removed_per_placeholder
 from lev_plugins.spelling.batch_words import BatchWords

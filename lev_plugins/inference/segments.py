@@ -179,10 +179,7 @@ class LevTSegments(SegmentDecoder):
         """Returns the edit of a change, with its confidence and iteration."""
         deleted = [piece + 1 for piece in change.removed if piece not in origin]
         inserted = [i for i in change.inserted if origin[i] is None]
-        iterations = [
-            *(edits.deleted_at[place] for place in deleted),
-            *(edits.inserted_at[i] for i in inserted),
-        ]
+        iterations = [*(edits.deleted_at[place] for place in deleted), *(edits.inserted_at[i] for i in inserted)]
         odds = [edits.deletion_log_odds[place] for place in deleted]
         if not odds:
             earliest = min(inserted, key=edits.inserted_at.__getitem__)

@@ -83,11 +83,7 @@ class LevTEncoder(nn.Module):
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
 
     def forward(
-        self,
-        src_tokens: Tensor,
-        padding: Padding,
-        look_up: LookUp | None = None,
-        pieces: tuple[Tensor, ...] = (),
+        self, src_tokens: Tensor, padding: Padding, look_up: LookUp | None = None, pieces: tuple[Tensor, ...] = ()
     ) -> Tensor:
         """Returns the states (B, S, C), or (n, C) of the real tokens alone.
 

@@ -7,14 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from lev_plugins.edits.source_alignment import align_to_source
-from lev_plugins.generators.refinement import (
-    Choices,
-    Insertions,
-    Policies,
-    Sentence,
-    removed_tokens,
-    replaced_tokens,
-)
+from lev_plugins.generators.refinement import Choices, Insertions, Policies, Sentence, removed_tokens, replaced_tokens
 from lev_plugins.onnx import names
 from lev_plugins.onnx.session import Session
 from lev_plugins.onnx.word_features import IntendedWordFeatures

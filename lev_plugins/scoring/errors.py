@@ -23,15 +23,7 @@ LETTER_CLASSES = ("one letter", "several letters", "first letter", "later letter
 ERROR_CLASSES = (*LETTER_CLASSES, "run-on", "split", "other words")
 COLUMNS = ("in the source", "repaired", "introduced")
 MAX_DIFFERENCE = 0.2  # largest share of differing letters in words that are run on or split
-SPANS = (
-    (1, 1),
-    (1, 2),
-    (1, 3),
-    (2, 1),
-    (3, 1),
-    (0, 1),
-    (1, 0),
-)  # words of text and reference that pair
+SPANS = ((1, 1), (1, 2), (1, 3), (2, 1), (3, 1), (0, 1), (1, 0))  # words of text and reference that pair
 
 
 class Error(NamedTuple):

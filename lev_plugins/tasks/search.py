@@ -22,11 +22,7 @@ REFINEMENT_OPTIONS = (
 
 
 def refuse(
-    options: FairseqDataclass | Namespace,
-    names: Iterable[str],
-    config: type,
-    reason: str,
-    advice: str = "leave it out",
+    options: FairseqDataclass | Namespace, names: Iterable[str], config: type, reason: str, advice: str = "leave it out"
 ) -> None:
     """Requires that the flags ``names`` have the defaults of ``config``.
 
