@@ -1,6 +1,5 @@
 """``--criterion labelling``: cross-entropy, squared error or binary cross-entropy per label; validation scores."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -33,8 +32,8 @@ LOG_DIGITS = 2  # after the decimal point, in the log
 class LabellingConfig(FairseqDataclass):
     class_weights: Optional[str] = flag(
         None,
-        "weights in the loss: LABEL=WEIGHT,... (other labels: 1), or balanced, which gives rarer labels of the "
-        "training text more weight; multilabel: the weight of a label that is present",
+        "weights in the loss: balanced gives rarer labels of the training text more weight; multilabel: to a label "
+        "that is present",
     )
     positive_label: Optional[str] = flag(
         None, "two classes: the one whose F1 is reported as `f1` (default: the last one)"
@@ -81,8 +80,6 @@ setattr(meters, Collected.__name__, Collected)  # where fairseq looks up the met
 def label_weights(text: str | None, labels: Labels | None, kind: str, examples: int) -> Tensor | None:
     """Returns the weights of the labels in the loss, from the value of --class-weights.
 
-    >>> label_weights("b=3", Labels(["a", "b"], [6, 2]), "classification", 8)
-    tensor([1., 3.])
     >>> label_weights("balanced", Labels(["a", "b"], [6, 2]), "classification", 8)
     tensor([0.6667, 2.0000])
     >>> label_weights("balanced", Labels(["a", "b"], [6, 2]), "multilabel", 8)
@@ -90,33 +87,17 @@ def label_weights(text: str | None, labels: Labels | None, kind: str, examples: 
     """
     if text is None:
         return None
+    require(text == BALANCED, f"--class-weights must be balanced, but is {text}: to weigh one label, repeat its texts")
     if labels is None:
         raise UserError("--class-weights cannot be used with --label-kind regression, which has no classes")
-    if text == BALANCED:
-        counts = torch.tensor(labels.counts, dtype=torch.float)
-        require(
-            bool(counts.sum() > 0),
-            "--class-weights balanced needs label counts, but the folder was prepared without training text",
-        )
-        if kind == "multilabel":
-            return (examples - counts).clamp(min=1) / counts.clamp(min=1)
-        return counts.sum() / (len(labels) * counts.clamp(min=1))
-    weights = torch.ones(len(labels))
-    for part in text.split(","):
-        name, _, number = part.rpartition("=")
-        try:
-            weight = float(number)
-        except ValueError:
-            weight = math.nan
-        require(
-            bool(name) and weight >= 0 and math.isfinite(weight),
-            f"--class-weights must be balanced or LABEL=WEIGHT,... with weights of at least 0, but contains {part!r}",
-        )
-        weights[labels.id_of(name.strip(), "--class-weights")] = weight
+    counts = torch.tensor(labels.counts, dtype=torch.float)
     require(
-        bool(weights.any()), f"--class-weights {text} leaves nothing to learn: give at least one label a weight above 0"
+        bool(counts.sum() > 0),
+        "--class-weights balanced needs label counts, but the folder was prepared without training text",
     )
-    return weights
+    if kind == "multilabel":
+        return (examples - counts).clamp(min=1) / counts.clamp(min=1)
+    return counts.sum() / (len(labels) * counts.clamp(min=1))
 
 
 @register_criterion("labelling", dataclass=LabellingConfig)

@@ -11,15 +11,8 @@ from lev_plugins.cli.main import main
 from lev_plugins.noise import NoiseOptions, build_corruption
 
 
-class Chunks(io.BytesIO):
-    """A pipe that has few bytes at a time."""
-
-    def read1(self, size: int | None = -1) -> bytes:
-        return super().read1(5)
-
-
 def run(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, data: bytes, *arguments: str) -> tuple[int, bytes, str]:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Chunks(data)))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     code = main(arguments)
     out, err = capsysbinary.readouterr()
     return code, out, err.decode()

@@ -1,6 +1,5 @@
 """``--cpu-bf16``: the same training, up to the precision of bfloat16."""
 
-
 import pytest
 import torch
 from torch import nn
