@@ -131,20 +131,14 @@ def at_least(args: Any, minimum: float, *fields: str) -> None:
             bounded(flag_name(field), value, minimum)
 
 
-def dictionary_size(args: Any, threshold: str, nwords: str, learned: bool = True) -> None:
+def dictionary_size(args: Any, threshold: str, nwords: str) -> None:
     """Checks the flags that limit a dictionary: how often a word must occur, and how many there may be.
-
-    Neither applies to a dictionary that is not ``learned``.
 
     >>> from argparse import Namespace
     >>> dictionary_size(Namespace(threshold=0, nwords=2), "threshold", "nwords")
     Traceback (most recent call last):
     lev_plugins.errors.UserError: --nwords must be -1 (no limit) or more than 4, which <s>, <pad>, </s> and <unk> \
 take, but is 2
-    >>> dictionary_size(Namespace(threshold=1, nwords=-1), "threshold", "nwords", learned=False)
-    Traceback (most recent call last):
-    lev_plugins.errors.UserError: --threshold applies to a learned dictionary, and to a joined one as a flag of the \
-source: leave it out
     """
     at_least(args, 0, threshold)
     number = getattr(args, nwords)
@@ -153,6 +147,3 @@ source: leave it out
         f"{flag_name(nwords)} must be -1 (no limit) or more than {SPECIAL}, which <s>, <pad>, </s> and <unk> take, "
         f"but is {number}",
     )
-    for field, everything in ((threshold, 0), (nwords, -1)):
-        says = "applies to a learned dictionary, and to a joined one as a flag of the source: leave it out"
-        require(learned or getattr(args, field) == everything, f"{flag_name(field)} {says}")

@@ -97,7 +97,7 @@ def check_arguments(args: argparse.Namespace) -> None:
     )
     for side in ("src", "tgt"):
         file = (args.srcdict or args.tgtdict) if joined else vars(args)[f"{side}dict"]
-        dictionary_size(args, f"threshold{side}", f"nwords{side}", not file and not (joined and side == "tgt"))
+        dictionary_size(args, f"threshold{side}", f"nwords{side}")
         require(
             bool(file) or trains, f"there is no --train-prefix to learn a dictionary from: give one with --{side}dict"
         )

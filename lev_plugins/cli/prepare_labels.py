@@ -96,7 +96,7 @@ def check_label_arguments(args: argparse.Namespace, parts: dict[str, Path]) -> N
     pretrained = args.pretrained_tokenizer
     require(learns or bool(args.srcdict or pretrained), "there is no --train to learn a dictionary from: add --srcdict")
     require(not (pretrained and args.srcdict), "--pretrained-tokenizer comes with a dictionary: leave out --srcdict")
-    dictionary_size(args, "threshold", "nwords", not (pretrained or args.srcdict))
+    dictionary_size(args, "threshold", "nwords")
     require_template(args.template, args.text_columns, "--template")
 
 

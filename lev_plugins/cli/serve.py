@@ -23,7 +23,6 @@ from lev_plugins.serving.context import Context, ServedModel
 from lev_plugins.serving.journal import append_pairs
 from lev_plugins.serving.limits import LOCAL_HOSTS, Access, Limits
 from lev_plugins.text.own_words import WordList
-from lev_plugins.text.tokenise import bpe_options
 
 TOKEN_ENV = "LEV_PLUGINS_TOKEN"  # environment variable
 SHORTEST_TOKEN = 8
@@ -111,9 +110,6 @@ def load_models(args: argparse.Namespace) -> list[ServedModel]:
         )
     decoding, tasks = edit.decoding_of(args), {name: task_of(path) for name, path in paths.items()}
     decoding.check_for(*tasks.values())
-    for flag, value in {"--backbone": args.backbone, "--words": args.words, "--bpe": bpe_options(args)}.items():
-        used = value is None or {*tasks.values()} != {LABELLING}
-        require(used, f"{flag} is for an editor, but all the models label texts: leave it out")
     models = []
     for name, path in paths.items():
         model: Editor | Labeller

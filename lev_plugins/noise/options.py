@@ -30,11 +30,6 @@ NOISE_KINDS: dict[str, Callable[["NoiseOptions"], kinds.NoiseKind]] = {
     "confusions": lambda options: confuser(read_table(Path(options.confusions or ""))),
 }
 WITH_RATES = ("ocr", "confusions")  # the kinds with their own rates
-READERS = {  # flag: the kinds that read it
-    "layout": ("keyboard", "shift"),
-    "shift_rate": ("keyboard",),
-    "alphabet": ("random", "insert", "substitute"),
-}
 
 
 def noise_flag(metavar: str, meaning: str, default: Any = MISSING) -> Any:
@@ -130,12 +125,6 @@ def check_options(options: NoiseOptions, weights: dict[str, float]) -> None:
         f"{prefix}confusions FILE and the kind confusions go together: give both or neither",
     )
     require(options.alphabet != "", f"{prefix}alphabet must have letters, but is empty")
-    for option in NOISE_FLAGS:
-        readers = READERS.get(option.name, weights)
-        require(
-            getattr(options, option.name) == option.default or not weights.keys().isdisjoint(readers),
-            f"{prefix}{option.name.replace('_', '-')} is for the kind {' or '.join(readers)}: name it, or leave it out",
-        )
 
 
 def parse_noise_kinds(text: str, prefix: str = "--") -> dict[str, float]:

@@ -18,7 +18,6 @@ class TextScorer(BaseScorer):
         super().__init__(cfg)
         values = {name: getattr(cfg, f"{self.metric.fairseq}_{name}") for name in self.metric.options}
         self.options = {name: value if isinstance(value, bool) else str(value) for name, value in values.items()}
-        self.metric.evaluate(["a"], ["a"], **self.options)  # refuses options that do not fit together before decoding
 
     def evaluate(self) -> Evaluation:
         return self.metric.evaluate(self.ref, self.pred, **self.options)

@@ -316,10 +316,6 @@ def evaluate(
     """
     if errant:
         require(not by_kind, "--by-kind applies to MaxMatch, not to ERRANT: leave it out with --errant")
-        require(
-            max_unchanged_words is None,
-            "--max-unchanged-words applies to MaxMatch, not to ERRANT: leave it out with --errant",
-        )
         annotator = load_errant()
         counts = [errant_counts(sentence, text, annotator) for sentence, text in zip(gold, texts, strict=True)]
         return from_counts(counts, beta, "edits by ERRANT")

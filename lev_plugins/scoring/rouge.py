@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, ratio
 
 ROUGE_KINDS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
@@ -32,10 +31,6 @@ def evaluate(
     >>> evaluate(["two cats sat down"], ["two dogs sat"]).score  # "two ... sat": 2 of 3 words, 2 of 4
     0.5714285714285715
     """
-    require(
-        not no_stemming or tokenize != "space",
-        "--no-stemming has no effect with --tokenize space, which never stems: leave it out",
-    )
     scorer = build_scorer(not no_stemming, tokenize)
     rows = np.ones((len(texts), len(ROUGE_KINDS)))
     for row, entry, text in zip(rows, alternatives(references), texts, strict=True):

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from sacrebleu.metrics import TER
 
-from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive, References, by_sacrebleu
 
 
@@ -27,10 +26,6 @@ def evaluate(
     >>> [evaluate([""], [text]).score for text in ("a b c", "")]
     [100.0, 0.0]
     """
-    require(
-        not asian_support or normalized or no_punct,
-        "--asian-support has no effect alone: add --normalized, --no-punct or both",
-    )
     metric = TER(normalized=normalized, no_punct=no_punct, asian_support=asian_support, case_sensitive=True)
     corpus = by_sacrebleu("TER", metric, references, texts, higher_is_better=False)
     edits, words = corpus.sums.tolist()

@@ -6,8 +6,6 @@ import pytest
 from fairseq.scoring import build_scorer
 from omegaconf import OmegaConf
 
-from lev_plugins.errors import UserError
-
 REFERENCES = ["the cat sat on the mat .", "He runs", "yes"]
 
 
@@ -46,18 +44,6 @@ def test_stems_match_unless_told_otherwise() -> None:
         found = build_scorer(OmegaConf.create({"_name": "rouge", **flags}), None)
         found.add_string("cats", "cat")
         assert found.score() == expected
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ({"_name": "ter", "ter_asian_support": True}, "--asian-support has no effect alone"),
-        ({"_name": "rouge", "rouge_no_stemming": True, "rouge_tokenize": "space"}, "--no-stemming has no effect with"),
-    ],
-)
-def test_flags_without_effect_are_refused(flags: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        build_scorer(OmegaConf.create(flags), None)
 
 
 def test_a_scorer_by_its_name_alone() -> None:
