@@ -5,9 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fileinput import FileInput
 from pathlib import Path
-from traceback import walk_tb
 from types import TracebackType
 from typing import Any
 
@@ -104,7 +102,7 @@ def explain(error: BaseException) -> str | None:
         return None
     if isinstance(error, UnicodeDecodeError):
         return (
-            f"{input_of(error)} is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert it first, for example "
+            f"the input is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert it first, for example "
             "with iconv -f latin1 -t utf-8; what was printed so far is complete"
         )
     match = re.search(r"os error (\d+)|PytorchStreamWriter", text)  # of safetensors; of torch, which gives no number
@@ -120,15 +118,6 @@ def explain(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return None
-
-
-def input_of(error: UnicodeDecodeError) -> str:
-    """Returns the line of ``fairseq-interactive`` with a byte that cannot be decoded; "the input" in other programs."""
-    for frame, _ in walk_tb(error.__traceback__):
-        reader = frame.f_locals.get("self")
-        if isinstance(reader, FileInput):  # its number is that of the last line that it decoded
-            return f"line {reader.lineno() + 1 + error.object[: error.start].count(10)} of the input"
-    return "the input"
 
 
 def explained(error: BaseException) -> tuple[BaseException | None, str | None]:

@@ -64,7 +64,6 @@ def parse_confusion(line: str, unit: str, place: str) -> Confusion:
     require(len(columns) == 3, f"{place}: a confusion must have 3 columns, but {line!r} has {len(columns)}")
     clean, noisy = (tuple(split_units(text, unit)) for text in columns[:2])
     require(bool(clean), f"{place}: the first column must not be empty")
-    require(clean != noisy, f"{place}: {columns[0]!r} must become something else, but stays the same")
     require(
         unit == "word" or not any(map(is_space, clean[:-1])),
         f"{place}: white space may only be the last character of the first column, but is not in {columns[0]!r}",
