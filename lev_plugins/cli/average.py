@@ -10,14 +10,12 @@ from torch import Tensor
 from tqdm import tqdm
 
 from lev_plugins import checkpoints
-from lev_plugins.cli.flags import RemovedFlag, requires
+from lev_plugins.cli.flags import RemovedFlag
 from lev_plugins.errors import require
 from lev_plugins.files import require_new
 from lev_plugins.ranges import at_least
 
-# how fairseq names checkpoints
-EPOCH = r"checkpoint(\d+)\.pt"
-UPDATES = r"checkpoint_\d+_(\d+)\.pt"
+EPOCH = r"checkpoint(\d+)\.pt"  # how fairseq names the checkpoints of epochs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,35 +23,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("inputs", metavar="INPUT", nargs="+", type=Path, help="checkpoints, or one folder that contains them")
     add("--output", metavar="FILE", type=Path, required=True, help="file to write, which must not exist")
     add("--last", metavar="N", type=int, help="from a folder: the checkpoints of the last N epochs")
-    updates = "with --last: use the checkpoints of --save-interval-updates, not those at the ends of epochs"
-    add("--by-updates", action="store_true", help=updates)
-    for flag in ("--best", "--metric"):
+    for flag in ("--best", "--metric", "--by-updates"):
         add(flag, action=RemovedFlag, const="name the checkpoints, as in FOLDER/checkpoint.best_*.pt")
 
 
 def run(args: argparse.Namespace) -> int:
     require_new(args.output, "--output")
-    requires(args, "--last", args.last is not None, by_updates=False)
     at_least(args, 1, "last")
     paths, folder = args.inputs, args.inputs[0]
     if args.last is None:
         require(not any(path.is_dir() for path in paths), f"{folder} is a folder: add --last N, or name its files")
     else:
         require(len(paths) == 1 and folder.is_dir(), "--last chooses from one folder: give it as INPUT")
-        paths = last_checkpoints(folder, args.last, args.by_updates)
+        paths = last_checkpoints(folder, args.last)
     checkpoints.save(average(paths), args.output)
     sys.stdout.write(f"{args.output} is the average of {' '.join(str(path) for path in paths)}\n")
     return 0
 
 
-def last_checkpoints(folder: Path, number: int, by_updates: bool) -> list[Path]:
-    pattern, name = (UPDATES, "checkpoint_EPOCH_UPDATES.pt") if by_updates else (EPOCH, "checkpointEPOCH.pt")
-    paths = checkpoint_paths(str(folder), pattern)  # the newest first
-    require(
-        len(paths) >= number,
-        f"--last {number}, but {folder} has {len(paths)} checkpoints called {name}: use a smaller number"
-        + ("" if by_updates else ", or add --by-updates"),
-    )
+def last_checkpoints(folder: Path, number: int) -> list[Path]:
+    paths = checkpoint_paths(str(folder), EPOCH)  # the newest first
+    says = f"--last {number}, but {folder} has {len(paths)} checkpoints called checkpointEPOCH.pt: use a smaller number"
+    require(len(paths) >= number, f"{says}, or name other files")
     return [Path(path) for path in reversed(paths[:number])]
 
 

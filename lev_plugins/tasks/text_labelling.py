@@ -114,11 +114,6 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         )
         if from_checkpoint:
             cfg.backbone = None  # the weights are in the checkpoint
-        else:
-            require(
-                self.cfg.pack or self.cfg.pack_length == TextLabellingConfig.pack_length,
-                "--pack-length is for --pack: add it, or leave the length out",
-            )
         fill_sizes(cfg)
         model = super().build_model(cfg, from_checkpoint)
         assert isinstance(model, EncT5)

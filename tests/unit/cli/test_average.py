@@ -51,7 +51,6 @@ def averaged(capsys, *arguments):
 def test_which_are_averaged(capsys, folder):
     """Those with the highest number, or files as they are given."""
     assert averaged(capsys, folder, "--last", 3, "--output", folder / "mean.pt") == 10.0
-    assert averaged(capsys, folder, "--last", 2, "--by-updates", "--output", folder / "other.pt") == 110.5
     files = [folder / "checkpoint1.pt", folder / "checkpoint_3_3000.pt"]
     assert averaged(capsys, *files, "--output", folder / "new" / "mean.pt") == 52.0
 
@@ -93,7 +92,6 @@ def test_another_model_is_refused_by_file_and_name(refusal, tmp_path, changes):
         (["--last", "12"], "--last 12, but {folder} has 11 checkpoints called checkpointEPOCH.pt: use a smaller"),
         (["--best", "1"], "--best was removed: name the checkpoints, as in FOLDER/checkpoint.best_*.pt"),
         (["--last", "0"], "--last must be at least 1, but is 0"),
-        (["--by-updates"], "--by-updates requires --last"),
         ([], "is a folder: add --last N, or name its files"),
         (["{folder}/checkpoint1.pt", "--last", "1"], "--last chooses from one folder: give it as INPUT"),
         (["--last", "1", "--output", "{folder}"], "{folder} exists: name another file, or remove"),

@@ -214,8 +214,6 @@ def test_another_kind_or_folder_is_refused(folders: dict[str, Path], tmp_path: P
         task_of(tmp_path / "none")
     with pytest.raises(ValueError, match="give a folder from lev-plugins prepare-labels"):
         task_of(tmp_path)
-    with pytest.raises(ValueError, match="--pack-length is for --pack"):
-        model_of(task_of(folders["regression"], pack_length=64))
     with pytest.raises(ValueError, match="has no part test: there is no"):
         task_of(folders["regression"]).load_dataset("test")
     several = task_of(folders["regression"])
