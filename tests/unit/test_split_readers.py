@@ -62,12 +62,6 @@ def test_odds_of_each_word_of_a_draft(data: Path) -> None:
         deletion_odds(undrafted, "test")
 
 
-def test_only_a_levt_has_a_deletion_policy(data: Path) -> None:
-    teacher = write_teacher(data / "other.pt", data, *TRANSFORMER, *LENGTHS, "-s", "en", "-t", "de")
-    with pytest.raises(UserError, match="only a levt has a deletion policy"):
-        deletion_odds(CheckpointDecoder([teacher], {"data": str(data)}, {}, "cpu"), "test")
-
-
 # ---- word-level quality estimation, beside scikit-learn --------------------------------------------------------------
 
 
