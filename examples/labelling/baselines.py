@@ -129,7 +129,7 @@ def measure(rows: dict[str, list[Row]], layout: Layout) -> Iterator[str]:
     numbers = names if layout.step is not None else None
 
     def scores(answers: np.ndarray) -> dict[str, float]:
-        return evaluate(kind, gold["test"], answers, len(names), len(names) - 1, AT, numbers)
+        return evaluate(kind, gold["test"], answers, len(names), AT, numbers)
 
     vectors, model = features(rows, kind), linear(kind)
     with warnings.catch_warnings():

@@ -115,7 +115,7 @@ def score(rows: list[Row], outputs: list[str], kind: str, classes: list[str]) ->
         ids = {name: i for i, name in enumerate(names)}
         gold = np.array([ids[row.labels[0]] for row in rows])
         answers = np.array([ids.get(text.strip(), len(names)) for text in outputs])
-        return classification(gold, answers, len(names), positive=len(names) - 1)
+        return classification(gold, answers, len(names))
     sets = [{label.strip() for label in text.split(",")} - {""} for text in outputs]
     names = sorted(
         {*names, *(label for labels in sets for label in labels)}

@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from torch import Tensor
 
 from lev_plugins import checkpoints
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.files import require_new
 from lev_plugins.layers.linear import head_projection
 from lev_plugins.models.levt import SHARING, LevTConfig
@@ -67,15 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     require_new(args.output, "OUT.pt")
-    state = checkpoints.load(args.input)
-    try:
-        imported = convert(state, args.early_exit, args.share_weights)
-    except UserError:
-        raise
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f"{args.input} lacks settings or weights that fairseq saves ({error!r}): use an older checkpoint"
-        ) from error
+    imported = convert(checkpoints.load(args.input), args.early_exit, args.share_weights)
     checkpoints.save(imported, args.output)
     sys.stdout.write(f"{args.output} is a levt with the weights of {args.input}\n")
     return 0

@@ -1,5 +1,6 @@
 """``--criterion labelling``: cross-entropy, squared error or binary cross-entropy per label; validation scores."""
 
+from argparse import SUPPRESS
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -35,9 +36,7 @@ class LabellingConfig(FairseqDataclass):
         "weights in the loss: balanced gives rarer labels of the training text more weight; multilabel: to a label "
         "that is present",
     )
-    positive_label: Optional[str] = flag(
-        None, "two classes: the one whose F1 is reported as `f1` (default: the last one)"
-    )
+    positive_label: Optional[str] = flag(None, SUPPRESS)  # removed, and refused below
     score_at: int = flag(5, "multilabel: k in the scores rp_at_k and ndcg_at_k")
 
 
@@ -116,13 +115,8 @@ class LabellingCriterion(FairseqCriterion):
         self.kind, self.labels = info.kind, task.labels
         self.weights = label_weights(cfg.class_weights, task.labels, info.kind, info.train_examples)
         self.classes = len(task.labels or ())
-        self.positive = self.classes - 1
-        if cfg.positive_label is not None:
-            require(
-                self.kind == "classification" and self.classes == 2,
-                "--positive-label applies only to classification with two labels: leave it out",
-            )
-            self.positive = task.labels.id_of(cfg.positive_label, "--positive-label")
+        removed = "--positive-label was removed: F1 is that of the last label of prepare-labels --labels FILE"
+        require(cfg.positive_label is None, removed)
         self.score_at = cfg.score_at
         self.numbers = task.labels.names if info.step is not None else None  # of --round-labels
 
@@ -178,7 +172,7 @@ class LabellingCriterion(FairseqCriterion):
 
     def scores(self, parts: list[AnswersAndTruth]) -> dict[str, float]:
         answers, truth = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return evaluate(self.kind, truth, answers, self.classes, self.positive, self.score_at, self.numbers)
+        return evaluate(self.kind, truth, answers, self.classes, self.score_at, self.numbers)
 
     def logging_outputs_can_be_summed(self) -> bool:  # fairseq calls it on the criterion
         return bool(self.training)  # in validation, answers are concatenated

@@ -20,10 +20,10 @@ Scores = dict[str, float]
 POSITIVE = 0.5  # the default threshold: labels with at least this probability are assigned
 
 
-def classification(gold: Array, predicted: Array, classes: int, positive: int) -> Scores:
-    """Scores of classes (n,); with two classes, also the F1 of class ``positive``.
+def classification(gold: Array, predicted: Array, classes: int) -> Scores:
+    """Scores of classes (n,); with two classes, also the F1 of the last one.
 
-    >>> scores = classification(np.array([1, 1, 0, 0]), np.array([1, 0, 0, 0]), 2, positive=1)
+    >>> scores = classification(np.array([1, 1, 0, 0]), np.array([1, 0, 0, 0]), 2)
     >>> {name: round(score, 1) for name, score in scores.items()}
     {'accuracy': 75.0, 'macro_f1': 73.3, 'matthews': 57.7, 'f1': 66.7}
     """
@@ -36,7 +36,7 @@ def classification(gold: Array, predicted: Array, classes: int, positive: int) -
         "matthews": matthews_corrcoef(gold, predicted),
     }
     if classes == 2:
-        scores["f1"] = f1_score(gold, predicted, labels=[positive], average="macro", zero_division=0)
+        scores["f1"] = f1_score(gold, predicted, labels=[1], average="macro", zero_division=0)
     return percent(scores)
 
 
@@ -107,7 +107,6 @@ def evaluate(
     gold: Array,
     predicted: Array,
     classes: int,
-    positive: int = 1,
     at: int = 5,
     numbers: Sequence[str] | None = None,
 ) -> Scores:
@@ -117,7 +116,6 @@ def evaluate(
     ``gold``: classes (n,), numbers (n,), or zeros and ones (n, L)
     ``predicted``: probabilities (n, classes) or (n, L), or numbers (n,)
     ``classes``: the number of classes
-    ``positive``: of two classes, the one whose F1 is reported
     ``at``: the k of RP@k and nDCG@k
     ``numbers``: names of classes that are numbers, to be scored as numbers as well
     """
@@ -128,7 +126,7 @@ def evaluate(
         if kind == "multilabel":
             return multilabel(gold, predicted, at)
         likeliest = predicted.argmax(1)
-        scores = classification(gold, likeliest, classes, positive)
+        scores = classification(gold, likeliest, classes)
         if kind == "tagging":
             return {"tag_accuracy": scores["accuracy"], "macro_f1": scores["macro_f1"]}
         if numbers is not None:

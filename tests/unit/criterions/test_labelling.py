@@ -200,8 +200,7 @@ def test_the_meter_of_answers_comes_back_empty_from_a_checkpoint() -> None:
     [
         ("regression", {"class_weights": "balanced"}, "cannot be used with --label-kind regression, which has no"),
         ("tagging", {"class_weights": "LONG=1"}, "--class-weights must be balanced, but is LONG=1: to weigh one"),
-        ("tagging", {"positive_label": "LONG"}, "--positive-label applies only to classification with two labels"),
-        ("classification", {"positive_label": "grey"}, "--positive-label: 'grey' is not a known label"),
+        ("classification", {"positive_label": "dry"}, "--positive-label was removed: F1 is that of the last label of"),
         ("multilabel", {"score_at": 0}, "--score-at must be at least 1, but is 0"),
     ],
 )
@@ -216,4 +215,3 @@ def test_wrong_combinations_are_refused(folders: dict[str, Path]) -> None:
         task.build_criterion(SimpleNamespace(_name="cross_entropy"))
     with pytest.raises(ValueError, match="requires --arch enct5 or enct5_tiny, but --arch is levt"):
         task.build_model(SimpleNamespace(_name="levt"))
-    assert (criterion_of(task).positive, criterion_of(task, positive_label="dry").positive) == (1, 0)
