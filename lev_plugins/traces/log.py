@@ -16,6 +16,8 @@ from typing import NamedTuple
 from lev_plugins.errors import require
 
 LOG_LINE = re.compile(rb"([STHDPIEW])-(\d{1,18})(?:_(\d{1,9}))?\t(.*)", re.DOTALL)
+# what tqdm draws between or within lines if the log includes standard error and that was a terminal, as with script(1)
+PROGRESS_BAR = re.compile(rb"\r(?:[^\r%]{0,999}%\|[^\r\[]{0,999}\[[^\r\]]{0,999}\]| *\r)")
 STEPS = 3  # states per iteration: after deleting, opening placeholders, filling them
 HISTORY_FLAGS = "--retain-iter-history --print-step"
 
@@ -98,6 +100,8 @@ def parse_line(line: bytes) -> LogLine | None:
     >>> parse_line(b"Generate test with beam=5: BLEU4 = 82.74\\n") is None
     True
     """
+    if b"\r" in line:
+        line = PROGRESS_BAR.sub(b"", line).lstrip(b" ")
     match = LOG_LINE.match(line)
     if match is None:
         return None

@@ -4,6 +4,7 @@ import io
 import re
 
 import pytest
+from tqdm import tqdm
 
 from lev_plugins.traces.log import Log, LoggedHypothesis, LoggedSentence, parse_line
 from tests.logs import LOG
@@ -66,6 +67,19 @@ def test_white_space_other_than_a_space_is_part_of_a_piece() -> None:
     assert read(odd)[0][0].hypotheses[0].states[3] == ["house\u00a0\u3000\u2028", "house\x0b\x1c\x85"]
 
 
-@pytest.mark.parametrize("line", [b"A-1\t0-0", b"S-\t", b"S-1 w1", b" S-1\tw1", b"XS-1\tw1"])
+def test_a_progress_bar_in_the_log_is_no_part_of_it() -> None:
+    """What tqdm draws as fairseq has it draw, between lines and in the middle of one."""
+    screen = io.StringIO()
+    with tqdm(total=3, file=screen, leave=False, mininterval=0, ascii=False) as bar:
+        bar.update()
+        bar.set_postfix({"wps": "120"})
+    drawn = screen.getvalue().encode()
+    assert drawn.count(b"\r") > 2 and b"wps=120]" in drawn
+    data = LOG.encode()
+    for at in (data.index(b"S-11"), data.index(b"E-11_4"), data.index(b"E-11_6") + 9, data.index(b"S-3") + 6):
+        assert read(data[:at] + drawn + data[at:])[0] == read(LOG)[0]
+
+
+@pytest.mark.parametrize("line", [b"A-1\t0-0", b"S-\t", b"S-1 w1", b" S-1\tw1", b"XS-1\tw1", b"\r" * 5000])
 def test_lines_that_belong_to_nobody(line: bytes) -> None:
     assert parse_line(line + b"\n") is None
