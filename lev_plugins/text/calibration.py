@@ -21,8 +21,9 @@ from lev_plugins.text.segments import Segment
 CONSTANT = "constant"
 # A capitalised word inside a sentence that the dictionary lacks is often a name, and to change a name is worse than to
 # leave a typo. So the confidence of its edit is cubed before it is compared with min_confidence, unless the language
-# capitalises all nouns.
-NAME, NAME_EXPONENT = "name", 3.0
+# capitalises all nouns. So is that of a known word if most edits are of unknown ones: in text of another kind than the
+# held-out pairs, more known words are right where they stand.
+NAME, KNOWN, EXPONENT = "name", "known", 3.0
 CAPITAL_NOUNS = ("de", "lb")
 RIDGE = 1.0  # L2 strength of the logistic regression: its C is 1 / RIDGE
 MAX_LOG_ODDS = 30.0  # in either direction: a larger number says no more
@@ -108,8 +109,10 @@ def calibrate(edited: Edited, weights: Mapping[str, float]) -> Edited:
     def calibrate_edit(edit: Edit, limit: float = 1.0) -> Edit:
         features = Evidence(*edit.evidence)
         share = min(limit, confidence(weights, features))
-        is_name = NAME in weights and features.unknown and features.capital
-        threshold = share ** max(0.0, weights[NAME]) if is_name else None
+        kind = NAME if features.unknown and features.capital else ""
+        if not features.unknown and not features.insertion:
+            kind = KNOWN
+        threshold = share ** max(0.0, weights[kind]) if kind in weights else None
         alternatives: list[Edit] = []
         limit -= share
         for alternative in edit.alternatives:  # at most one of them is right, so their confidences add up to at most 1
@@ -138,7 +141,7 @@ def with_own_words(edited: Edited, recurring: Collection[str]) -> Edited:
         if not edit.evidence or not Evidence(*edit.evidence).unknown or not all(part in recurring for part in parts):
             return edit
         threshold = edit.confidence if edit.name_threshold is None else edit.name_threshold
-        return replace(edit, name_threshold=threshold**NAME_EXPONENT)
+        return replace(edit, name_threshold=threshold**EXPONENT)
 
     return replace(edited, edits=tuple(map(raise_threshold, edited.edits)))
 

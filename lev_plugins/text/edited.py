@@ -42,7 +42,7 @@ class Edit:
     confidence: float = 1.0  # from 0 to 1: what the model gives this edit against leaving the text alone
     iteration: int = 1  # of the refinement that made it; a model that writes from left to right has only one
     evidence: tuple[float, ...] = field(default=(), compare=False, repr=False)  # for ``text.calibration``
-    # of the change of a name or of a word that recurs: the highest min_confidence that keeps it, if not its confidence
+    # of the change of what is more often right: the highest min_confidence that keeps the edit, if not its confidence
     name_threshold: float | None = field(default=None, compare=False, repr=False)
     # other changes of the same place, most likely first
     alternatives: tuple[Edit, ...] = field(default=(), compare=False, repr=False)

@@ -28,7 +28,7 @@ from lev_plugins.inference.held_out import (
 )
 from lev_plugins.inference.options import EditOptions
 from lev_plugins.text import calibration
-from lev_plugins.text.calibration import CONSTANT, NAME, WEIGHTS, Evidence
+from lev_plugins.text.calibration import CONSTANT, KNOWN, NAME, WEIGHTS, Evidence
 from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.rewrites import rewrites
@@ -303,6 +303,25 @@ def test_a_name_is_changed_only_if_that_is_surer() -> None:
     assert [edited.edits[0].confidence for edited in half] == [0.5, 0.5]
     kept = {least: [edited.without_unsure(least).text for edited in half] for least in (0.0, 0.12, 0.13, 0.6)}
     assert kept == {0.0: ["b", "b"], 0.12: ["b", "b"], 0.13: ["b", "a"], 0.6: ["a", "a"]}
+
+
+def test_a_known_word_is_changed_only_if_that_is_surer_where_most_are_unknown(tmp_path: Path) -> None:
+    features = [NOTHING._replace(odds=i % 5, unknown=i % 3 > 0) for i in range(150)]
+    noisy, clean = files(tmp_path, noisy="a b\n" * 150, clean="c b\nd b\n" * 75)
+
+    def edited(rows: list[Evidence]) -> tuple[dict[str, float], list[Edited]]:
+        texts = edit_held_out(Editor(), [(noisy, clean)], [])
+        texts[0].edited = [Edited("a b", (Edit(0, 1, "c", evidence=row),)) for row in rows]
+        return calibrate_texts(texts), texts[0].edited
+
+    weights, rows = edited(features)
+    assert weights[KNOWN] == calibration.EXPONENT
+    for row, feature in zip(rows, features, strict=True):
+        (edit,) = row.edits
+        assert edit.name_threshold == (None if feature.unknown else edit.confidence**3)
+    assert KNOWN not in edited([row._replace(unknown=1 - row.unknown) for row in features])[0]
+    insertion = Edited("a", (Edit(0, 0, "b ", evidence=NOTHING._replace(insertion=1)),))
+    assert calibration.calibrate(insertion, weights).edits[0].name_threshold is None
 
 
 def test_of_the_replacements_for_a_word_only_one_is_right() -> None:
