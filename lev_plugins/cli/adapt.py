@@ -94,7 +94,8 @@ def run(args: argparse.Namespace) -> int:
         bounded("--promise-broken", args.promise_broken, above=0)
     require_free(args.output, "OUT")
     config = read_config(args.folder)
-    style, parent = TextStyle(**config.form), args.output.absolute().parent
+    style = from_entries(TextStyle, config.form, f"{args.folder / model_folder.CONFIG}: form")
+    parent = args.output.absolute().parent
     pairs = [(style.read(noisy), style.read(clean)) for noisy, clean in read_pairs(args.pairs)]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # which removes what is unfinished
     parent.mkdir(parents=True, exist_ok=True)
@@ -179,7 +180,7 @@ def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scra
     promise = config.promise if args.promise_broken is None else args.promise_broken
     calibrate = [(scratch / f"{name}.{SOURCE}", scratch / f"{name}.{TARGET}") for name in ("pairs", "noise")]
     held_out_words = sum(len(clean.split()) for _, clean in held_out)
-    own_promise = bool(promise and promised) and held_out_words * promise >= FEW_WORDS
+    own_promise = promise is not None and bool(promised) and held_out_words * promise >= FEW_WORDS
     extras = Extras(
         decoding=config.decoding if promise is None else replace(config.decoding, min_confidence=None),
         bpe=config.bpe(folder),

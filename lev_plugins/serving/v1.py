@@ -7,7 +7,7 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import from_entries, parse_object
 from lev_plugins.ranges import bounded
 from lev_plugins.serving.context import EDIT, LABEL, Context, RequestText
@@ -73,7 +73,8 @@ async def label(request: Request) -> Response:
 async def journal(request: Request) -> Response:
     """Write what a person has decided about the edits of a text into the journal."""
     context: Context = request.app.state.context
-    require(context.journal is not None, "this server keeps no journal: start it with --journal FILE")
+    if context.journal is None:
+        raise UserError("this server keeps no journal: start it with --journal FILE")
     body = await parse_body(request, JournalBody)
     context.check_length([RequestText(body.text)])
     decisions = [from_entries(Decision, entries, f"edits[{i}]") for i, entries in enumerate(body.edits)]
