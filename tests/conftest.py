@@ -20,7 +20,6 @@ lev_plugins.register()
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-PIPELINES = ("example", "demo")  # in the names of the files that run examples/ from end to end
 FOLDERS = ["integration", "parity", "unit"]  # of tests, in the order to run them
 QUICK_SECONDS, SLOW_SECONDS = 20, 600  # processor time of a test; a slow processor needs twice that of a fast one
 
@@ -51,10 +50,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests of examples/ as slow, and run slow tests first, so that the workers of xdist end together."""
-    for item in items:
-        if item.path.parent.name == "integration" and any(name in item.path.stem for name in PIPELINES):
-            item.add_marker(pytest.mark.slow)
+    """Run slow tests first, so that the workers of xdist end together."""
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, FOLDERS.index(folder_of(item))))
 
 

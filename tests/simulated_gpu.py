@@ -2,12 +2,9 @@
 
 The numbers are computed on the CPU; only what device each tensor says, what may be computed with what, and who waits is
 that of a GPU. So it shows neither speed nor memory nor the rounding of CUDA.
-
-    python -m tests.simulated_gpu fairseq_cli.train DATA ...    fairseq-train on the simulated GPU
 """
 
 import os
-import runpy
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -224,17 +221,3 @@ def a_gpu() -> Iterator[SimulatedGpu | None]:
     else:
         with simulated_gpu() as gpu:
             yield gpu
-
-
-def main() -> None:
-    sys.argv = sys.argv[1:]
-    with simulated_gpu() as gpu:
-        try:
-            runpy.run_module(sys.argv[0], run_name="__main__")
-        finally:
-            for place, number in gpu.waits.most_common():
-                sys.stderr.write(f"{number:6} {place}\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -105,36 +105,15 @@ def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        (["--prefix-size", 2], "--prefix-size is for left-to-right search"),
         (["--left-pad-target"], "--left-pad-target is not supported"),
-        (["--num-batch-buckets", 2], "--num-batch-buckets is not supported"),
         (["--draft-lang", "mt"], "--draft-lang mt: there is no file"),
-        (["--constraints"], "--constraints is for left-to-right search and has no effect on a levt"),
         (["--replace-unk"], "--replace-unk reads only data of fairseq-preprocess --dataset-impl raw: leave it out"),
         (["--sampling"], "--sampling prints --beam samples: leave it out, or set --nbest to the same number"),
-        (["--sampling", "--nbest", 5], "--sampling is for left-to-right search and has no effect on a levt"),
-        (
-            ["--num-shards", 2],
-            "--num-shards must be at most 1, but is 2: fairseq ignores it; decode in shards with --distributed-wo",
-        ),
-        (
-            ["--shard-id", 1],
-            "--shard-id must be at most 0, but is 1: fairseq ignores it; decode in shards with --distributed-wo",
-        ),
-        (
-            ["--dataset-impl", "raw"],
-            "in these languages (--source-lang, --target-lang) and this format (--dataset-impl)",
-        ),
+        (["--num-shards", 2], "--num-shards must be at most 1, but is 2: fairseq ignores it; decode in shards with"),
         (["--distributed-world-size", 2, "--distributed-rank", 2], "--distributed-rank counts from 0: it must be less"),
         (["--model-overrides", "{'a"], "--model-overrides must be a dictionary in Python's notation"),
-        (
-            ["--dataset-impl", "cached"],
-            "an .idx file is damaged, or not in the format of --dataset-impl: leave the flag out",
-        ),
-        (
-            ["-s", "src", "-t", "src"],
-            "in these languages (--source-lang, --target-lang) and this format (--dataset-impl)",
-        ),
+        (["--dataset-impl", "cached"], "an .idx file is damaged, or not in the format of --dataset-impl: leave the"),
+        (["-s", "src", "-t", "src"], "in these languages (--source-lang, --target-lang) and this format (--dataset-"),
     ],
     ids=lambda value: str(value[0]) if isinstance(value, list) else "",
 )
@@ -147,17 +126,11 @@ def test_generation_options_that_cannot_work(toy: Path, flags: list[object], say
 def test_data_that_are_damaged(data: Path) -> None:
     ids = next(data.glob("test.*.src.bin"))
     ids.write_bytes(b"")
-    refusal = run(*generate(data, LEVT))
-    assert refusal.verdict.endswith(
-        f"{ids} is empty: make the folder again with fairseq-preprocess or lev-plugins prepare"
-    )
-    assert "Traceback" not in refusal.both
-    ids.unlink()
+    assert f"{ids} is empty: make the folder again" in refused(*generate(data, LEVT))
     with (data / "dict.src.txt").open("a", encoding="utf-8") as file:
         file.write("a b c\n")
-    refusal = run(*generate(data, LEVT))
-    assert f"{data / 'dict.src.txt'} is not a fairseq dictionary: Incorrect dictionary format" in refusal.verdict
-    assert "Traceback" not in refusal.both
+    said = refused(*generate(data, LEVT))
+    assert f"{data / 'dict.src.txt'} is not a fairseq dictionary: Incorrect dictionary format" in said
 
 
 def test_processes_without_gpus(toy: Path, tmp_path: Path) -> None:
@@ -166,6 +139,5 @@ def test_processes_without_gpus(toy: Path, tmp_path: Path) -> None:
 
 
 def test_fairseq_commands_that_do_not_fit_our_tasks(toy: Path) -> None:
-    refusal = run("fairseq-eval-lm", toy, *TASK, "--path", LEVT)
-    assert refusal.verdict.endswith("is for language models: for the loss of this one, use fairseq-validate")
-    assert "Traceback" not in refusal.both and refusal.code == 1
+    said = refused("fairseq-eval-lm", toy, *TASK, "--path", LEVT)
+    assert said.endswith("is for language models: for the loss of this one, use fairseq-validate")

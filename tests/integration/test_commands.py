@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import LEVT, generate, hypotheses, interactive, lines, run, same_hypotheses, succeed, train
+from tests.commands import LEVT, generate, hypotheses, interactive, lines, same_hypotheses, succeed, train
 from tests.teachers import TRANSFORMER, write_teacher
 
 
@@ -87,23 +87,6 @@ def test_history_shows_placeholders(toy: Path) -> None:
     assert (len(states) - 1) % 3 == 0
     assert states[0][1] == "" and set(states[2][1].split()) == {"<plh>"}
     assert states[-1][1] == hypotheses(log)[7][1]
-
-
-def test_trace_of_a_log(toy: Path, tmp_path: Path) -> None:
-    """Every sentence, its iterations and its result."""
-    log = succeed(*generate(toy, LEVT, "--retain-iter-history", "--print-step")).out
-    (tmp_path / "log").write_text(log, encoding="utf-8")
-    found, steps = hypotheses(log), lines(log, "I")
-    blocks = succeed("lev-plugins", "trace", tmp_path / "log").out.split("\n\n")
-    assert [block.splitlines()[0] for block in blocks] == [f"sentence {n}" for n in range(len(found))]
-    for n, block in enumerate(blocks):
-        iterations = re.findall(r"^ *(?:delete|open|fill|undo|keep) (\d+)  ", block, re.MULTILINE)
-        assert sorted({*map(int, iterations)}) == list(range(1, int(steps[n]) + 2))
-        assert f"\n   result  {found[n][1] or '(nothing)'}\n" in block
-    more_than_a_pipe_holds = "for i in {1..50}; do cat log; done"
-    command = f"set -o pipefail; ({more_than_a_pipe_holds}) | lev-plugins trace | head -n 1"
-    piped = run("bash", "-c", command, cwd=tmp_path)
-    assert (piped.code, piped.out) == (141, "sentence 0\n") and "BrokenPipe" not in piped.err
 
 
 def test_average_and_ensemble(toy: Path, tmp_path: Path, decoded: str) -> None:

@@ -128,13 +128,12 @@ def test_drafts_in_another_dictionary(data: Path, toy: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("w1\tv1\tv2", "an input line must be `source` or `source<TAB>draft`, but this one has 2 TABs: 'w1\\tv1\\tv2'"),
+        ("w1\tv1\tv2", "an input line must be `source` or `source<TAB>draft`, but this one has 2 TABs"),
         ("w1\t⟦!v1", "the mark at character 1 of the draft '⟦!v1' is not closed: add ⟧ where it ends"),
-        ("w1\t⟦-v1⟧ v2⟧", "character 9 of the draft '⟦-v1⟧ v2⟧' closes nothing"),
         ("w1\t" + "v1 " * 1100, "a draft has 1102 tokens, including boundaries, but the model has positions for 1024"),
     ],
-    ids=["a TAB too many", "not closed", "not opened", "too long"],
-)  # fmt: skip
+    ids=["a TAB too many", "not closed", "too long"],
+)
 def test_lines_that_cannot_be_edited_at_the_prompt(toy: Path, tmp_path: Path, line: str, says: str) -> None:
     (tmp_path / "typed").write_text(f"{line}\n", encoding="utf-8")
     result = run(*interactive(toy, LEVT, "--input", tmp_path / "typed"))

@@ -67,8 +67,7 @@ def test_a_pretrained_model_is_trained_saved_and_trained_on(tmp_path: Path) -> N
     data = tmp_path / "bin"
     succeed("fairseq-preprocess", "-s", "noisy", "-t", "clean", *prefixes, *dictionary, "--destdir", data)
     flags = ["--arch", "gated_bert", "--backbone", folder, "--optimizer", "scaled_adam", "--backbone-lr-factor", 0.1]
-    flags += ["--lr", 0.01, "--lr-scheduler", "inverse_sqrt", "--warmup-updates", 2]
-    flags += ["--log-interval", 1, "--clip-norm", 1]
+    flags += ["--lr", 0.01, "--lr-scheduler", "inverse_sqrt", "--warmup-updates", 2, "--log-interval", 1]
     flags += ["--task", "text_correction", "--noise-kind", "swap", "--noise-word-rate", 0.5]
     flags += ["--bpe", "pretrained", "--pretrained-tokenizer", folder]
     save_dir = tmp_path / "out"
@@ -86,10 +85,5 @@ def test_a_pretrained_model_is_trained_saved_and_trained_on(tmp_path: Path) -> N
     assert len(re.findall(r"^D-\d+\t", out, re.MULTILINE)) == 3
     moved = folder.rename(tmp_path / "moved")
     assert "--model-overrides \"{'backbone': 'NEW'}\"" in run(*typed, moved, stdin=text).verdict
-    assert hypotheses(
-        succeed(*typed, moved, "--model-overrides", {"backbone": str(moved)}, stdin=text).out
-    ) == hypotheses(out)
-    pretrained.t5(tmp_path / "t5")
-    typed += [pretrained.imported(tmp_path / "t5", tmp_path / "other"), "--model-overrides", {"backbone": str(moved)}]
-    wrong = run(*typed, stdin=text)
-    assert "is not the tokenizer of the data" in wrong.verdict
+    again = succeed(*typed, moved, "--model-overrides", {"backbone": str(moved)}, stdin=text).out
+    assert hypotheses(again) == hypotheses(out)

@@ -17,7 +17,6 @@ from tests.commands import (
     hypotheses,
     interactive,
     lines,
-    refused,
     same_hypotheses,
     succeed,
 )
@@ -111,11 +110,3 @@ def test_interactive_is_generate(data: Path, decoded: Result) -> None:
     typed = "".join(f"{source}\t{draft}\n" for source, draft in zip(*columns, strict=True))
     flags = [*LANGUAGES, "--beam", 4, "--buffer-size", 30, "--batch-size", 7]
     same_hypotheses(decoded.out, succeed(*interactive(data, POST_EDITOR, *flags), stdin=typed).out)
-
-
-def test_another_task_is_refused(data: Path, tmp_path: Path) -> None:
-    few = ["--max-tokens", 500, "--max-update", 1, "--save-dir", tmp_path]
-    flags = ["--user-dir", TASK[1], "--cpu", *LANGUAGES, *MODEL, *ADAM, *few]
-    wrong_task = refused("fairseq-train", data, *flags, "--task", "translation")
-    assert "--arch post_edit_transformer does not work with --task translation" in wrong_task
-    assert not list(tmp_path.iterdir())

@@ -100,32 +100,3 @@ def test_generation_in_half_precision_agrees(toy: Path) -> None:
     full = hypotheses(succeed(*generate(toy, LEVT)).out)
     half = hypotheses(succeed(*generate(toy, LEVT, "--fp16")).out)
     assert sum(full[n][1] == half[n][1] for n in full) >= 0.9 * len(full)
-
-
-# ---- ``--cpu-bf16``: every system learns as it does in 32 bits -------------------------------------------------------
-
-
-MODELS = {
-    "levt": ["--task", "text_editing", "--arch", "levt_tiny", "--criterion", "dual_policy"],
-    "pbd": ["--task", "text_correction", "--arch", "pbd_tiny", "--criterion", "cross_entropy"],
-    "gated": ["--task", "text_correction", "--arch", "gated_trans_tiny", "--criterion", "cross_entropy"],
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("system", MODELS)
-def test_it_learns_the_same(system: str, toy: Path, tmp_path: Path) -> None:
-    logs = []
-    for name, flags in (("whole", []), ("half", ["--cpu-bf16"])):
-        done = succeed(
-            *("fairseq-train", toy, "--user-dir", USER_DIR, *MODELS[system], "--share-all-embeddings", *ADAM, *QUIET),
-            *("--lr-scheduler", "fixed", "--max-update", 40, "--log-interval", 20, "--max-tokens", 400, "--cpu"),
-            *("--save-dir", tmp_path / name, "--num-workers", 0, "--disable-validation", "--dropout", 0, *flags),
-        )
-        logs.append(losses(done.both))
-    whole, half = logs
-    assert len(whole) == len(half) == 2 and whole[1] < whole[0]
-    assert half == pytest.approx(whole, rel=0.03)
-    in_32, in_16 = (weights(tmp_path / name / "checkpoint_last.pt") for name in ("whole", "half"))
-    assert {each.dtype for each in in_16.values() if each.is_floating_point()} == {torch.float32}
-    assert any(not torch.equal(in_16[name], in_32[name]) for name in in_32)  # the flag does something

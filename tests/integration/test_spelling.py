@@ -3,8 +3,6 @@
 import random
 from pathlib import Path
 
-import pytest
-
 from tests.commands import USER_DIR, lines, succeed
 from tests.teachers import SMALL
 
@@ -13,9 +11,9 @@ LANGUAGES = ["-s", "noisy", "-t", "clean", "--draft-lang", "draft"]
 COMMON = ["--user-dir", USER_DIR, "--task", "text_editing", *LANGUAGES, "--cpu"]
 
 
-@pytest.fixture(scope="module")
-def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder, draw = tmp_path_factory.mktemp("texts"), random.Random(1)
+def prepared(folder: Path) -> Path:
+    """Training text that is clean alone, and sets with noise in the source and in the draft; the text lies beside."""
+    draw = random.Random(1)
     for split, count in (("train", 200), ("valid", 20), ("test", 20)):
         clean = "".join(f"{' '.join(draw.choices(WORDS, k=draw.randint(3, 8)))}.\n" for _ in range(count))
         (folder / f"{split}.clean").write_text(clean)
@@ -24,40 +22,25 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
             noisy = succeed(*noise, stdin=clean.encode()).out
             for side in ("noisy", "draft"):
                 (folder / f"{split}.{side}").write_text(noisy)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def data(texts: Path) -> Path:
-    prefixes = [f"--{split}-prefix={texts / split}" for split in ("train", "valid", "test")]
-    flags = ["--bpe", "words", "--joined-dictionary", "--clean-train", "--dest", texts / "data"]
+    prefixes = [f"--{split}-prefix={folder / split}" for split in ("train", "valid", "test")]
+    flags = ["--bpe", "words", "--joined-dictionary", "--clean-train", "--dest", folder / "data"]
     succeed("lev-plugins", "prepare", "-s", "noisy", "-d", "draft", "-t", "clean", *prefixes, *flags)
-    return texts / "data"
+    return folder / "data"
 
 
-@pytest.fixture(scope="module")
-def checkpoint(data: Path, texts: Path) -> Path:
+def test_generate_interactive_and_edit_say_the_same(tmp_path: Path) -> None:
+    data = prepared(tmp_path)
     flags = ["--spelling", "--spelling-buckets", 2000, "--share-all-embeddings"]
-    flags += ["--rollin-alpha", 1, "--rollin-beta", 1]
+    flags += ["--rollin-alpha", 1, "--rollin-beta", 1, "--max-insertions", 3, "--no-epoch-checkpoints"]
     flags += ["--noise-kind", "swap,delete", "--noise-word-rate", 0.4, "--bpe", "words", "--num-workers", 1]
     flags += ["--optimizer", "adam", "--lr", 0.01, "--max-tokens", 1000, "--max-update", 40, "--dropout", 0]
-    folder = texts / "model"
-    succeed("fairseq-train", data, *COMMON, "--arch", "levt_tiny", *SMALL, "--criterion", "dual_policy", *flags,
-            "--save-dir", folder, "--no-epoch-checkpoints", "--max-insertions", 3)  # fmt: skip
-    return folder / "checkpoint_best.pt"
-
-
-def test_a_word_that_counts_is_counted_once(data: Path, texts: Path) -> None:
-    counts = dict(line.split() for line in (data / "dict.clean.txt").read_text("utf-8").splitlines())
-    said = (texts / "train.clean").read_text().replace(".", " .").split()
-    assert {word: int(counts[f"▁{word}"]) for word in WORDS} == {word: said.count(word) for word in WORDS}
-
-
-def test_generate_interactive_and_edit_say_the_same(data: Path, checkpoint: Path, texts: Path) -> None:
+    levt = [*COMMON, "--arch", "levt_tiny", *SMALL, "--criterion", "dual_policy", "--save-dir", tmp_path]
+    succeed("fairseq-train", data, *levt, *flags)
+    checkpoint = tmp_path / "checkpoint_best.pt"
     path = ["--path", checkpoint, "--bpe", "words", "--iter-decode-max-iter", 2]
     log = succeed("fairseq-generate", data, *COMMON, *path, "--gen-subset", "test", "--batch-size", 7)
     generated = [line.split("\t")[1] for _, line in sorted(lines(log.out, "D").items())]
-    noisy, clean = ((texts / f"test.{side}").read_text().splitlines() for side in ("noisy", "clean"))
+    noisy, clean = ((tmp_path / f"test.{side}").read_text().splitlines() for side in ("noisy", "clean"))
     typed = "".join(f"{line}\t{line}\n" for line in noisy)
     interactive = succeed("fairseq-interactive", data, *COMMON, *path, stdin=typed.encode())
     assert [line.split("\t")[1] for _, line in sorted(lines(interactive.out, "D").items())] == generated

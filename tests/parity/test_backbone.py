@@ -25,8 +25,8 @@ from lev_plugins.models.levt import LevT
 from lev_plugins.models.levt_spelling import SpellingDecoder
 from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary, UnknownWords
 from lev_plugins.spelling.word_scorer import KnownWordFeatureWeights
-from tests.commands import same_hypotheses, succeed
-from tests.helpers import collated, livened, toy_config, toy_pairs, toy_task
+from tests.commands import succeed
+from tests.helpers import collated, livened, toy_config, toy_pairs, toy_task, write_lines
 from tests.pretrained import LINES, MAKERS, imported
 from tests.unit.test_gpu import AN_UPDATE, assert_few_waits, waits_of_last_update
 
@@ -169,10 +169,9 @@ def test_an_editor_with_a_backbone(tmp_path: Path) -> None:
     """Trained frozen and then with a rate of its own, exported, asked without the folder of its training."""
     MAKERS["t5-1.1"](tmp_path / "theirs")
     folder = imported(tmp_path / "theirs", tmp_path / "backbone")
-    for side, lines in (("src", [TEXT, "hello brwn fox"]), ("tgt", ["the quick fox is over.", "hello brown fox"])):
-        for name in ("train.draft",) if side == "src" else ():
-            (tmp_path / name).write_text("\n".join([*lines, ""]), "utf-8")
-        (tmp_path / f"train.{side}").write_text("\n".join([*lines, ""]), "utf-8")
+    noisy, clean = [TEXT, "hello brwn fox"], ["the quick fox is over.", "hello brown fox"]
+    for side, lines in (("src", noisy), ("draft", noisy), ("tgt", clean)):
+        write_lines(tmp_path / f"train.{side}", lines)
     command = "prepare -s src -d draft -t tgt --bpe words --joined-dictionary --clean-dictionary --dest"
     assert main([*command.split(), f"{tmp_path}/data", "--train-prefix", f"{tmp_path}/train"]) == 0
     training = f"{tmp_path}/data -s src -t tgt --draft-lang draft --user-dir lev_plugins --task text_editing "
@@ -190,25 +189,18 @@ def test_an_editor_with_a_backbone(tmp_path: Path) -> None:
     again += [str(tmp_path / "second"), "--reset-meters", "--reset-dataloader", "--reset-lr-scheduler"]
     again += ["--optimizer", "scaled_adam", "--backbone-lr-factor", "0.1"]
     succeed("fairseq-train", *training.split(), *again)
-    for name, flags in (("made", ["--no-graphs"]), ("graphs", [])):
-        export = ["export", str(tmp_path / "second/checkpoint_last.pt"), str(tmp_path / name), "--bpe", "words"]
-        assert main([*export, *flags]) == 0
+    export = ["export", str(tmp_path / "second/checkpoint_last.pt"), str(tmp_path / "made"), "--bpe", "words"]
+    assert main([*export, "--no-graphs"]) == 0
     texts = ["hello brwn fox", TEXT]
     options = EditOptions(edit_also="all", min_confidence=0.0)
     of_checkpoint = replace(options, bpe=Namespace(bpe="words"))
     trained = load(tmp_path / "second/checkpoint_last.pt", options=of_checkpoint).edit(texts)
-    typed = f"{tmp_path}/data -s src -t tgt --user-dir lev_plugins --task text_editing --bpe words --cpu --path "
-    typed += f"{tmp_path}/second/checkpoint_last.pt --iter-decode-max-iter 2 --buffer-size 3 --batch-size"
-    lines = "\n".join(["brwn", *texts]).encode()
-    same_hypotheses(*(succeed("fairseq-interactive", *typed.split(), n, stdin=lines).out for n in (1, 3)))
     shutil.rmtree(folder)
     editor = load(tmp_path / "made", options=options)
     after = editor.model.decoder.models[0].state_dict()
     assert all(not torch.equal(before[name], after[name]) for name in names)
     assert sum(".backbone.encoder.tokens" in name for name in read_shapes(tmp_path / "made")) == 1
     assert editor.edit(texts) == trained
-    for one, other in zip(load(tmp_path / "graphs", options=options).edit(texts), trained, strict=True):
-        assert one.text == other.text and one.edits[0].confidence == pytest.approx(other.edits[0].confidence, abs=1e-4)
 
 
 def test_a_gpu_is_waited_for_no_more_often_than_without_a_backbone(backbone: Path) -> None:

@@ -1,8 +1,6 @@
 """EncT5's encoder against the T5EncoderModel of ``transformers``, with the weights of an imported folder."""
 
-import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -164,22 +162,14 @@ def test_what_a_bert_refuses(bert: Bert) -> None:
     packed = TextLabellingTask.setup_task(TextLabellingConfig(data=str(bert.data), pack=True))
     with pytest.raises(ValueError, match="--pack cannot be used with a BERT"):
         packed.build_model(config)
-    packed.cfg.pack, packed.info = False, replace(packed.info, longest=64)
-    with pytest.raises(ValueError, match="examples of up to 64 tokens, but a BERT of 64 positions can read 63"):
-        packed.build_model(config)
 
 
-def test_a_bert_that_is_not_as_it_should_be(bert: Bert, tmp_path: Path) -> None:
+def test_a_bert_that_is_not_complete(bert: Bert, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     folder = tmp_path / "folder"
     shutil.copytree(bert.folder, folder)
     config = OmegaConf.structured(EncT5Config(_name="enct5", backbone=str(folder)))
-    settings = json.loads((folder / "config.json").read_text("utf-8"))
-    (folder / "config.json").write_text(json.dumps({**settings, "layer_norm_eps": 0.1}), "utf-8")
-    with pytest.raises(ValueError, match=r"its layer_norm_eps must be 1e-12, but is 0\.1: choose another model"):
-        bert.task.build_model(config)
-    (folder / "config.json").write_text(json.dumps(settings), "utf-8")
     weights = load_file(folder / "model.safetensors")
     kept = {name: weight for name, weight in weights.items() if "encoder.layer.1." not in name}
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})

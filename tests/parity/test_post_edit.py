@@ -191,15 +191,10 @@ def same_search(one: dict[int, list[Any]], other: dict[int, list[Any]]) -> None:
 
 
 SEARCHES: dict[str, dict[str, Any]] = {
-    "greedy": {"beam": 1},
     "beam": {"beam": 4},
-    "short": {"beam": 4, "lenpen": 0.0},
     "long": {"beam": 3, "lenpen": 2.0, "min_len": 3},
-    "temperature": {"beam": 2, "temperature": 2.0},
     "sampling": {"beam": 3, "sampling": True},
     "diverse": {"beam": 4, "diverse_beam_groups": 2},
-    "repeats": {"beam": 2, "no_repeat_ngram_size": 2},
-    "unnormalized": {"beam": 2, "unnormalized": True, "unkpen": 1.0},
 }
 
 

@@ -5,13 +5,14 @@ import re
 
 import pytest
 
-from tests.examples import EXAMPLES, run_script
+from tests.commands import ROOT, succeed
 
+EXAMPLES = ROOT / "examples"
 WITH_TABLES = sorted(path.parent.name for path in EXAMPLES.glob("*/results.json"))
 
 
-def test_tables_are_those_of_the_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_script("tables", "--check") == 0, capsys.readouterr().out
+def test_tables_are_those_of_the_json() -> None:
+    succeed("python", EXAMPLES / "tables.py", "--check")
 
 
 @pytest.mark.parametrize("example", WITH_TABLES)

@@ -4,7 +4,6 @@ import random
 import time
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -15,8 +14,6 @@ from lev_plugins.edits.mark_bits import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.generators.generator import RefinementGenerator
-from lev_plugins.generators.policies import EnsemblePolicies
-from lev_plugins.generators.refinement import Insertions
 from tests.helpers import BOS, EOS, UNK, lively_model, random_rows, rows_to_tensor, thorough, toy_dictionary
 from tests.slow_refinement import assert_refined, refine
 
@@ -207,53 +204,12 @@ def test_hard_spans_come_through_whole() -> None:
     assert sum(map(len, spans)) > 10
 
 
-@pytest.mark.parametrize("gamma", [0.05, -8.0])
-def test_words_that_a_text_lacks_never_go_into_a_hard_span(gamma: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The policy would rather insert there than anywhere else."""
-    none = np.array([[0.6, 0.1, 0.55]])  # probabilities in the three slots
-    said = Insertions(np.ones_like(none), np.log(1 - none) - np.log(none), np.log(none))
-    monkeypatch.setattr(EnsemblePolicies, "placeholder", lambda *_: said)
-    model, draft, keep = lively_model(seed=5), [BOS, 10, 11, EOS], KEEP + SPAN
-    options = {"min_length": 4, "gamma": gamma, "retain_history": True, "max_iter": 0}
-    (best,) = refine([model], SOURCES[:1], [draft], [[0, keep, keep, 0]], **options)
-    assert best["history"][2]["tokens"].tolist() == [BOS, 10, 11, model.placeholder, model.placeholder, EOS]
-
-
 def test_a_draft_is_kept_the_more_the_higher_the_bias() -> None:
     kept = []
     for bias in (-2.0, 0.0, 2.0, 1000.0):
         results = refine([lively_model(seed=5)], SOURCES, DRAFTS, keep_bias=bias)
         kept.append(sum(result["tokens"].tolist() == row[1:] for result, row in zip(results, DRAFTS, strict=True)))
     assert kept == sorted(kept) and kept[1] < kept[3] == len(DRAFTS)
-
-
-def test_a_bias_changes_nothing_where_there_is_no_draft() -> None:
-    def written(bias: float) -> list[list[int]]:
-        found = refine([lively_model(seed=5)], SOURCES, keep_bias=bias, max_iter=0)
-        return [result["tokens"].tolist() for result in found]
-
-    assert written(1000.0) == written(0.0)
-
-
-def test_an_oracle_for_everything_but_the_words_ends_with_the_right_length() -> None:
-    model = lively_model(seed=5)
-    results = refine([model], SOURCES, DRAFTS, None, TARGETS, oracle="delete+placeholder", max_iter=0)
-    assert [len(r["tokens"]) for r in results] == [len(row) - 1 for row in TARGETS]
-
-
-def test_an_oracle_fills_in_behind_the_word_that_a_protected_one_stands_before() -> None:
-    """10 is protected and not in the target; 13 and 14 are missing behind 11, not before it."""
-    model, keep = lively_model(seed=5), KEEP + SPAN
-    options = {"oracle": "delete+placeholder", "retain_history": True, "max_iter": 0}
-
-    def opened(draft: list[int], asked: list[int], target: list[int]) -> list[int]:
-        sides = [[[BOS, *row, EOS]] for row in ([5], draft, target)]
-        (best,) = refine([model], *sides[:2], [[0, *asked, 0]], sides[2], **options)
-        return best["history"][2]["tokens"].tolist()
-
-    hole = model.placeholder
-    assert opened([10, 11, 12], [keep, 0, 0], [11, 13, 14]) == [BOS, 10, 11, hole, hole, EOS]
-    assert opened([10, 11], [keep, keep], [10, 13, 11]) == [BOS, 10, 11, hole, EOS]  # not into the span
 
 
 def test_candidates_have_the_reference_and_the_marks_of_their_sentence() -> None:

@@ -95,20 +95,3 @@ def test_of_two_new_folders_the_second_is_refused(tmp_path: Path) -> None:
         with files.all_or_nothing_folder(out) as first:
             (first / "file").write_text("first")
     assert (out / "file").read_text() == "first" and [*tmp_path.iterdir()] == [out]
-
-
-def test_a_folder_that_another_command_replaces_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is away for a moment."""
-    out, elsewhere, mkdtemp = tmp_path / "out", tmp_path / "elsewhere", files.tempfile.mkdtemp
-
-    def taking_away(dir: Path, prefix: str) -> str:
-        if ".old." in prefix:
-            out.rename(elsewhere)
-        return mkdtemp(dir=dir, prefix=prefix)
-
-    out.mkdir()
-    monkeypatch.setattr(files.tempfile, "mkdtemp", taking_away)
-    message = rf"{out} was written by another command meanwhile \(.*No such file"
-    with pytest.raises(UserError, match=message), files.all_or_nothing_folder(out, replace=True):
-        pass
-    assert [*tmp_path.iterdir()] == [elsewhere]

@@ -23,7 +23,6 @@ from lev_plugins.generators.copy_bias import (
 from tests.helpers import (
     EOS,
     PAD,
-    UNK,
     left_padded,
     random_rows,
     rows_to_tensor,
@@ -59,15 +58,6 @@ def written(source: Tensor, text: list[int]) -> Tensor:
 def test_distances_are_those_to_every_beginning_of_the_source(source: list[int], text: list[int]) -> None:
     found = written(torch.tensor([[*source, EOS]]), text)[0].tolist()
     assert found == [slow_distance(text, [*source, EOS][:j]) for j in range(len(source) + 2)]
-
-
-@given(words, words, st.integers(1, 4))
-@thorough
-def test_padding_says_nothing_about_what_is_expected(source: list[int], text: list[int], padding: int) -> None:
-    row = [*source, EOS]
-    short, long = torch.tensor([row]), torch.tensor([row + [PAD] * padding])
-    alone = expected_tokens(written(short, text), short, PAD)[0].tolist()
-    assert expected_tokens(written(long, text), long, PAD)[0].tolist() == alone + [False] * padding
 
 
 @pytest.mark.parametrize(
@@ -175,16 +165,6 @@ def two_dictionaries() -> tuple[Dictionary, Dictionary]:
     for number in reversed(range(19)):
         target.add_symbol(f"w{number}")
     return toy_dictionary(20), target
-
-
-def test_a_source_is_copied_in_the_words_of_the_target() -> None:
-    source, target = two_dictionaries()
-    rows = left_padded([[source.index("w3"), source.index("w19"), EOS], [EOS]])
-    assert SourceInTargetIds(source, target)(rows).tolist() == [[target.index("w3"), UNK, EOS], [EOS, PAD, PAD]]
-    assert SourceInTargetIds(source, source)(rows).tolist() == [
-        [source.index("w3"), source.index("w19"), EOS],
-        [EOS, PAD, PAD],
-    ]
 
 
 def test_a_large_bonus_copies_across_dictionaries() -> None:

@@ -9,7 +9,6 @@ import pytest
 import torch
 from fairseq.models.transformer import TransformerModel
 
-from lev_plugins.edits.expert import align
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.generators.generator import RefinementGenerator
@@ -81,14 +80,6 @@ def test_limits_are_kept(
     assert min(result["steps"] for result in results) == steps or options.get("adaptive", True)
     assert "history" not in results[0]
     assert words is None or min(len(words_of(result)) - 1 for result in results) >= words
-
-
-def test_gamma_lengthens_and_a_negative_one_shortens() -> None:
-    model, lengths = lively_model(seed=5), []
-    for gamma in (-3.0, 0.0, 1.0, 3.0):
-        results = assert_refined([model], SOURCES, gamma=gamma, max_ratio=20.0, max_iter=0)
-        lengths.append(sum(len(words_of(result)) for result in results))
-    assert lengths[0] < lengths[1] < lengths[2] < lengths[3]
 
 
 @pytest.mark.parametrize("drafts", [None, DRAFTS])
@@ -172,14 +163,6 @@ def test_candidates_are_the_greedy_one_and_samples() -> None:
         scores = [float(candidate["score"]) for candidate in group]
         assert scores == sorted(scores, reverse=True)
     assert different > len(SOURCES) / 2
-
-
-def test_sampling_leaves_the_global_generator_alone() -> None:
-    before = torch.random.get_rng_state()
-    models = [lively_model()]
-    torch.random.set_rng_state(before)
-    refine(models, SOURCES[:3], candidates=3)
-    assert torch.random.get_rng_state().equal(before)
 
 
 def slow_score(model: TransformerModel, source: list[int], tokens: list[int]) -> float:
@@ -282,36 +265,6 @@ def test_models_that_cannot_work_together(others: list[Callable[..., Any]], beam
         toy_task().build_generator([lively_model(), *(make() for make in others)], flags)
     with pytest.raises(UserError, match="requires a levt checkpoint in --path"):
         toy_task().build_generator([toy_transformer()], Namespace())
-
-
-def restless_model() -> LevT:
-    """Hardly knows what to keep of a draft, and is sure of the words that it writes."""
-    model = toy_model(seed=3, max_insertions=4).eval()
-    decoder = model.decoder
-    assert decoder.token_head is not None
-    direction = torch.nn.functional.normalize(torch.randn(16), dim=0)
-    with torch.no_grad():
-        decoder.stacks["shared"][1].ffn_residual.norm.bias.add_(direction)
-        decoder.deletion_head.weight[0] += 0.3 * direction
-        decoder.token_head.weight.mul_(15)
-    return model
-
-
-def test_candidates_are_not_chosen_for_what_they_keep_of_a_draft() -> None:
-    """Scored 0 each, as boundaries are, words of the draft would make the candidate win that has most of them."""
-    model, drafts = restless_model(), random_rows(16, seed=9, shortest=3)
-    sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(drafts)}}
-    torch.manual_seed(1)
-    groups = generator([model], candidates=16, max_iter=1, min_length=3).generate([model], sample)
-
-    def share(draft: list[int], candidate: dict[str, Any]) -> float:
-        tokens = [BOS, *words_of(candidate)]
-        return (int(align(torch.tensor([draft]), torch.tensor([tokens]), PAD).kept.sum()) - 2) / (len(tokens) - 2)
-
-    shares = torch.tensor([[share(d, each) for each in group] for d, group in zip(drafts, groups, strict=True)])
-    assert shares[:, 0].mean() < shares.mean() < shares.max(1).values.mean() - 0.1
-    # no policy thought that a draft was certainly right
-    assert all(float(candidate["score"]) < 0 for group in groups for candidate in group)
 
 
 def test_weights_that_are_not_finite_are_refused() -> None:

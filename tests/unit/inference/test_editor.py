@@ -216,12 +216,6 @@ def test_order_and_company_change_nothing(pbd: Editor) -> None:
         assert sure[0] == pytest.approx(sure[1], abs=1e-4)
 
 
-def test_threads_take_turns(pbd: Editor) -> None:
-    expected = pbd.edit(NOISES)
-    with ThreadPoolExecutor(4) as pool:
-        assert all(found == expected for found in pool.map(lambda _: pbd.edit(NOISES), range(4)))
-
-
 def test_threads_do_not_take_each_others_unknown_words(drafter: Editor) -> None:
     """One dictionary prints those of the batch that was decoded last."""
     drafts = [[f"⟦!{word}⟧ v8 {word}"] for word in ("Zürich", "Genf", "Bern", "Basel")]

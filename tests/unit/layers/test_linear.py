@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from lev_plugins.layers.linear import AVAILABLE, MIN_PRODUCT, Linear, PackedLinear, linear, pack_weights
+from lev_plugins.layers.linear import AVAILABLE, MIN_PRODUCT, Linear, PackedLinear, linear
 from lev_plugins.layers.transformer import FeedForward, LayerShape
 from lev_plugins.models.levt import LevT
 from tests.helpers import BOS, EOS, toy_config, toy_task
@@ -52,16 +52,6 @@ def test_a_large_product_may_be_changed_in_place(shape: tuple[int, ...]) -> None
     assert layer.fc1.weight.grad is not None and layer.fc1.weight.grad.isfinite().all()
 
 
-def test_small_products_are_torchs_own() -> None:
-    x, weight = torch.randn(8, 512), torch.randn(512, 512)
-    assert linear(x, weight).equal(F.linear(x, weight))
-
-
-def test_without_onednn_all_products_are_torchs_own(factors: list[Tensor]) -> None:
-    with torch.backends.mkldnn.flags(enabled=False):
-        assert linear(*factors).equal(F.linear(*factors))
-
-
 @pytest.mark.parametrize("rows", [1, 2, 30])
 def test_a_packed_layer_says_the_same(rows: int) -> None:
     plain = Linear(500, 700)
@@ -71,18 +61,6 @@ def test_a_packed_layer_says_the_same(rows: int) -> None:
         assert torch.allclose(plain(x), packed(x), atol=1e-5)
         assert torch.allclose(plain(x), copy.deepcopy(packed)(x), atol=1e-5)
     assert torch.equal(packed.weight, plain.weight)
-
-
-def test_large_layers_in_32_bits_are_packed_once_each() -> None:
-    shared = Linear(500, 700)
-    model = nn.ModuleList([Linear(4, 4), shared, nn.Sequential(shared), nn.Linear(500, 700)])
-    pack_weights(model)
-    first, second, third, other = model
-    assert (type(first), type(second), type(other)) == (Linear, PackedLinear, nn.Linear)
-    assert second is third[0]  # type: ignore[index]
-    half = nn.Sequential(Linear(500, 700).half())
-    pack_weights(half)
-    assert isinstance(half[0], Linear)
 
 
 @pytest.mark.parametrize("tied", [False, True])

@@ -1,6 +1,5 @@
 """The model: what each option builds, that each trains, and what is refused."""
 
-import dataclasses
 from argparse import Namespace
 from types import SimpleNamespace
 from typing import Any
@@ -11,10 +10,8 @@ from fairseq.models import ARCH_CONFIG_REGISTRY
 from torch import Tensor, nn
 
 from lev_plugins.errors import UserError
-from lev_plugins.models import pbd
-from lev_plugins.models.levt import IGNORE, LEVT_PRESETS, Learning, LevT, LevTConfig, LevTOutput, roll_in
+from lev_plugins.models.levt import IGNORE, SHARING, Learning, LevT, LevTOutput, roll_in
 from tests.helpers import (
-    PAD,
     run_model,
     toy_batch,
     toy_config,
@@ -23,14 +20,8 @@ from tests.helpers import (
     toy_task,
 )
 
-STACKS = {
-    "all": {"shared": 2},
-    "plh-tok": {"shared": 2, "deletion": 2},
-    "tok-del": {"shared": 2, "placeholder": 2},
-    "none": {"shared": 2, "deletion": 2, "placeholder": 2},
-}
 VARIANTS: dict[str, dict[str, Any]] = {
-    **{f"share-{name}": {"share_weights": name} for name in STACKS},
+    **{f"share-{name}": {"share_weights": name} for name in SHARING},
     "early-exit": {"deletion_layers": 1, "placeholder_layers": 1},
     "early-exit-own-stacks": {"deletion_layers": 1, "placeholder_layers": 1, "share_weights": "none"},
     "learned-positions": {"encoder_learned_pos": True, "decoder_learned_pos": True},
@@ -52,16 +43,6 @@ def total(output: LevTOutput) -> Tensor:
     return torch.stack(losses).sum()
 
 
-@pytest.mark.parametrize("sharing", STACKS)
-def test_sharings_differ_in_their_decoder_blocks_alone(sharing: str) -> None:
-    names = {name for name, _ in toy_model(share_weights=sharing).named_parameters()}
-    shared = {name for name, _ in toy_model(share_weights="all").named_parameters()}
-    blocks = {name.removeprefix("decoder.stacks.shared.") for name in shared if ".stacks.shared." in name}
-    assert shared <= names
-    expected = {f"decoder.stacks.{stack}.{block}" for stack in STACKS[sharing] for block in blocks}
-    assert names - shared == expected - shared
-
-
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
 def test_every_parameter_learns(options: dict[str, Any]) -> None:
     model = toy_model(**options)
@@ -76,24 +57,6 @@ def test_a_placeholder_of_its_own_is_no_output_class() -> None:
     assert model.placeholder == size
     assert model.decoder.embedding.tokens.num_embeddings == size + 1
     assert run_model(model, toy_batch()).token.logits.size(1) == size
-
-
-def test_bert_initialisation_is_narrow_and_leaves_padding_zero() -> None:
-    model = toy_model(apply_bert_init=True)
-    weights = torch.cat([p.flatten() for n, p in model.named_parameters() if n.endswith("proj.weight")])
-    assert 0.018 < float(weights.std()) < 0.022
-    assert not model.decoder.embedding.tokens.weight[PAD].any()
-
-
-@pytest.mark.parametrize(("name", "changes"), [*LEVT_PRESETS.items(), *pbd.PBD_PRESETS.items()])
-def test_a_preset_changes_what_it_says_and_keeps_what_was_asked(name: str, changes: dict[str, int]) -> None:
-    of_pbd = name in pbd.PBD_PRESETS
-    asked = {"layers" if of_pbd else "encoder_layers": 7}
-    preset = Namespace(**asked)
-    ARCH_CONFIG_REGISTRY[name](preset)
-    plain = {field.name: field.default for field in dataclasses.fields(pbd.PBDConfig if of_pbd else LevTConfig)}
-    assert vars(preset).items() <= {**plain, **changes, **asked}.items()
-    assert vars(preset).keys() >= {**changes, **asked}.keys()
 
 
 REFUSED = {

@@ -177,32 +177,6 @@ def test_a_step_is_the_end_of_the_full_forward(options: dict[str, Any], beams: i
         stepwise(toy_pbd(**options), source, shifted(outputs(4, seed=2, shortest=8)), beams)
 
 
-@torch.no_grad()
-def test_several_new_tokens_make_one_step() -> None:
-    model, source = toy_pbd(), rows_to_tensor(outputs(3, seed=1))
-    previous = shifted(outputs(3, seed=2, shortest=6, longest=6))
-    state: dict[str, Any] = {}
-    encoded = model.encoder(source)
-    parts = [model.decoder(previous[:, :stop], encoded, state)[0] for stop in (2, 3, 6)]
-    assert [part.size(1) for part in parts] == [2, 1, 3]
-    torch.testing.assert_close(torch.cat(parts, 1), model(source, None, previous)[0][:, :6], atol=1e-5, rtol=0)
-
-
-@torch.no_grad()
-def test_any_reordering_is_followed() -> None:
-    """Not only that of beam search: sentences out of order, some of them twice."""
-    model, source = toy_pbd(), rows_to_tensor(outputs(3, seed=1))
-    previous = shifted(outputs(3, seed=2, shortest=6, longest=6))
-    order, again = torch.tensor([2, 0, 0, 1]), torch.tensor([3, 1, 0, 3, 2])
-    state: dict[str, Any] = {}
-    encoded = model.encoder.reorder_encoder_out(model.encoder(source), order)
-    model.decoder(previous[order][:, :3], encoded, state)
-    model.decoder.reorder_incremental_state(state, again)
-    rows = order[again]
-    found = model.decoder(previous[rows][:, :4], model.encoder.reorder_encoder_out(encoded, again), state)[0]
-    torch.testing.assert_close(found[:, 0], model(source, None, previous)[0][rows, 3], atol=1e-5, rtol=0)
-
-
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
 @torch.no_grad()
 def test_neither_padding_nor_the_batch_changes_a_row(options: dict[str, Any]) -> None:
@@ -216,20 +190,6 @@ def test_neither_padding_nor_the_batch_changes_a_row(options: dict[str, Any]) ->
 
 
 # --- what each option builds, what learns, and what is refused
-
-
-def test_sharing_is_by_identity_and_leaves_cross_attention() -> None:
-    model = toy_pbd(normalize_before=True, learned_pos=True)
-    assert model.encoder.embedding is model.decoder.embedding and model.encoder.norm is model.decoder.norm
-    for own, other in zip(model.decoder.layers, model.encoder.layers, strict=True):
-        shared = {name for name, part in own.named_children() if part is getattr(other, name, None)}
-        assert shared == {"self_attn", "self_attn_residual", "ffn", "ffn_residual"}
-        assert {name for name, _ in own.named_children()} - shared == {"cross_attn", "cross_attn_residual", "segments"}
-
-
-def test_nothing_is_shared_without_sharing() -> None:
-    model = toy_pbd(no_sharing=True, normalize_before=True)
-    assert {id(p) for p in model.encoder.parameters()}.isdisjoint(id(p) for p in model.decoder.parameters())
 
 
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
@@ -276,13 +236,6 @@ def test_the_tables_may_be_of_two_dictionaries_where_nothing_is_shared() -> None
     model = toy_pbd(task, no_sharing=True)
     assert model.encoder.embedding.tokens.num_embeddings == 34
     assert model(torch.tensor([[33, EOS]]), None, torch.tensor([[EOS, 4]]))[0].shape == (1, 2, 24)
-
-
-def test_positions_are_those_that_were_asked_for() -> None:
-    for options in ({}, {"no_sharing": True}):
-        model = toy_pbd(max_source_positions=30, max_target_positions=50, **options)
-        assert model.max_positions() == (30, 50)
-        assert model.max_decoder_positions() == 50
 
 
 def test_two_dictionaries_cannot_be_shared() -> None:

@@ -25,7 +25,7 @@ from lev_plugins.errors import UserError, explain
 from lev_plugins.inference.options import EditOptions
 from lev_plugins.models.gated import GATES, mask_symbol
 from lev_plugins.text.pretrained import ByteTokenizer, PretrainedBPE
-from tests.helpers import EOS, PAD, thorough
+from tests.helpers import EOS, thorough
 
 pytest.importorskip("transformers")
 from tests import pretrained
@@ -129,23 +129,8 @@ def test_encode_writes_each_file_whole_or_not_at_all(folders: dict[str, Path], c
     assert encode("bad") == 2 and not (into / "bad").exists()
     assert "line 2" in capsys.readouterr().err
     assert encode("a/x") == 0 and (into / "x").read_text() == "o n e\n"
-    assert encode("a/x", "b/X") == 2  # one file where names have no case
     os.link(into / "x", tmp_path / "x")
     assert encode("x") == 2 and f"--into {into} would overwrite" in capsys.readouterr().err
-
-
-def test_symbol_i_is_row_i(folders: dict[str, Path]) -> None:
-    """The rows of T5's specials, of a word, and of <s>, which T5 does not have."""
-    from safetensors.torch import load_file
-
-    before, after = (load_file(folders[name] / "model.safetensors")["shared.weight"] for name in ("t5", "t5.out"))
-    dictionary = Dictionary.load(str(folders["t5.out"] / "dict.txt"))
-    ids = {symbol: i for i, symbol in enumerate((folders["t5.out"] / "symbols.txt").read_text("utf-8").split("\n"))}
-    assert (ids["<pad>"], ids["</s>"], ids["<unk>"]) == (0, 1, 2)
-    for symbol in ("<pad>", "</s>", "<unk>", "▁the", "<extra_id_0>"):
-        assert torch.equal(after[dictionary.index(symbol)], before[ids[symbol]])
-    assert torch.equal(after[dictionary.bos()], before[0])
-    assert len(after) == len(dictionary) == len(before) + 1
 
 
 def test_rows_that_no_token_has_are_left_out(tmp_path: Path) -> None:
@@ -191,8 +176,6 @@ def refused(source: object, out: Path, match: str, hub: bool = False) -> None:
 
 
 def test_folders_that_cannot_be_imported(folders: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
-    from transformers import T5Config, T5ForConditionalGeneration
-
     out = tmp_path / "out"
     refused("google/t5", out, "DIR google/t5 is not a folder; to download a model of that name from huggingface.co")
     empty = tmp_path / "empty"
@@ -200,13 +183,11 @@ def test_folders_that_cannot_be_imported(folders: dict[str, Path], tmp_path: Pat
     refused(empty, out, "has no config.json: choose the folder of a Hugging Face model")
     (empty / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
     refused(empty, out, "the type of the model must be one of t5, mt5, bart, bert, but is gpt2")
-    refused(copy_without_weights(folders["bert"], tmp_path / "light"), out, "no file named model.safetensors")
+    light = copy_without_weights(folders["bert"], tmp_path / "light")
+    refused(light, out, "no file named model.safetensors")
+    (light / "model.safetensors").write_bytes(b"damaged")
+    refused(light, out, f"{light}: ")
     refused(folders["bert"], folders["t5.out"], "is not empty .*: name another folder")
-    few = copy_without_weights(folders["byt5"], tmp_path / "few")
-    pretrained.save_t5(T5ForConditionalGeneration, T5Config, few, True, 40)
-    refused(few, out, "the tokenizer has 259 tokens, but the model only 40: use the model's own tokenizer")
-    (few / "model.safetensors").write_bytes(b"damaged")
-    refused(few, out, f"{few}: ")
 
     def offline(*args: Any, **kwargs: Any) -> str:
         raise OSError("no route to host")
@@ -226,10 +207,7 @@ def copy(source: Path, target: Path, without: str = "", **files: bytes) -> Path:
 def test_damaged_files_are_named(folders: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     refused(copy(folders["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json is not valid JSON")
-    refused(copy(folders["bert"], tmp_path / "b", config_json=b"[1]"), out, r"b/config\.json is not a JSON object")
-    torn = copy(folders["t5"], tmp_path / "c", tokenizer_config_json=b"{")
-    refused(torn, out, r"tokenizer_config\.json is not valid JSON")
-    for number in (b"2000000000", b'"8"', b"-1"):
+    for number in (b"2000000000", b'"8"'):
         options = b'{"tokenizer_class": "T5Tokenizer", "extra_ids": %s}' % number
         odd = copy(folders["t5"], tmp_path / number.hex(), tokenizer_config_json=options)
         refused(odd, out, "extra_ids must be a whole number")
@@ -240,22 +218,8 @@ def test_damaged_files_are_named(folders: dict[str, Path], tmp_path: Path) -> No
         bpe_of(damaged)
     with pytest.raises(UserError, match=r"symbols\.txt is damaged: it has no <unk>"):
         bpe_of(copy(folders["byt5.out"], tmp_path / "g", symbols_txt=b"a\n"))
-
-
-@pytest.mark.parametrize(
-    ("name", "without", "files"),
-    [
-        ("bert", "vocab.txt", "vocab.txt, or tokenizer.json"),
-        ("bart", "vocab.json merges.txt", "vocab.json and merges.txt, or tokenizer.json"),
-        ("t5", "spiece.model", "spiece.model, or tokenizer.json"),
-        ("byt5", "tokenizer_config.json", "spiece.model, or tokenizer.json"),  # all that says that it reads bytes
-    ],
-)
-def test_a_folder_without_its_tokenizer(
-    folders: dict[str, Path], tmp_path: Path, name: str, without: str, files: str
-) -> None:
-    source = copy(folders[name], tmp_path / name, without=without)
-    refused(source, tmp_path / "out", f"{name} has no tokenizer: add {files}, beside config.json")
+    bare = copy(folders["bert"], tmp_path / "bert", without="vocab.txt")
+    refused(bare, out, "bert has no tokenizer: add vocab.txt, or tokenizer.json, beside config.json")
 
 
 @pytest.mark.parametrize(("name", "other"), [("bert", "t5"), ("t5", "bart"), ("bart", "bert")])
@@ -266,12 +230,6 @@ def test_weights_of_another_model(folders: dict[str, Path], tmp_path: Path, name
     refused(source, tmp_path / "out", r"its weights do not match the \w+ in its config.json: \d+ are missing, such")
 
 
-def test_weights_of_another_size(folders: dict[str, Path], tmp_path: Path) -> None:
-    config = json.loads((folders["bert"] / "config.json").read_text("utf-8"))
-    source = copy(folders["bert"], tmp_path / "wide", config_json=json.dumps({**config, "hidden_size": 32}).encode())
-    refused(source, tmp_path / "out", r"\S+ is [\dx]+ in the weights, but [\dx]+ in config.json: copy the folder again")
-
-
 def test_a_hub_name_is_fetched(folders: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(folders[name]))
     import_pretrained.run(Namespace(input="byt5", output=tmp_path / "out", hub=True))
@@ -280,14 +238,10 @@ def test_a_hub_name_is_fetched(folders: dict[str, Path], tmp_path: Path, monkeyp
 
 def test_without_transformers_the_extra_is_named(folders: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ModuleNotFoundError) as caught:
+        import_pretrained.run(Namespace(input=folders["t5"], output=tmp_path / "out", hub=False))
     needs = "this needs the package transformers, which is not installed: pip install 'lev-plugins[pretrained]'"
-    for start in (
-        lambda: import_pretrained.run(Namespace(input=folders["t5"], output=tmp_path / "out", hub=False)),
-        lambda: pretrained.build(folders["bart.out"]),
-    ):
-        with pytest.raises(ModuleNotFoundError) as caught:
-            start()
-        assert explain(caught.value) == needs
+    assert explain(caught.value) == needs
 
 
 def test_models_that_cannot_be_built(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -300,7 +254,6 @@ def test_models_that_cannot_be_built(folders: dict[str, Path], tmp_path: Path) -
     bad("--backbone .*t5.out does not work with --arch gated_bart: use --arch gated_t5", t5, "gated_bart")
     bad("--backbone-lr-factor must be above 0, but is 0", backbone_lr_factor=0)
     bad("--freeze-backbone leaves no weights to train: add --gates", freeze_backbone=True)
-    bad("--backbone is missing", backbone=None)
     bad("was not made by lev-plugins import-pretrained", backbone=str(folders["bart"]))
     other = Dictionary.load(str(t5 / "dict.txt"))
     bad("the dictionary of the data .59 symbols. must be that of --backbone .*bart.out .330 symbols", dictionary=other)
@@ -323,14 +276,6 @@ def test_what_is_frozen(folders: dict[str, Path]) -> None:
     assert words == {name for name in everything if "_embeddings.weight" not in name}
 
 
-def test_an_output_layer_that_was_not_pretrained_is_new(folders: dict[str, Path]) -> None:
-    frozen = trained(pretrained.build(folders["bert-encoder.out"], freeze_backbone=True))
-    assert {name for name in frozen if ".head." in name} == {
-        f"decoder.backbone.head.predictions.{name}"
-        for name in ("bias", "transform.dense.weight", "transform.dense.bias", "transform.LayerNorm.weight")
-    } | {"decoder.backbone.head.predictions.transform.LayerNorm.bias"}
-
-
 def test_dropout_is_that_of_pretraining_or_as_asked(folders: dict[str, Path], tmp_path: Path) -> None:
     for name in ("t5", "bart", "bert"):
         folder = tmp_path / name
@@ -342,9 +287,6 @@ def test_dropout_is_that_of_pretraining_or_as_asked(folders: dict[str, Path], tm
             model = pretrained.build(folder, dropout=asked)
             assert {module.p for module in model.modules() if isinstance(module, nn.Dropout)} <= {expected}
             assert name == "bart" or any(isinstance(module, nn.Dropout) for module in model.modules())
-        model = pretrained.build(folders[f"{name}.out"], dropout=0.25).train()
-        inputs = batch(model)
-        assert not torch.equal(model(*inputs)[0], model(*inputs)[0])
 
 
 def test_tied_bert_has_one_set_of_weights(folders: dict[str, Path]) -> None:
@@ -411,17 +353,6 @@ def test_t5_refuses_16_bit_floats(folders: dict[str, Path]) -> None:
         model.half()(*batch(model))
 
 
-def test_bos_is_put_in_front_once(folders: dict[str, Path]) -> None:
-    model = pretrained.build(folders["bart.out"])
-    words, lengths, read = batch(model)
-    bos = torch.cat([torch.zeros_like(words[:, :1]), words], 1)
-    padded = torch.cat([torch.full_like(words[:, :2], PAD), bos], 1)
-    expected = model(words, lengths, read)[0]
-    for tokens in (bos, padded):
-        assert torch.allclose(model(tokens, None, read)[0], expected, atol=1e-5)
-    assert model.encoder(words)["src_tokens"][0].tolist() == bos.tolist()
-
-
 def test_limits_leave_room_for_the_symbols_put_in_front(folders: dict[str, Path]) -> None:
     assert pretrained.build(folders["t5.out"]).max_positions() == (1024, 1024)
     assert pretrained.build(folders["bart.out"]).max_positions() == (39, 39)
@@ -439,20 +370,8 @@ def test_a_backbone_that_has_moved_since_training(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="if it has moved since training, add --backbone NEW"):
         system.load()
     assert system.answers(system.load(backbone=moved)) == expected
-    assert (
-        main(
-            [
-                "export",
-                str(system.checkpoint),
-                str(tmp_path / "out"),
-                "--no-graphs",
-                *system.flags,
-                "--backbone",
-                str(moved),
-            ]
-        )
-        == 0
-    )
+    export = ["export", str(system.checkpoint), str(tmp_path / "out"), "--no-graphs", *system.flags]
+    assert main([*export, "--backbone", str(moved)]) == 0
     assert system.answers(lev_plugins.load(tmp_path / "out")) == expected
     with pytest.raises(UserError, match=r"--backbone is for a checkpoint, but .* is a model folder: leave it out"):
         lev_plugins.load(tmp_path / "out", options=EditOptions(backbone=moved))

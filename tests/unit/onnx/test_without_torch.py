@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,19 +73,6 @@ def test_libraries_are_told_to_save_memory_and_cores_unless_the_user_says_otherw
 
     assert given() == "32 32 10000"
     assert given(LRU_CACHE_CAPACITY="7") == "7 32 10000"
-
-
-@pytest.mark.parametrize(("policy", "spins"), [(None, "10000"), ("PASSIVE", "0")])
-def test_openmp_has_been_told_before_it_is_loaded(policy: str | None, spins: str) -> None:
-    """``prepare`` loads torch; OpenMP prints what it knows."""
-    env = {name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
-    env |= {"OMP_DISPLAY_ENV": "verbose"} | ({} if policy is None else {"OMP_WAIT_POLICY": policy})
-    code = "import sys; from lev_plugins.cli.main import main; sys.exit(main(['prepare', '--help']))"
-    found = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
-    told = re.findall(r"GOMP_SPINCOUNT = '(\d+)'", found.stderr)
-    if not told:
-        pytest.skip("torch has another OpenMP than GCC's here")
-    assert set(told) == {spins}
 
 
 def test_a_name_that_the_encoding_lacks_is_escaped(tmp_path: Path) -> None:

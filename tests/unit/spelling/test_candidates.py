@@ -42,20 +42,6 @@ def slips_one_by_one(word: str, other: str) -> int:
     return found
 
 
-def test_what_words_have_in_common() -> None:
-    names = [*UNKNOWN, WORDS[0], "12", ""]
-    for name, *rows in zip(names, *(column.tolist() for column in index_of().nearest(names)), strict=True):
-        parts = set(ngram_buckets(name, BUCKETS)) if name else set()
-        for near, alike, number in zip(*rows, strict=True):
-            other = dictionary()[near] if near >= 4 else ""
-            own = set(ngram_buckets(other, BUCKETS)) if other else set()
-            assert alike == pytest.approx(len(parts & own) / (max(len(parts), 1) * max(len(own), 1)) ** 0.5, abs=1e-6)
-            named = alike and name != "12" and other != "."
-            assert number == (
-                min(slips_one_by_one(name.lstrip("▁"), other.lstrip("▁")), MAX_DISTANCE) if named else MAX_DISTANCE
-            )
-
-
 def random_words(count: int) -> list[str]:
     draw = random.Random(1)
     return ["".join(draw.choices("abcdef", k=draw.randint(1, 9))) for _ in range(count)]

@@ -68,15 +68,6 @@ def test_a_word_that_is_held_out_is_as_if_training_had_seen_it_once_less() -> No
     assert torch.allclose(held[1], spelled[value] + table.own.weight[value] + beside[level])
 
 
-def test_an_unknown_word_has_the_row_of_unknown_words() -> None:
-    table = spelling()
-    words, last = table.vectors(batch_words()), OWN + 2
-    beside = table.familiarity.weight[0] + table.capitals.weight[CASES]
-    expected = words.ngram_means.rows(torch.tensor(last)) + table.own.weight[UNK] + beside
-    expected = expected + meant_by(table, words, 4 + WORDS.index("▁function"), 1)
-    assert torch.allclose(vectors_of(table, [last])[0], expected)
-
-
 def test_a_known_word_in_another_case_is_known() -> None:
     table = spelling()
     words = table.vectors(batch_words(["▁Value", "▁VALUE", "▁vaLue"]))

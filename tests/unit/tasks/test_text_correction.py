@@ -5,7 +5,6 @@ from contextlib import nullcontext
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 import torch
@@ -132,14 +131,6 @@ def test_what_the_best_checkpoint_may_go_by_is_logged(kind: str, accuracy: bool,
     # the trainer adds the number of updates; no checkpoint is better for its speed, or for a sum
     others = {"num_updates", "wps", "n_correct", "total", "rdrop_kl_loss"}  # the last is 0 without dropout
     assert set(logged_by(criterion)) - others == set(found) - others
-
-
-def test_all_scores_share_one_decoding() -> None:
-    task = correction_task(eval_metrics="ter,rougeL", **ALL)
-    model = build(task)
-    with mock.patch.object(task.sequence_generator, "generate", wraps=task.sequence_generator.generate) as generate:
-        found = logged(task, model, [collated(toy_pairs(sentences(3), sentences(3)))])
-    assert {"exact_match", "wrr", "bleu", "ter", "rougeL"} <= set(found) and generate.call_count == 1
 
 
 def decoded(task: TextCorrectionTask, model: Any, sources: list[list[int]], beam: int = 3) -> list[Any]:
