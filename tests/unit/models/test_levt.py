@@ -11,14 +11,7 @@ from torch import Tensor, nn
 
 from lev_plugins.errors import UserError
 from lev_plugins.models.levt import IGNORE, SHARING, Learning, LevT, LevTOutput, roll_in
-from tests.helpers import (
-    run_model,
-    toy_batch,
-    toy_config,
-    toy_dictionary,
-    toy_model,
-    toy_task,
-)
+from tests.helpers import run_model, toy_batch, toy_config, toy_dictionary, toy_model, toy_task
 
 VARIANTS: dict[str, dict[str, Any]] = {
     **{f"share-{name}": {"share_weights": name} for name in SHARING},

@@ -12,16 +12,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.layers.transformer import Block, CrossAttention, Residual, SelfAttention
 from lev_plugins.models import pbd
 from lev_plugins.models.pbd import COPIED, GENERATED, PBD, PBDLayer
-from tests.helpers import (
-    EOS,
-    PAD,
-    left_padded,
-    random_rows,
-    rows_to_tensor,
-    toy_dictionary,
-    toy_pbd,
-    toy_task,
-)
+from tests.helpers import EOS, PAD, left_padded, random_rows, rows_to_tensor, toy_dictionary, toy_pbd, toy_task
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {},

@@ -132,16 +132,11 @@ LABELLERS = [name for name in SYSTEMS if name in LABEL_KINDS or "label" in name 
 def test_labels_are_those_of_the_checkpoint(name: str, tmp_path: Path) -> None:
     system, folder = SYSTEMS[name](tmp_path), tmp_path / "out"
     assert main(["export", str(system.checkpoint), str(folder), "--data", str(system.data)]) == 0
-    theirs, ours, rounded = (
-        system.load(),
-        lev_plugins.load(folder),
-        lev_plugins.load(folder, options=LabelOptions(cpu_int8=True)),
-    )
+    theirs, ours = system.load(), lev_plugins.load(folder)
+    rounded = lev_plugins.load(folder, options=LabelOptions(cpu_int8=True))
     assert isinstance(ours.scorer, OnnxScorer)
-    texts, asked = (
-        [*system.texts, "snow wind Zürich", "ice " * 9],
-        theirs.names[::-2] if theirs.kind == "multilabel" else [],
-    )
+    texts = [*system.texts, "snow wind Zürich", "ice " * 9]
+    asked = theirs.names[::-2] if theirs.kind == "multilabel" else []
     for interest in ([], asked):
         ids = theirs.ids_of(interest)
         for one, other, rough in zip(*(model.scored(texts, ids) for model in (theirs, ours, rounded)), strict=True):
@@ -174,44 +169,32 @@ def test_refinement_is_that_of_the_slow_reference(name: str, tmp_path: Path) -> 
                 assert all(word.score == pytest.approx(score, abs=1e-4) for word, score in scores if word.origin < 0)
 
 
-def damage_weights(folder: Path) -> None:
-    (folder / "graphs" / "weights.bin").write_bytes(b"")
+def change_index(folder: Path, change: str) -> None:
+    path = folder / "index.npz"
+    with np.load(path) as file:
+        arrays = dict(file)
+    if change == "other shapes":
+        arrays["shapes"] = np.zeros(3, dtype=np.int64)
+    if change == "incomplete":
+        del arrays["starts"]
+    (np.savez_compressed if change == "compressed" else np.savez)(path, **arrays)
+    if change == "damaged":
+        path.write_bytes(path.read_bytes()[:100])
 
 
-def other_index(folder: Path) -> None:
-    with np.load(folder / "index.npz") as file:
-        np.savez(folder / "index.npz", **{**file, "shapes": np.zeros(3, dtype=np.int64)})
-
-
-def incomplete_index(folder: Path) -> None:
-    with np.load(folder / "index.npz") as file:
-        np.savez(folder / "index.npz", **{name: file[name] for name in file if name != "starts"})
-
-
-def compressed_index(folder: Path) -> None:
-    with np.load(folder / "index.npz") as file:
-        np.savez_compressed(folder / "index.npz", **file)
-
-
-def damage_index(folder: Path) -> None:
-    (folder / "index.npz").write_bytes((folder / "index.npz").read_bytes()[:100])
-
-
-def odd_count(folder: Path) -> None:
-    with next(folder.glob("dict.*")).open("a", encoding="utf-8") as dictionary:
-        dictionary.write("odd \u00b2\n")
-
-
-INDICES = (other_index, incomplete_index, compressed_index, damage_index)
-
-
-@pytest.mark.parametrize("change", [damage_weights, odd_count, *INDICES])
-def test_what_does_not_fit_is_refused(change: Any, exported: tuple[System, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", ["weights", "count", "other shapes", "incomplete", "compressed", "damaged"])
+def test_what_does_not_fit_is_refused(change: str, exported: tuple[System, Path], tmp_path: Path) -> None:
     _, original = exported
-    if change in INDICES and not (original / "index.npz").is_file():
-        pytest.skip("without --spelling, there is no index")
     folder = Path(shutil.copytree(original, tmp_path / "model"))
-    change(folder)
+    if change == "weights":
+        (folder / "graphs" / "weights.bin").write_bytes(b"")
+    elif change == "count":
+        with next(folder.glob("dict.*")).open("a", encoding="utf-8") as dictionary:
+            dictionary.write("odd \u00b2\n")
+    elif (folder / "index.npz").is_file():
+        change_index(folder, change)
+    else:
+        pytest.skip("without --spelling, there is no index")
     config = model_folder.read_unchecked(folder)
     changed = {name: model_folder.digest(folder / name) for name in config.files}
     model_folder.save(replace(config, files=changed), folder)

@@ -40,18 +40,23 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def refused(originals: dict[str, Path], tmp_path: Path, refusal: Refusal) -> Callable[..., str]:
     """What ``edit`` or ``label`` says of a folder that was changed, with the digests of its new files."""
 
-    def of(system: str, *changes: Change, flags: tuple[str, ...] = ()) -> str:
-        folder = Path(shutil.copytree(originals[system], tmp_path / "folder"))
-        for change in changes:
-            change(folder)
-        config = model_folder.read_unchecked(folder)
-        config.files.update({name: model_folder.digest(folder / name) for name in config.files})
-        model_folder.save(config, folder)
-        said = refusal("label" if system == LABELLER else "edit", folder, *flags)
+    def of(system: str, change: Change) -> str:
+        folder = changed_folder(originals[system], tmp_path / "folder", change)
+        said = refusal("label" if system == LABELLER else "edit", folder)
         assert said.rstrip().endswith(model_folder.AGAIN)
         return said
 
     return of
+
+
+def changed_folder(original: Path, folder: Path, change: Change) -> Path:
+    """A copy of the folder that was changed, with the digests of its new files."""
+    shutil.copytree(original, folder)
+    change(folder)
+    config = model_folder.read_unchecked(folder)
+    config.files.update({name: model_folder.digest(folder / name) for name in config.files})
+    model_folder.save(config, folder)
+    return folder
 
 
 def graph(name: str, change: Callable[[Any], None]) -> Change:
@@ -151,24 +156,8 @@ def with_function(model: Any) -> None:
     model.functions.append(helper.make_function("", "Add", ["a", "b"], ["c"], parts, model.opset_import))
 
 
-def with_sparse_table(model: Any) -> None:
-    values = helper.make_tensor("sparse", 1, [1], [1.0])
-    table = helper.make_sparse_tensor(values, helper.make_tensor("places", 7, [1], [0]), [10**6, 10**6])
-    model.graph.sparse_initializer.append(table)
-
-
-def with_sparse_constant(model: Any) -> None:
-    values = helper.make_tensor("sparse", 1, [1], [1.0])
-    table = helper.make_sparse_tensor(values, helper.make_tensor("places", 7, [1], [0]), [10**6, 10**6])
-    adding(node("Constant", sparse_value=table))(model)
-
-
-def in_16_bits(model: Any) -> None:
-    adding(node("Cast", "half", to=1), half=np.ones(1, dtype=np.float16))(model)
-
-
-def of_another_domain(model: Any) -> None:
-    adding(node("Add", "one", "one", domain="org.example"), one=np.float32(1))(model)
+VALUES, PLACES = helper.make_tensor("sparse", 1, [1], [1.0]), helper.make_tensor("places", 7, [1], [0])
+SPARSE = helper.make_sparse_tensor(VALUES, PLACES, [10**6, 10**6])
 
 
 def outside(model: Any) -> None:
@@ -181,11 +170,11 @@ STRANGE: dict[str, tuple[Callable[[Any], None], str]] = {
     "loop": (endless, "the operator Loop"),
     "condition": (choosing, "the operator If"),
     "random": (adding(node("RandomNormal", shape=[10**6, 10**6])), "the operator RandomNormal"),
-    "domain": (of_another_domain, "the operator Add"),
+    "domain": (adding(node("Add", "one", "one", domain="org.example"), one=np.float32(1)), "the operator Add"),
     "function": (with_function, "field 25 of a model"),
-    "sparse table": (with_sparse_table, "field 15 of a graph"),
-    "sparse constant": (with_sparse_constant, "field 22 of a attribute"),
-    "16 bits": (in_16_bits, "NaN or infinite weights in half"),
+    "sparse table": (lambda model: model.graph.sparse_initializer.append(SPARSE), "field 15 of a graph"),
+    "sparse constant": (adding(node("Constant", sparse_value=SPARSE)), "field 22 of a attribute"),
+    "16 bits": (adding(node("Cast", "half", to=1), half=np.ones(1, dtype=np.float16)), "infinite weights in half"),
     "outside": (outside, "weights.bin"),
 }
 
@@ -312,20 +301,11 @@ def test_words_that_the_dictionary_lacks_are_not_written(originals: dict[str, Pa
 
     for number in (1000, -1000):
         numbers = graph("fill", adding(node("Identity", "many"), many=np.array(number)))
-        (changed,) = changed_folder(originals[LEVT], tmp_path / f"{number}", numbers).edit(["w1 w2"], ["v1 v2 v3"])
+        model = lev_plugins.load(changed_folder(originals[LEVT], tmp_path / f"{number}", numbers))
+        (changed,) = model.edit(["w1 w2"], ["v1 v2 v3"])
         assert set(changed.text.split()) <= {"v1", "v2", "v3"}
-    (changed,) = changed_folder(originals[WRITER], tmp_path / "writer", shorter).edit(["abc DEF"])
+    (changed,) = lev_plugins.load(changed_folder(originals[WRITER], tmp_path / "writer", shorter)).edit(["abc DEF"])
     assert len({*changed.text} - {*"abc DEF"}) <= 1
-
-
-def changed_folder(original: Path, folder: Path, change: Change) -> Any:
-    """The model of a folder that was changed, with the digests of its new files."""
-    shutil.copytree(original, folder)
-    change(folder)
-    config = model_folder.read_unchecked(folder)
-    config.files.update({name: model_folder.digest(folder / name) for name in config.files})
-    model_folder.save(config, folder)
-    return lev_plugins.load(folder)
 
 
 @pytest.mark.parametrize("name", ["dict.txt", "labels.txt"])
