@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.commands import BIN, LEVT, QUIET, TASK, generate, hypotheses, interactive, refused, run, succeed, train
+from tests.commands import BIN, LEVT, TASK, generate, hypotheses, interactive, refused, run, succeed, train
 from tests.helpers import Malicious
 
 FEW = ["--max-tokens", 500, "--max-update", 2]
@@ -34,20 +34,6 @@ def test_dictionaries_that_differ(data: Path, tmp_path: Path) -> None:
     assert "--share-all-embeddings requires one dictionary" in said
     shutil.copy(data / "dict.tgt.txt", data / "dict.src.txt")
     assert f"dict.src.txt of {data} has other lines, or another order" in refused(*generate(data, LEVT))
-
-
-@pytest.mark.parametrize(
-    ("flags", "says"),
-    [
-        (["--task", "translation", "--arch", "levt_tiny"], "use --task text_editing"),
-        (["--task", "text_correction", "--arch", "pbd_tiny", "--criterion", "dual_policy"], "but is dual_policy"),
-        (["--task", "text_editing", "--arch", "transformer"], "--task text_editing trains --arch levt"),
-        (["--task", "text_editing", "--arch", "levt_tiny"], "--criterion must be dual_policy for --task text_editing"),
-    ],
-)
-def test_what_does_not_belong_together(toy: Path, tmp_path: Path, flags: list[str], says: str) -> None:
-    common = ["--user-dir", TASK[1], "--cpu", *QUIET, "--optimizer", "adam", *FEW, "--save-dir", tmp_path]
-    assert says in refused("fairseq-train", toy, *common, *flags)
 
 
 def test_a_source_longer_than_the_position_table(toy: Path) -> None:

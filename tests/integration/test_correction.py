@@ -103,20 +103,6 @@ def test_other_models_are_trained_and_have_the_dial(noisy: Path, tmp_path: Path,
     assert [kept[n][1] for n in range(100)] == text.splitlines()
 
 
-@pytest.mark.slow
-def test_noise_on_the_fly(noisy: Path, tmp_path: Path) -> None:
-    """The same in every process. A teacher decodes without the noise it was trained with."""
-    noise = ["--noise-kind", "random", "--noise-word-rate", 0.5, "--noise-char-rate", 0.3, "--bpe", "chars"]
-    losses = {}
-    for name, flags in {"none": [], "noise": noise, "workers": [*noise, "--num-workers", 2]}.items():
-        steps = ["--max-tokens", 8000, "--max-update", 4, "--disable-validation"]
-        log = succeed(*train(noisy, tmp_path / name, *PBD, *steps, *flags))
-        losses[name] = re.findall(r"\| train \| epoch \S+ \| loss (\S+)", log.both)
-    assert losses["noise"] == losses["workers"] != losses["none"]
-    path = ["--path", tmp_path / "noise" / "checkpoint_last.pt", "--text", tmp_path / "text", "--split", "valid"]
-    succeed("lev-plugins", "distill", noisy, *path, "--beam", 1, "--max-len-b", 8, "--cpu")
-
-
 def test_translation_takes_a_pbd_and_r_drop_trains_it(noisy: Path, tmp_path: Path) -> None:
     part_of_fairseq("fairseq.criterions.label_smoothed_cross_entropy_with_rdrop")
     flags = ["--user-dir", USER_DIR, "--task", "translation", "--cpu"]

@@ -3,21 +3,19 @@
 import re
 import shutil
 import sys
-from argparse import Namespace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data.encoders import BPE_REGISTRY
-from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
+from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.scoring import SCORER_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 
 import lev_plugins
 from lev_plugins.cli.main import COMMANDS
-from lev_plugins.models.enct5_config import fill_sizes
 from lev_plugins.noise import NOISE_KINDS
 from lev_plugins.noise.layouts import known_layouts
 from tests import pretrained
@@ -114,23 +112,3 @@ def test_every_registered_name_is_on_the_page() -> None:
     assert "noise" in COMMANDS and [name for name in COMMANDS if not re.search(rf"`(lev-plugins )?{name}`", page)] == []
     noise = read("docs/noise.md")
     assert [name for name in (*NOISE_KINDS, *known_layouts()) if f"`{name}`" not in noise] == []
-
-
-def test_architectures_have_the_sizes_on_the_page() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (\d+ wide.*?) \|", read("user_dir.md"), re.MULTILINE)
-    assert len(rows) > 8
-    for name, size in rows:
-        flags = Namespace()
-        ARCH_CONFIG_REGISTRY[name](flags)
-        defaults = MODEL_DATACLASS_REGISTRY.get(ARCH_MODEL_NAME_REGISTRY[name], Namespace)()
-        config = Namespace(**{**vars(defaults), **vars(flags)})
-        if name.startswith("enct5"):
-            fill_sizes(config)
-        model = vars(config)
-        side = "encoder_" if "encoder_embed_dim" in model else ""
-        last = "decoder_layers" if "decoder_layers" in model else "layers"
-        sizes = {r"(\d+) wide": f"{side}embed_dim", r"(\d+) heads": f"{side}attention_heads"}
-        sizes |= {r"feed-forward (\d+)": f"{side}ffn_embed_dim"}
-        sizes |= {r"(\d+) \+ \d+ blocks": f"{side}layers", r"\+ (\d+) blocks": last}
-        for pattern, field in sizes.items():
-            assert [str(model[field])] == (re.findall(pattern, size) or [str(model[field])]), (name, field)

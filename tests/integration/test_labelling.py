@@ -114,21 +114,6 @@ multilabel = pytest.mark.parametrize("trained", ["multilabel"], indirect=True)
 
 
 @multilabel
-def test_thresholds_are_tuned_by_one_command(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = trained[1]
-    checkpoint, found = folder / "checkpoint.pt", folder / "thresholds.json"
-    assert main(["tune-thresholds", str(checkpoint), str(found), "--cpu"]) == 0
-    said = capsys.readouterr()
-    assert set(read_thresholds(found)) == {"s", "r", "w"}
-    macro = re.search(r"macro_f1 ([\d.]+) with 0.5, ([\d.]+) tuned", said.out)
-    assert macro and float(macro[2]) >= float(macro[1])
-    thresholds = {"s": 0.0, "r": 1.0, "w": 1.0}
-    answer = Labeller.load(checkpoint, options=LabelOptions(thresholds=thresholds)).label(["fog"], scores=True)[0]
-    assert Labeller.load(checkpoint).label(["fog"], scores=True, thresholds=thresholds) == [answer]
-    assert answer["labels"] == ["s"] and set(answer["all_scores"]) == {"s", "r", "w"}
-
-
-@multilabel
 def test_labels_of_interest_and_thresholds_on_the_command_line(trained: Trained) -> None:
     folder = trained[1]
     (folder / "t.json").write_text('{"s": 0, "r": 1.0, "w": 1.0}', "utf-8")

@@ -117,18 +117,6 @@ def test_a_text_is_edited_by_keyboard_alone(page: Page) -> None:
     assert page.text() == "the 😀 cat <b>tset</b>\nI saw hat."
 
 
-def test_accept_all_and_another_round_with_what_was_accepted(page: Page) -> None:
-    page.check("teh go tset")
-    page.find("next").click()
-    page.find("reject").click()
-    page.find("all").click()
-    page.says("2 edits accepted")
-    assert page.text() == "the go test"
-    page.keys(Keys.ENTER)  # the focus has moved to Another round
-    page.says("0 edits found, 1 rejected before")
-    assert page.text() == "the go test" and page.find("about").text == "There is nothing to change."
-
-
 def test_words_are_protected(page: Page) -> None:
     page.check("teh tset go")
     page.find("guard").click()
@@ -141,18 +129,6 @@ def test_words_are_protected(page: Page) -> None:
     page.browser.find_element(By.CSS_SELECTOR, "#words button").click()
     page.check("teh tset go")
     assert [edit.split(",")[0] for edit in page.edits()] == ["Replace “teh” with “the”", "Replace “go” with “goes”"]
-
-
-def test_an_insertion_is_asked_for_at_the_cursor(page: Page) -> None:
-    page.write("first line\na \\ ⟦tset⟧  cat")
-    place = page.text().index("  cat") + 1
-    page.browser.execute_script("arguments[0].setSelectionRange(arguments[1], arguments[1])", page.find("text"), place)
-    page.find("insert").click()
-    page.says("2 edits in this line")
-    assert page.edits() == ["Replace “tset” with “test”, 80 % sure", "Insert “new ”, 100 % sure"]
-    assert page.browser.switch_to.active_element.get_attribute("aria-label") == page.edits()[1]
-    page.keys(Keys.ENTER)
-    assert page.text() == "first line\na \\ ⟦tset⟧ new  cat"
 
 
 def test_drafts_are_repaired_with_their_source(page: Page) -> None:

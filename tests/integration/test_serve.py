@@ -1,4 +1,4 @@
-"""The server with real models: the command, a real client, and 64 requests at a time."""
+"""The server with real models: the command, and a real client."""
 
 import json
 import re
@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,17 +15,12 @@ from typing import Any
 import language_tool_python
 import pytest
 
-from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.labeller import Labeller
-from lev_plugins.inference.options import EditOptions
 from lev_plugins.serving.context import Context
 from tests.commands import ENVIRONMENT, ROOT
-from tests.parity.test_golden import assert_alike
 from tests.serving import Client, FakeEditor, models, serving
-from tests.unit.inference.test_editor import CHARS, DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, corrector
+from tests.unit.inference.test_editor import GOLDEN, NOISES, NOISY, corrector
 
 SERVE = ["-m", "lev_plugins", "serve", GOLDEN / "pbd" / "checkpoint.pt", "--data", NOISY, "--bpe", "chars"]
-CLIENTS = 64
 
 
 class Process:
@@ -121,48 +115,3 @@ def test_language_tool_python_finds_and_applies(kind: str) -> None:
                     assert tool.correct(text) == editor.edit([text])[0].text
                     for match in tool.check(text):
                         assert match.rule_id.startswith("LEV_") and match.replacements
-
-
-@pytest.fixture(scope="module")
-def together() -> Iterator[tuple[Client, list[int]]]:
-    """A server with a model of each kind, and how many texts were decoded at a time."""
-    levt = Editor.load(GOLDEN / "levt" / "checkpoint.pt", LEVT)
-    pbd = Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY, EditOptions(bpe=CHARS, beam=3))
-    labeller = Labeller.load(GOLDEN / "labels" / "checkpoint.pt", GOLDEN / "labels" / "data")
-    sizes: list[int] = []
-    for editor in (levt, pbd):
-        editor.edit = counting(editor.edit, sizes)  # type: ignore[method-assign]
-    with serving(Context(models(pbd, levt, labeller)), seconds=60) as client:
-        yield client, sizes
-
-
-def counting(edit: Any, sizes: list[int]) -> Any:
-    def counted(texts: list[str], *others: Any, **options: Any) -> Any:
-        sizes.append(len(texts))
-        return edit(texts, *others, **options)
-
-    return counted
-
-
-def requests() -> list[tuple[str, dict[str, Any]]]:
-    examples = (GOLDEN / "labels" / "test.tsv").read_text("utf-8").splitlines()
-    return [
-        *(("/v1/edit", {"texts": [text]}) for text in NOISES),
-        *(("/v1/edit", {"texts": [text, NOISES[0]], "min_confidence": 0.9}) for text in NOISES[:10]),
-        *(("/v1/edit", {"texts": [s], "drafts": [d], "model": "m2"}) for s, d in zip(SOURCES, DRAFTS, strict=True)),
-        *(("/v1/edit", {"texts": [draft], "model": "m2"}) for draft in DRAFTS),
-        *(("/v1/label", {"texts": [line.split("\t")[0]], "scores": True}) for line in examples[:20]),
-    ]
-
-
-def test_64_at_a_time_are_answered_as_one_by_one(together: tuple[Client, list[int]]) -> None:
-    client, sizes = together
-    asked = requests()
-    alone = [client.post(path, given) for path, given in asked]
-    assert {answer.status for answer in alone} == {200} and max(sizes) == 2
-    with ThreadPoolExecutor(CLIENTS) as pool:
-        for _ in range(3):
-            found = list(pool.map(lambda each: client.post(*each), asked))
-            for answer, other in zip(found, alone, strict=True):
-                assert_alike(answer.json, other.json)
-    assert max(sizes) > 8

@@ -22,9 +22,7 @@ from lev_plugins.inference.options import EditOptions
 from lev_plugins.layers.linear import Linear
 from lev_plugins.model_folder import read_shapes
 from lev_plugins.models.levt import LevT
-from lev_plugins.models.levt_spelling import SpellingDecoder
 from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary, UnknownWords
-from lev_plugins.spelling.word_scorer import KnownWordFeatureWeights
 from tests.commands import succeed
 from tests.helpers import collated, livened, toy_config, toy_pairs, toy_task, write_lines
 from tests.pretrained import LINES, MAKERS, imported
@@ -136,32 +134,6 @@ def test_a_checkpoint_that_reads_the_last_block_alone_decodes_as_before(backbone
     with torch.no_grad():
         found = part(tokens, *words.pieces)
     assert torch.allclose(found, states(model, TEXT)[:, :, -part.block_dim :] @ old.T + bias, atol=1e-5)
-
-
-def replacements(model: LevT) -> Tensor:
-    """Scores of the dictionary in place of each word of a text."""
-    assert isinstance(model.decoder, SpellingDecoder)
-    part, table = model.decoder.word_scorer, model.decoder.word_embedding
-    tokens, words = read(model, TEXT)
-    replaced, vectors = tokens.flatten(), table.vectors(words)
-    states = torch.randn(len(replaced), table.embedding_dim, generator=torch.Generator().manual_seed(1))
-    with torch.no_grad():
-        return part(
-            states, replaced, vectors, table.directions(vectors), part.candidates(replaced.tolist(), replaced, words)
-        )
-
-
-def test_a_checkpoint_without_weights_for_known_words_decodes_as_before(backbone: Path) -> None:
-    """Until they had their own, words of the dictionary were replaced as all others are, and as without a backbone."""
-    model = build(backbone)
-    later = {f"decoder.word_scorer.{name}" for name in vars(KnownWordFeatureWeights())}
-    before = {name: weight for name, weight in model.state_dict().items() if name not in later}
-    now = replacements(model)
-    model.upgrade_state_dict(before)
-    model.load_state_dict(before)
-    found = replacements(model)
-    model.decoder.word_scorer.pretrained = False
-    assert torch.equal(found, replacements(model)) and not torch.allclose(found, now)
 
 
 @pytest.mark.slow

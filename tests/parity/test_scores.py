@@ -219,26 +219,6 @@ def annotator(monkeypatch: pytest.MonkeyPatch) -> Any:
     return m2.load_errant()
 
 
-def test_errant_cuts_and_classifies_by_tags(annotator: Any) -> None:
-    """The example of its page, and a possessive, which it joins to its word."""
-    texts = ["This is a grammatical sentence .", "the cat 's look"]
-    sources = ["This are gramamtical sentence .", "the cats look"]
-    edits = [annotator.annotate(*map(annotator.parse, pair)) for pair in zip(sources, texts, strict=True)]
-    found = [(edit.o_start, edit.o_end, edit.type, edit.c_str) for edit in edits[0]]
-    assert found == [(1, 2, "R:VERB:SVA", "is"), (2, 2, "M:DET", "a"), (2, 3, "R:SPELL", "grammatical")]
-    assert [(edit.o_start, edit.o_end, edit.type) for edit in edits[1]] == [(1, 2, "R:NOUN:POSS")]
-    gold = m2.parse(
-        "".join(
-            "\n".join([f"S {source}", *(edit.to_m2() for edit in each), "", ""])
-            for source, each in zip(sources, edits, strict=True)
-        )
-    )
-    right = m2.evaluate(gold, texts, errant=True)
-    assert right.details == {"precision": 1, "recall": 1, "correct": 4, "proposed": 4, "gold": 4}
-    half = m2.evaluate(gold, ["This is grammatical sentence .", "the cat look"], errant=True)
-    assert (half.details["correct"], half.details["proposed"], half.details["gold"]) == (2, 3, 4)
-
-
 def test_errant_is_errant_compares(
     annotator: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 import torch
 from fairseq.data import Dictionary
-from fairseq.dataclass.configs import EMAConfig
-from fairseq.models.ema import EMA
 from fairseq.models.transformer import TransformerModel
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
@@ -232,16 +230,6 @@ def test_a_checkpoint_from_before_absent_gates_took_mass_decodes_as_it_did() -> 
             gates = model(source, lengths(source), read)[1]["gates"]
             total = gates.copy + gates.generate
             assert mass[0] - 1e-6 <= total.min() <= total.max() <= mass[1] + 1e-6
-
-
-def test_a_mean_of_weights_keeps_the_number_of_absent_gates() -> None:
-    """--store-ema multiplies and adds every entry of the state dict."""
-    model = toy_gated("copy,generate", "vocabulary")
-    mean = EMA(model, EMAConfig(ema_decay=0.9))
-    mean.step(model)
-    again = toy_gated("copy,generate", "vocabulary")
-    again.load_state_dict(mean.get_model().state_dict())
-    assert again.decoder.gates.zeros == 1
 
 
 def test_the_source_is_copied_by_word_between_dictionaries() -> None:

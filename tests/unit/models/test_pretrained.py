@@ -375,15 +375,3 @@ def test_a_backbone_that_has_moved_since_training(tmp_path: Path) -> None:
     assert system.answers(lev_plugins.load(tmp_path / "out")) == expected
     with pytest.raises(UserError, match=r"--backbone is for a checkpoint, but .* is a model folder: leave it out"):
         lev_plugins.load(tmp_path / "out", options=EditOptions(backbone=moved))
-
-
-@pytest.mark.parametrize("name", ["pbd", "enct5_of_t5"])
-def test_a_backbone_for_a_model_that_reads_none(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A labeller has it inside: it answers wherever the folder is."""
-    system = SYSTEMS[name](tmp_path)
-    typed = ["export", str(system.checkpoint), str(tmp_path / "out"), *system.flags, "--backbone", str(tmp_path)]
-    assert main(typed) == 2
-    assert "--backbone has no effect on " in capsys.readouterr().err
-    if name != "pbd":
-        (tmp_path / "backbone-of-training").rename(tmp_path / "moved")
-        assert system.answers(system.load())
