@@ -12,6 +12,7 @@ import pytest
 import torch
 from fairseq.data import Dictionary, LanguagePairDataset, ListDataset
 from fairseq.models.transformer import TransformerModel, base_architecture
+from fairseq.sequence_generator import SequenceGenerator
 from hypothesis import settings
 from torch import Tensor
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
@@ -160,6 +161,22 @@ def toy_pbd(task: Any = None, seed: int = 1, **options: Any) -> PBD:
                 parameter.mul_(2)
         head.weight[EOS] *= 2  # so that outputs end somewhere
     return model
+
+
+def assert_search_adds_up(model: Any, sources: Tensor, beam: int) -> None:
+    """The scores of beam search, through caches put in a new order at every step, are those of a forward pass."""
+    generator = SequenceGenerator([model], toy_dictionary(), beam_size=beam, max_len_b=8)
+    found = generator.generate([model], {"net_input": {"src_tokens": sources, "src_lengths": sources.ne(PAD).sum(1)}})
+    for source, hypotheses in zip(sources, found, strict=True):
+        words = source[source.ne(PAD)][None]
+        assert len(hypotheses) == beam
+        for hypothesis in hypotheses:
+            tokens = hypothesis["tokens"]
+            read = torch.cat([tokens.new_tensor([EOS]), tokens[:-1]])[None]
+            output = model(words, torch.tensor([words.size(1)]), read)
+            expected = model.get_normalized_probs(output, log_probs=True)[0].gather(1, tokens[:, None])[:-1, 0]
+            # the last may be forced
+            torch.testing.assert_close(hypothesis["positional_scores"][:-1], expected, atol=1e-4, rtol=0)
 
 
 def left_padded(rows: list[list[int]]) -> Tensor:

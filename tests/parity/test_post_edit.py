@@ -190,26 +190,6 @@ def same_search(one: dict[int, list[Any]], other: dict[int, list[Any]]) -> None:
             assert scores == pytest.approx(other_scores, abs=1e-4)
 
 
-SEARCHES: dict[str, dict[str, Any]] = {
-    "beam": {"beam": 4},
-    "long": {"beam": 3, "lenpen": 2.0, "min_len": 3},
-    "sampling": {"beam": 3, "sampling": True},
-    "diverse": {"beam": 4, "diverse_beam_groups": 2},
-}
-
-
-@without_drafts
-@pytest.mark.parametrize("flags", SEARCHES.values(), ids=SEARCHES.keys())
-def test_without_drafts_the_search_is_a_transformers(flags: dict[str, Any], drafts: list[list[int]] | None) -> None:
-    task = toy_task()
-    model = lively(toy_post_editor(task))
-    plain = plain_transformer(model, task, {})
-    numbered = "diverse_beam_groups" not in flags  # where fairseq takes the numbers for places in the batch
-    theirs = search(TranslationTask(task.cfg, task.src_dict, task.tgt_dict), plain, plain_batch(), numbered, **flags)
-    same_search(search(task, model, batch(drafts), **flags), theirs)
-    assert len({str(hypotheses) for hypotheses in theirs.values()}) == COUNT
-
-
 # --- with drafts
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.edits import actions
-from lev_plugins.edits.actions import apply_deletions, deletable
+from lev_plugins.edits.actions import apply_deletions
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from lev_plugins.edits.source_alignment import align_to_source
 from tests.helpers import (
@@ -118,15 +118,6 @@ def test_deletions_are_those_of_a_list(rows: list[list[int]], data: st.DataObjec
 )
 def test_the_source_token_in_the_place_of_each(text: list[int], source: list[int], places: list[int]) -> None:
     assert align_to_source(text, source, PAD) == places
-
-
-@thorough
-@given(rows_of(words=2), st.data())
-def test_labels_of_a_deletion_mask_give_the_target_back(rows: list[list[int]], data: st.DataObject) -> None:
-    target = rows_to_tensor(rows)
-    missing = torch.tensor(data.draw(masks_for(target))) & deletable(target, BOS, EOS, PAD)
-    kept, counts = insertion_labels(target, missing, PAD)
-    assert with_placeholders(kept, counts, HOLE).equal(target.masked_fill(missing, HOLE))
 
 
 @thorough

@@ -199,18 +199,3 @@ def test_confidence_is_the_edits_share_of_probability(names: list[str]) -> None:
             share = 1.0 if text == row else 1 / (1 + math.exp(scores[1] - scores[0]))
             assert one["confidence"] == other["confidence"] == pytest.approx(share, rel=1e-3)
             assert float(other["score"]) == pytest.approx(scores[1] / len(row), abs=1e-4)
-
-
-def test_the_source_takes_the_place_of_a_doubtful_edit() -> None:
-    task, source = toy_task(), [4, EOS]
-    models, copier = [toy_pbd(task)], SourceInTargetIds(task.source_dictionary, task.target_dictionary)
-    found = [{"tokens": torch.tensor(text)} for text in ([5, EOS], source, [6, EOS])]
-    sample = sample_of(rows_to_tensor([source]))
-    ((first, *_),) = with_edit_confidence(models, sample, [found], copier, 0.0)
-    (kept,), (rejected,), (alone,) = (
-        with_edit_confidence(models, sample, [hypotheses], copier, least)
-        for hypotheses, least in ((found, first["confidence"]), (found, 1.1), (found[:1], 1.1))
-    )
-    assert [h["tokens"].tolist() for h in kept] == [[5, EOS], source, [6, EOS]]
-    assert [h["tokens"].tolist() for h in rejected] == [source, [5, EOS], [6, EOS]]
-    assert texts([alone]) == [source] and "confidence" not in found[0]

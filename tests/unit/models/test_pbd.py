@@ -12,7 +12,17 @@ from lev_plugins.errors import UserError
 from lev_plugins.layers.transformer import Block, CrossAttention, Residual, SelfAttention
 from lev_plugins.models import pbd
 from lev_plugins.models.pbd import COPIED, GENERATED, PBD, PBDLayer
-from tests.helpers import EOS, PAD, left_padded, random_rows, rows_to_tensor, toy_dictionary, toy_pbd, toy_task
+from tests.helpers import (
+    EOS,
+    PAD,
+    assert_search_adds_up,
+    left_padded,
+    random_rows,
+    rows_to_tensor,
+    toy_dictionary,
+    toy_pbd,
+    toy_task,
+)
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {},
@@ -132,40 +142,13 @@ def test_logits_are_those_of_the_paper(options: dict[str, Any], source_length: i
 # --- one step at a time
 
 
-def stepwise(model: PBD, source: Tensor, previous: Tensor, beams: int, seed: int = 1) -> None:
-    """Decode random prefixes as beam search does, and compare every step with the full forward of its prefix.
-
-    Between two steps each row goes on from a random row of its sentence; on the way a sentence is dropped.
-    """
-    random = torch.Generator().manual_seed(seed)
-    sentences, width = source.size(0), previous.size(1)
-    encoded = model.encoder(source)
-    order = torch.arange(sentences).repeat_interleave(beams)
-    encoded = model.encoder.reorder_encoder_out(encoded, order)
-    owner, prefix = order, previous[:, :1].repeat_interleave(beams, 0)
-    state: dict[str, Any] = {}
-    for step in range(1, width + 1):
-        logits = model.decoder(prefix, encoded, state)[0]
-        assert logits.size(1) == 1
-        full = model(source[owner], None, prefix)[0]
-        torch.testing.assert_close(logits[:, 0], full[:, -1], atol=1e-5, rtol=0)
-        alive = [s for s in owner.unique().tolist() if not (step == 3 and s == 1)]
-        rows = {s: (owner == s).nonzero()[:, 0] for s in alive}
-        kept = torch.cat([rows[s][torch.randint(len(rows[s]), (beams,), generator=random)] for s in alive])
-        owner, prefix = owner[kept], prefix[kept]
-        following = torch.randint(4, 24, (len(kept), 1), generator=random)
-        prefix = torch.cat([prefix, following], 1)
-        model.decoder.reorder_incremental_state_scripting(state, kept)
-        encoded = model.encoder.reorder_encoder_out(encoded, kept)
-
-
-@pytest.mark.parametrize("beams", [1, 5])
+@pytest.mark.parametrize("beam", [1, 5])
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
 @torch.no_grad()
-def test_a_step_is_the_end_of_the_full_forward(options: dict[str, Any], beams: int) -> None:
+def test_steps_of_beam_search_are_the_full_forward(options: dict[str, Any], beam: int) -> None:
     rows = outputs(4, seed=1)
-    for source in (rows_to_tensor(rows), left_padded(rows)):
-        stepwise(toy_pbd(**options), source, shifted(outputs(4, seed=2, shortest=8)), beams)
+    for sources in (rows_to_tensor(rows), left_padded(rows)):
+        assert_search_adds_up(toy_pbd(**options), sources, beam)
 
 
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
