@@ -159,19 +159,6 @@ def test_what_a_bert_refuses(bert: Bert) -> None:
         packed.build_model(config)
 
 
-def test_a_bert_that_is_not_complete(bert: Bert, tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    folder = tmp_path / "folder"
-    shutil.copytree(bert.folder, folder)
-    config = OmegaConf.structured(EncT5Config(_name="enct5", backbone=str(folder)))
-    weights = load_file(folder / "model.safetensors")
-    kept = {name: weight for name, weight in weights.items() if "encoder.layer.1." not in name}
-    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ValueError, match=r"lacks encoder.layer.1.* import a complete model"):
-        bert.task.build_model(config)
-
-
 def test_each_word_has_its_pieces_and_one_tag(backbone: Path, tmp_path: Path) -> None:
     words = ["a", "café", "costs", "3", "€,", "isn't", "☃", "it?"]
     (tmp_path / "train.tsv").write_text(f"{' '.join(words)}\tA B C D E F G H\nthe fox\tA B\n", encoding="utf-8")

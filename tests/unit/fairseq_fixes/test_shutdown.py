@@ -2,14 +2,8 @@
 
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator
 
 import pytest
-from fairseq.data.iterators import BufferedIterator
-
-from lev_plugins.fairseq_fixes import shutdown
 
 LEAVES = """
 import torch
@@ -39,27 +33,3 @@ def test_the_interpreter_leaves_without_an_abort(state: str) -> None:
     script = LEAVES.replace("SIZE", str(size)).replace("SOURCE", source)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-
-
-class Stuck:
-    """The second batch comes when the test is over."""
-
-    def __init__(self) -> None:
-        self.over = threading.Event()
-
-    def __len__(self) -> int:
-        return 2
-
-    def __iter__(self) -> Iterator[int]:
-        yield 0
-        self.over.wait()
-
-
-def test_a_stuck_reader_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutdown, "JOIN_SECONDS", 0.2)
-    source = Stuck()
-    next(BufferedIterator(3, source))
-    begin = time.monotonic()
-    shutdown.stop_reading_ahead()
-    assert 0.2 <= time.monotonic() - begin < 5
-    source.over.set()

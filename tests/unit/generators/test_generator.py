@@ -24,7 +24,6 @@ from tests.helpers import (
     random_rows,
     rows_to_tensor,
     toy_dictionary,
-    toy_model,
     toy_task,
     toy_transformer,
 )
@@ -86,23 +85,6 @@ def test_where_nothing_is_trained_the_result_is_the_same_and_may_be_changed(draf
         assert words_of(one) == words_of(other) and one["steps"] == other["steps"]
         assert torch.equal(one["positional_scores"], other["positional_scores"])
         other["positional_scores"].div_(2)  # as fairseq-generate does
-
-
-def eager_model() -> LevT:
-    """Wants to delete everything, boundaries included."""
-    model = toy_model().eval()
-    with torch.no_grad():
-        model.decoder.stacks["shared"][1].ffn_residual.norm.bias.fill_(1.0)
-        model.decoder.deletion_head.weight.copy_(torch.tensor([[-1.0], [1.0]]).expand(2, 16))
-    return model
-
-
-def test_boundaries_are_never_deleted() -> None:
-    results = refine([eager_model()], SOURCES, DRAFTS, max_iter=2, retain_history=True)
-    for result in results:
-        assert result["history"][1]["tokens"].tolist() == [BOS, EOS]
-        for state in result["history"]:
-            assert state["tokens"][0] == BOS and state["tokens"][-1] == EOS
 
 
 @pytest.mark.parametrize("learned", [True, False])

@@ -251,10 +251,3 @@ def test_what_gates_cannot_do_is_refused() -> None:
     for gates in ("", "mask", "generate"):
         with pytest.raises(UserError, match="needs scores for all words, which --adaptive-softmax-cutoff does not"):
             toy_gated(gates, adaptive_softmax_cutoff="10,20")
-
-
-@pytest.mark.parametrize("mix", MIXES[1:])
-def test_widths_may_differ(mix: str) -> None:
-    model = toy_gated(",".join(GATES), mix, encoder_embed_dim=24, decoder_output_dim=8)
-    source, read = source_and_target()
-    assert model(source, lengths(source), read)[0].isfinite().all()

@@ -68,20 +68,6 @@ def test_a_word_that_is_held_out_is_as_if_training_had_seen_it_once_less() -> No
     assert torch.allclose(held[1], spelled[value] + table.own.weight[value] + beside[level])
 
 
-def test_a_known_word_in_another_case_is_known() -> None:
-    table = spelling()
-    words = table.vectors(batch_words(["▁Value", "▁VALUE", "▁vaLue"]))
-    value = 4 + WORDS.index("▁value")
-    capital, capitals, odd = table.look_up(torch.tensor([[OWN, OWN + 1, OWN + 2]]), words)[0]
-    spelled = words.ngram_means.rows(torch.tensor(value))
-    for shape, vector in ((1, capital), (2, capitals)):
-        level = sum(number <= 9 for number in LEVELS)
-        beside = table.familiarity.weight[level] + table.capitals.weight[CASES + shape]
-        assert torch.allclose(vector, spelled + table.own.weight[value] + beside)
-    beside = table.familiarity.weight[0] + table.capitals.weight[CASES + 3]
-    assert torch.allclose(odd, spelled + table.own.weight[UNK] + beside + meant_by(table, words, value, 0))
-
-
 TORN = ["▁val", "▁ue", "ue", "▁VAL", "▁12"]
 
 
