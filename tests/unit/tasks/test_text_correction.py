@@ -13,6 +13,7 @@ from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.logging import metrics
+from omegaconf import OmegaConf
 
 from lev_plugins import checkpoints
 from lev_plugins.cli.main import main
