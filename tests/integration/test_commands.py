@@ -1,4 +1,4 @@
-"""Train, generate, generate interactively, average, ensembles, re-ranking: the real command lines on a toy task."""
+"""Train, generate, generate interactively, average, ensembles: the real command lines on a toy task."""
 
 import re
 import shutil
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.commands import LEVT, generate, hypotheses, interactive, lines, same_hypotheses, succeed, train
-from tests.teachers import TRANSFORMER, write_teacher
 
 
 @pytest.fixture(scope="module")
@@ -96,19 +95,3 @@ def test_average_and_ensemble(toy: Path, tmp_path: Path, decoded: str) -> None:
     succeed("lev-plugins", "average", tmp_path, "--last", 2, "--output", average)
     same_hypotheses(decoded, succeed(*generate(toy, average)).out)
     same_hypotheses(decoded, succeed(*generate(toy, f"{LEVT}:{average}")).out)
-
-
-def test_reranking_chooses_among_candidates(toy: Path, tmp_path: Path) -> None:
-    flags = [*TRANSFORMER, "--share-all-embeddings", "-s", "src", "-t", "tgt"]
-    teacher = write_teacher(tmp_path / "teacher.pt", toy, *flags)
-    flags = ["--iter-decode-with-beam", 4, "--seed", 1]
-    reranked = succeed(
-        *generate(toy, f"{LEVT}:{teacher}", *flags, "--iter-decode-with-external-reranker", "--nbest", 4)
-    ).out
-    scores: dict[int, list[float]] = {}
-    for n, score in re.findall(r"^H-(\d+)\t(\S+)", reranked, re.MULTILINE):
-        scores.setdefault(int(n), []).append(float(score))
-    assert len(scores) == 100
-    assert all(len(found) == 4 and found == sorted(found, reverse=True) for found in scores.values())
-    # the words chosen are the teacher's favourites: they cannot be worse than the greedy ones in its eyes
-    assert len(set(map(tuple, scores.values()))) > 50

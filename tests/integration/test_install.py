@@ -84,23 +84,6 @@ def test_a_fresh_environment_edits(packages: list[Path], tmp_path: Path) -> None
     assert not {"torch", "fairseq", "fairseq-fixed"} & {line.split()[0] for line in listing.splitlines()}
 
 
-def test_a_model_is_installed_and_has_a_name(tmp_path: Path) -> None:
-    folder, site = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling" / "model", tmp_path / "site"
-    made = [sys.executable, ROOT / "scripts" / "model_wheel.py", folder]
-    succeed(*made, "tiny", "--version", "1.2", "--outdir", tmp_path)
-    wheel = tmp_path / "lev_plugins_tiny-1.2-py3-none-any.whl"
-    succeed(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", site, wheel)
-
-    def edited(model: str | Path, cwd: Path) -> Result:
-        flags = ["--cpu", "--edit-also", "all"]
-        return run("lev-plugins", "edit", model, *flags, stdin="of value\n", cwd=cwd, PYTHONPATH=f"{ROOT}:{site}")
-
-    here = edited("tiny", tmp_path)
-    assert here.code == 0 and here.out == edited(folder, tmp_path).out != "of value\n"
-    (tmp_path / "there" / "tiny").mkdir(parents=True)
-    assert "tiny is not a model folder" in edited("tiny", tmp_path / "there").err  # a file of this name comes first
-
-
 def test_path_is_for_user_dir(site: Path, tmp_path: Path) -> None:
     result = console(site, "path", cwd=tmp_path)
     assert (result.code, result.out, result.err) == (0, f"{site}/lev_plugins\n", "")

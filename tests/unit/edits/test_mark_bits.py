@@ -206,20 +206,6 @@ def test_a_draft_is_kept_the_more_the_higher_the_bias() -> None:
     assert kept == sorted(kept) and kept[1] < kept[3] == len(DRAFTS)
 
 
-def test_candidates_have_the_reference_and_the_marks_of_their_sentence() -> None:
-    models, net_input = [lively_model(seed=6)], {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(DRAFTS)}
-    target, width = rows_to_tensor([row[1:] for row in TARGETS]), net_input["draft"].size(1)
-    sample = {"net_input": net_input, "target": target}
-    options = RefinementOptions(candidates=3, oracle="delete+placeholder", max_iter=0)
-    groups = RefinementGenerator(models, toy_dictionary(), options).generate(models, sample)
-    for group, row in zip(groups, TARGETS, strict=True):
-        assert [len(each["tokens"]) for each in group] == [len(row) - 1] * 3
-    net_input["marks"] = torch.tensor([row + [0] * (width - len(row)) for row in REQUESTS])
-    groups = RefinementGenerator(models, toy_dictionary(), RefinementOptions(candidates=3)).generate(models, sample)
-    for row, asked, group in zip(DRAFTS, REQUESTS, groups, strict=True):
-        assert all(holds(each["tokens"].tolist(), span) for span in spans_of(row, asked) for each in group)
-
-
 def test_an_oracle_needs_references() -> None:
     with pytest.raises(UserError, match="--oracle delete requires references, but the input has no targets"):
         refine([lively_model()], SOURCES, oracle="delete")

@@ -1,7 +1,6 @@
 """The autoregressive post-editor: what it is made of, and what it cannot be asked."""
 
 from argparse import Namespace
-from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ import torch
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models.transformer import TransformerModel
-from fairseq.models.transformer.transformer_legacy import base_architecture
 from omegaconf import OmegaConf
 
 from lev_plugins.errors import UserError
@@ -34,14 +32,6 @@ from tests.helpers import (
 SOURCES, TARGETS, DRAFTS = (random_rows(5, seed, shortest=1) for seed in (1, 2, 3))
 
 # --- the model
-
-
-def test_the_defaults_are_those_of_the_base_transformer() -> None:
-    base = Namespace()
-    base_architecture(base)
-    config = EncoderDecoderConfig()
-    own = {"_name", "max_source_positions", "max_target_positions"}
-    assert all(getattr(config, f.name) == getattr(base, f.name) for f in fields(config) if f.name not in own)
 
 
 @pytest.mark.parametrize("options", [{}, {"share_all_embeddings": True}, {"share_decoder_input_output_embed": True}])
