@@ -131,20 +131,6 @@ def test_words_are_protected(page: Page) -> None:
     assert [edit.split(",")[0] for edit in page.edits()] == ["Replace “teh” with “the”", "Replace “go” with “goes”"]
 
 
-def test_drafts_are_repaired_with_their_source(page: Page) -> None:
-    page.find("post-editing").find_element(By.TAG_NAME, "summary").click()
-    page.find("source").send_keys("eins\nzwei")
-    page.check("teh one\ntset")
-    page.find("all").click()
-    assert page.text() == "the one\ntest"
-    page.write("one line")
-    page.find("check").click()
-    page.wait(lambda: page.find("problem").text == "The source has 2 lines, but your text has 1.")
-    page.browser.get_log("browser")
-    page.find("model").send_keys("m2")  # which is no levt
-    assert not page.find("insert").is_displayed() and not page.find("post-editing").is_displayed()
-
-
 def test_text_is_never_markup(page: Page) -> None:
     bad = "<img src=x onerror=alert(1)> teh <script>alert(2)</script>"
     page.check(bad)

@@ -122,20 +122,6 @@ def test_what_is_longer_than_its_positions_is_read_in_parts(tmp_path: Path) -> N
     assert torch.allclose(found[64:], states(model, "brown fox")[0, 1:], atol=1e-6)
 
 
-def test_a_checkpoint_that_reads_the_last_block_alone_decodes_as_before(backbone: Path) -> None:
-    model, place = build(backbone), "encoder.backbone.project.weight"
-    part, weights = model.encoder.backbone, model.state_dict()
-    assert part is not None
-    weights[place] = old = weights[place][:, -part.block_dim :].clone()
-    bias = part.project.bias.detach()
-    model.upgrade_state_dict(weights)
-    model.load_state_dict(weights)
-    tokens, words = read(model, TEXT)
-    with torch.no_grad():
-        found = part(tokens, *words.pieces)
-    assert torch.allclose(found, states(model, TEXT)[:, :, -part.block_dim :] @ old.T + bias, atol=1e-5)
-
-
 @pytest.mark.slow
 def test_an_editor_with_a_backbone(tmp_path: Path) -> None:
     """Trained frozen and then with a rate of its own, exported, asked without the folder of its training."""

@@ -83,16 +83,6 @@ def test_thresholds_are_of_scores_not_of_what_is_printed_of_them(folder: Path) -
     assert near["labels"] == []
 
 
-@pytest.mark.parametrize("kind", ["multilabel", "tagging"])
-def test_a_batch_is_one_pass_however_many_labels_or_words(tmp_path: Path, kind: str) -> None:
-    labeller = labeller_of(folder_of(tmp_path, kind), batch_size=2)
-    passes: list[int] = []
-    labeller.scorer.model.register_forward_hook(lambda *_: passes.append(1))
-    answers = labeller.label(["sun", "rain snow", "fog ice hail"], scores=True)
-    assert len(passes) == 2  # three texts, two at a time
-    assert len(answers) == 3
-
-
 @pytest.mark.parametrize(("asked", "message"), [("feeling 1,", "an empty label"), ("x,x", "a label twice")])
 def test_labels_of_interest_of_the_command_line(
     asked: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch

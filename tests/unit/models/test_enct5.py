@@ -78,22 +78,6 @@ def test_neither_batch_nor_padding_matters(folders: dict[str, Path], kind: str, 
         torch.testing.assert_close(answers(model, alone), expected, atol=TOLERANCE, rtol=TOLERANCE)
 
 
-def test_a_tag_depends_on_its_own_span_alone(folders: dict[str, Path]) -> None:
-    task = task_of(folders["tagging"], pack=True, pack_length=60)
-    model = model_of(task)
-    batch = batch_of(task)
-    net_input = batch["net_input"]
-    output = model(**net_input)
-    words = net_input["latent_encdec_segments"].flatten()[net_input["where"]]
-    rows = net_input["where"] // net_input["latents"].size(1)
-    for i in range(len(words)):
-        gradient = torch.autograd.grad(output.logits[i].sum(), output.encoder_states, retain_graph=True)[0]
-        seen = gradient.abs().sum(2) > 0  # (B, S)
-        own = net_input["encdec_segments"] == words[i]
-        own &= (torch.arange(len(own)) == rows[i])[:, None]
-        assert torch.equal(seen, own)
-
-
 @pytest.mark.parametrize(
     ("options", "same"), [({"no_label_interaction": True}, True), ({"latents": "one"}, True), ({}, False)]
 )

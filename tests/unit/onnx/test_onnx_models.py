@@ -23,7 +23,6 @@ from lev_plugins.inference.options import EditOptions, LabelOptions
 from lev_plugins.onnx import export as graphs
 from lev_plugins.onnx.refinement import GraphPolicies, Graphs
 from lev_plugins.text.edited import Edit
-from tests import teachers
 from tests.helpers import lively_model, random_rows, toy_dictionary
 from tests.slow_refinement import slow_refine
 from tests.systems import SYSTEMS, System
@@ -64,23 +63,6 @@ def test_without_graphs_a_folder_is_less_than_half_as_large(exported: tuple[Syst
     sizes = {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
     rest = sum(size for path, size in sizes.items() if path.parent.name != "graphs" and path.name != "index.npz")
     assert 0 < rest < sum(sizes.values()) / 2
-
-
-def test_a_source_may_have_the_longer_dictionary(tmp_path: Path) -> None:
-    """Its words beyond the length of the other are words, too."""
-    data = tmp_path / "data"
-    data.mkdir()
-    for side, size in (("src", 60), ("tgt", 6)):
-        (data / f"dict.{side}.txt").write_text("".join(f"{side}{number} 1\n" for number in range(size)))
-    checkpoint = teachers.write_teacher(
-        tmp_path / "checkpoint.pt", data, *teachers.LEVT, "-s", "src", "-t", "tgt", seed=3
-    )
-    assert main(["export", str(checkpoint), str(tmp_path / "out"), "--data", str(data)]) == 0
-    texts, drafts = [f"src{number} src{number + 1} src3" for number in range(58)], ["tgt1 tgt2 src1"] * 58
-    expected, found = (
-        lev_plugins.load(*model).edit(texts, drafts) for model in ([checkpoint, data], [tmp_path / "out"])
-    )
-    assert rounded(found) == rounded(expected) and len({edited.text for edited in expected}) > 5
 
 
 def test_the_command_loads_neither_torch_nor_fairseq(exported: tuple[System, Path]) -> None:
