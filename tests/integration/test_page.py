@@ -117,20 +117,6 @@ def test_a_text_is_edited_by_keyboard_alone(page: Page) -> None:
     assert page.text() == "the 😀 cat <b>tset</b>\nI saw hat."
 
 
-def test_words_are_protected(page: Page) -> None:
-    page.check("teh tset go")
-    page.find("guard").click()
-    page.says("“teh” is protected")
-    assert "rejected" in page.edits()[0]
-    page.find("word").send_keys("tset", Keys.ENTER)
-    page.says("“tset” is protected")
-    page.check("teh tset go")
-    assert len(page.edits()) == 1
-    page.browser.find_element(By.CSS_SELECTOR, "#words button").click()
-    page.check("teh tset go")
-    assert [edit.split(",")[0] for edit in page.edits()] == ["Replace “teh” with “the”", "Replace “go” with “goes”"]
-
-
 def test_text_is_never_markup(page: Page) -> None:
     bad = "<img src=x onerror=alert(1)> teh <script>alert(2)</script>"
     page.check(bad)

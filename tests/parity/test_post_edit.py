@@ -1,7 +1,6 @@
 """The autoregressive post-editor against fairseq's own Transformer, which knows nothing of drafts."""
 
 import math
-from argparse import Namespace
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ import torch
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from fairseq.models.transformer import TransformerConfig, TransformerEncoderBase, TransformerModel
 from fairseq.models.transformer.transformer_config import DecoderConfig, EncDecBaseConfig
-from fairseq.tasks.translation import TranslationTask
 from torch import Tensor
 
 from lev_plugins.models.post_edit import PostEditTransformer
@@ -168,28 +166,6 @@ def test_without_drafts_the_loss_is_a_transformers(options: dict[str, Any], draf
     assert size == plain_size == log["ntokens"] == plain_log["ntokens"]
 
 
-def search(
-    task: TranslationTask, model: Any, sample: dict[str, Any], numbered: bool = True, **flags: Any
-) -> dict[int, list[Any]]:
-    """By sentence: tokens and scores of all hypotheses."""
-    torch.manual_seed(7)  # for --sampling
-    given = sample if numbered else {name: value for name, value in sample.items() if name != "id"}
-    found = task.inference_step(task.build_generator([model], Namespace(max_len_b=12, **flags)), [model], given)
-    return {
-        int(n): [(hypo["tokens"].tolist(), float(hypo["score"]), hypo["positional_scores"].tolist()) for hypo in hypos]
-        for n, hypos in zip(sample["id"], found, strict=True)
-    }
-
-
-def same_search(one: dict[int, list[Any]], other: dict[int, list[Any]]) -> None:
-    assert one.keys() == other.keys() and one
-    for n, hypotheses in one.items():
-        assert [tokens for tokens, _, _ in hypotheses] == [tokens for tokens, _, _ in other[n]]
-        for (_, score, scores), (_, other_score, other_scores) in zip(hypotheses, other[n], strict=True):
-            assert score == pytest.approx(other_score, abs=1e-4)
-            assert scores == pytest.approx(other_scores, abs=1e-4)
-
-
 # --- with drafts
 
 
@@ -201,6 +177,3 @@ def test_a_batch_is_its_sentences() -> None:
     model = lively(toy_post_editor())
     alone = [batch(DRAFTS, rows=range(i, i + 1)) for i in range(COUNT)]
     assert loss(model, batch(DRAFTS))[0] == pytest.approx(sum(loss(model, one)[0] for one in alone), rel=1e-5)
-    together = search(toy_task(), model, batch(DRAFTS), beam=4)
-    for i, one in enumerate(alone):
-        same_search(search(toy_task(), model, one, beam=4), {i: together[i]})

@@ -1,21 +1,17 @@
 """From what a model wrote to edits, whatever computes it: no edit writes a special symbol."""
 
-import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
 
 from lev_plugins.inference.segments import LevTSegments, Seq2SeqSegments
-from lev_plugins.onnx.export import Fill
 from lev_plugins.onnx.folder import Vocabulary
 from lev_plugins.text.edited import apply
 from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Rows
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.segments import Segment, WordEdits
-from tests.helpers import lively_model, toy_dictionary
 
 SPECIAL = [BOS, PAD, EOS, UNK]
 
@@ -71,17 +67,3 @@ def test_no_edit_of_a_corrector_writes_a_special_symbol(number: int, words: Voca
             return [0.0 for _ in outputs]
 
     assert edited(Writes((words, words), (100, 100), 100), "cat sat") == "cat sat"
-
-
-def test_a_graph_of_a_model_that_computes_nothing_but_nan_fills_in_only_what_it_may(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    model, size = lively_model(), len(toy_dictionary())
-    nan = torch.full((3, size), math.nan)
-    monkeypatch.setattr(model.decoder, "token_logits", lambda *_: nan)
-    monkeypatch.setattr(model.decoder, "states", lambda *_, **__: [])
-    monkeypatch.setattr(Fill, "source", lambda *_: SimpleNamespace(words=None))
-    allowed, place = 7, torch.zeros(1, 1, 3, dtype=torch.long)
-    never = tuple(number for number in range(size) if number != allowed)
-    best, _ = Fill(model, never)(place, None, None, torch.arange(3))
-    assert best[:, 0].tolist() == [allowed] * 3

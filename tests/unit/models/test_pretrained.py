@@ -276,19 +276,6 @@ def test_what_is_frozen(folders: dict[str, Path]) -> None:
     assert words == {name for name in everything if "_embeddings.weight" not in name}
 
 
-def test_dropout_is_that_of_pretraining_or_as_asked(folders: dict[str, Path], tmp_path: Path) -> None:
-    for name in ("t5", "bart", "bert"):
-        folder = tmp_path / name
-        shutil.copytree(folders[f"{name}.out"], folder)
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        rates = {key: 0.125 for key, value in config.items() if "drop" in key and isinstance(value, (int, float))}
-        (folder / "config.json").write_text(json.dumps(config | rates), encoding="utf-8")
-        for asked, expected in ((None, 0.125), (0.25, 0.25)):
-            model = pretrained.build(folder, dropout=asked)
-            assert {module.p for module in model.modules() if isinstance(module, nn.Dropout)} <= {expected}
-            assert name == "bart" or any(isinstance(module, nn.Dropout) for module in model.modules())
-
-
 def test_tied_bert_has_one_set_of_weights(folders: dict[str, Path]) -> None:
     plain, tied = (pretrained.build(folders["bert.out"], tie_encoder_decoder=tie) for tie in (False, True))
     size = [sum(p.numel() for p in model.parameters()) for model in (plain, tied)]
