@@ -113,6 +113,7 @@ def test_data_that_are_damaged(data: Path) -> None:
     ids = next(data.glob("test.*.src.bin"))
     ids.write_bytes(b"")
     assert f"{ids} is empty: make the folder again" in refused(*generate(data, LEVT))
+    ids.unlink()
     with (data / "dict.src.txt").open("a", encoding="utf-8") as file:
         file.write("a b c\n")
     said = refused(*generate(data, LEVT))
