@@ -83,15 +83,14 @@ def test_thresholds_are_of_scores_not_of_what_is_printed_of_them(folder: Path) -
     assert near["labels"] == []
 
 
-@pytest.mark.parametrize(("asked", "message"), [("feeling 1,", "an empty label"), ("x,x", "a label twice")])
-def test_labels_of_interest_of_the_command_line(
-    asked: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_labels_of_interest_that_are_empty_or_named_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     labeller = labeller_of(folder, no_label_interaction=True)
     monkeypatch.setattr(command, "labeller_from_args", lambda *_: labeller)
-    args = Namespace(scores=True, thresholds=None, labels_of_interest=asked, resume=None)
-    with pytest.raises(ValueError, match=f"--labels-of-interest contains {message}"):
+    args = Namespace(scores=True, thresholds=None, labels_of_interest="feeling 1,", resume=None)
+    with pytest.raises(ValueError, match="--labels-of-interest contains an empty label"):
         command.run(args)
+    with pytest.raises(ValueError, match="--labels-of-interest contains a label twice"):
+        labeller.label(TEXTS, ["feeling 1"] * 2)
 
 
 def test_what_is_no_text(folder: Path, tmp_path: Path) -> None:
