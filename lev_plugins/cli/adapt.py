@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import fields, replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -47,29 +48,17 @@ SOURCE, DRAFT, TARGET = "noisy", "draft", "clean"
 MIN_PAIRS = 50
 HELD_OUT = 5  # one of so many pairs is not trained on
 BALANCED = 2_500  # fewer pairs are repeated, each time with other noise, so that the model's own text is no flood
-FEW_WORDS = 60_000  # over N: half as many show a promise of N of 1,000 words, if nothing is broken
 PAIR_COPIES = 2  # of a pair, for one of its correction with each kind of noise
 UNCHANGED = 7  # one of so many lines stays without noise
-NOISE: dict[str, Flag] = {  # of a folder that does not say how its model was trained
-    **{"kind": "insert,delete,substitute,swap,keyboard", "word_rate": 0.125, "char_rate": 0.16},
-    **{"varied": True, "min_letters": 3},
-}
+KINDS = "insert,delete,substitute,swap,keyboard"  # of noise, for a folder that does not say how its model was trained
+NOISE: dict[str, Flag] = {"kind": KINDS, "word_rate": 0.125, "char_rate": 0.16, "varied": True, "min_letters": 3}
 WORD_WEIGHTS = ("embedding.tokens.own.weight", "decoder.word_scorer.bias")  # have a row for each word
 TRAINING = (
-    *("--task", "text_editing", "-s", SOURCE, "-t", TARGET, "--draft-lang", DRAFT, "--bpe", "words", "--arch", "levt"),
-    *("--rollin-alpha", "1", "--rollin-beta", "1", "--criterion", "dual_policy", "--label-smoothing", "0"),
-    *("--placeholder-label-smoothing", "0", "--optimizer", "adam", "--adam-betas", "(0.9,0.98)", "--clip-norm", "1"),
-    *("--max-tokens", "2500", "--num-workers", "1", "--lr-scheduler", "polynomial_decay", "--disable-validation"),
-    *(
-        "--no-epoch-checkpoints",
-        "--no-save-optimizer-state",
-        "--save-interval",
-        "100000",
-        "--log-format",
-        "json",
-        "--log-interval",
-        "5",
-    ),
+    f"--task text_editing -s {SOURCE} -t {TARGET} --draft-lang {DRAFT} --bpe words --arch levt --rollin-alpha 1 "
+    "--rollin-beta 1 --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 --optimizer adam "
+    "--adam-betas (0.9,0.98) --clip-norm 1 --max-tokens 2500 --num-workers 1 --lr-scheduler polynomial_decay "
+    "--disable-validation --no-epoch-checkpoints --no-save-optimizer-state --save-interval 100000 --log-format json "
+    "--log-interval 5"
 )
 Pair = tuple[str, str]
 
@@ -158,9 +147,7 @@ def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scra
     folder, noise = args.folder, noise_of(config, args.folder)
     corrupt = build_corruption(from_entries(NoiseOptions, noise, f"{folder / model_folder.CONFIG}: noise"))
     own = {name: [folder / name] for name in (SAMPLE, PROMISED) if name in config.files}
-    sample, promised = (
-        [line for path in own.get(name, []) for line in nonempty_lines(path)] for name in (SAMPLE, PROMISED)
-    )
+    sample, promised = ([*chain(*map(nonempty_lines, own.get(name, [])))] for name in (SAMPLE, PROMISED))
     train, held_out = ([pair for pair in pairs if is_held_out(pair) == side] for side in (False, True))
     copies = max(1, BALANCED // len(train))
     corrected = [clean for _, clean in train]
@@ -179,13 +166,11 @@ def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scra
     train_further(args, config, scratch)
     promise = config.promise if args.promise_broken is None else args.promise_broken
     calibrate = [(scratch / f"{name}.{SOURCE}", scratch / f"{name}.{TARGET}") for name in ("pairs", "noise")]
-    held_out_words = sum(len(clean.split()) for _, clean in held_out)
-    own_promise = promise is not None and bool(promised) and held_out_words * promise >= FEW_WORDS
     extras = Extras(
         decoding=config.decoding if promise is None else replace(config.decoding, min_confidence=None),
         bpe=config.bpe(folder),
         words=folder / KEPT if KEPT in config.files else None,
-        tuning=Tuning(calibrate, [path for _, path in calibrate[0 if own_promise else 1 :]], promise),
+        tuning=Tuning(calibrate, [scratch / f"noise.{TARGET}"], promise),
         noise=noise,
         own_text=own,
     )
@@ -234,11 +219,8 @@ def grow(folder: Path, config: ModelConfig, lines: Sequence[str], scratch: Path)
     The vector of a word comes from its letters, so a new one begins with a row of zeros: as a word of no history.
     """
     loaded = load_model.read_models([folder], {}, folder=config)
-    dictionary, encode, symbols = (
-        loaded.task.target_dictionary,
-        Tokeniser(config.bpe(folder)).encode,
-        loaded.task.target_dictionary.size,
-    )
+    dictionary, encode = loaded.task.target_dictionary, Tokeniser(config.bpe(folder)).encode
+    symbols = dictionary.size
     for word, count in Counter(word for line in lines for word in encode(line).split()).items():
         dictionary.add_symbol(word, count)
     added = len(dictionary) - symbols
@@ -265,7 +247,13 @@ def train_further(args: argparse.Namespace, config: ModelConfig, scratch: Path) 
     with redirect_stdout(io.StringIO()):  # which would be about files that are removed
         prepare.run(parser.parse_args([*words, *map(str, files)]))
     command = [sys.executable, "-m", "fairseq_cli.train", str(scratch / "data"), "--save-dir", str(scratch / "model")]
-    command += ["--user-dir", lev_plugins.__path__[0], "--finetune-from-model", str(scratch / "start.pt"), *TRAINING]
+    command += [
+        "--user-dir",
+        lev_plugins.__path__[0],
+        "--finetune-from-model",
+        str(scratch / "start.pt"),
+        *TRAINING.split(),
+    ]
     command += [*flags_of(LevTConfig, config.model_flags), *flags_of(TextEditingConfig, config.task_flags)]
     updates, warmup = str(args.updates), str(args.updates // 10)
     command += ["--max-update", updates, "--total-num-update", updates, "--warmup-updates", warmup]

@@ -121,7 +121,7 @@ def test_a_folder_that_breaks_its_promise_is_not_written(
     assert "--promise-broken 4 cannot be kept" in sys.stderr.getvalue()  # type: ignore[attr-defined]
     assert not out.exists() and not [path for path in tmp_path.iterdir() if path.name.startswith(".out")]
     held_out = [clean for clean in CLEAN if adapt.is_held_out((clean, clean))]
-    assert seen["promised"] == ["of value"] * 200 + held_out  # too few for a promise of their own
+    assert seen["promised"] == ["of value"] * 200 + held_out
     train = [pair for pair in zip(NOISY, CLEAN, strict=True) if not adapt.is_held_out(pair)]
     copies, rows = adapt.BALANCED // len(train), [*zip(seen["train.noisy"], seen["train.clean"], strict=True)]
     pairs_end, size = 2 * len(train) * copies, len(train) * copies + 9
