@@ -101,7 +101,7 @@ def calibrate_texts(texts: Sequence[HeldOut], language: str | None = None) -> di
     return weights
 
 
-def keeps_promise(broken: Array, words: Array, max_broken: float, copies: int = 1) -> bool:
+def keeps_promise(counts: Array, max_broken: float, copies: int = 1) -> bool:
     """Returns whether these lines show that at most ``max_broken`` of 1,000 words of text like theirs are broken.
 
     It is a test by betting (Waudby-Smith and Ramdas 2024), which needs no approximation where few lines break words.
@@ -109,10 +109,10 @@ def keeps_promise(broken: Array, words: Array, max_broken: float, copies: int = 
     broke more than promised, the expected capital would be at most 1, and so its probability of reaching 1 / ERROR at
     most ERROR. The stake is that with the fastest growth, as far as it can be known from the lengths of the lines.
 
-    broken, words: of each line
+    counts: for each line, how many words are broken, and of how many; further columns do not matter
     copies: answers for a text in which each of the lines occurs so often
     """
-    allowed = max_broken / 1000 * words
+    broken, allowed = counts[:, 0], max_broken / 1000 * counts[:, 1]
     stake = min(1 / MAX_BROKEN, sqrt(2 * log(1 / ERROR) / (copies * allowed.sum())))
     growth = np.log1p(stake * (allowed - np.minimum(broken, MAX_BROKEN))).sum()
     return bool(copies * growth >= log(1 / ERROR))
@@ -127,18 +127,18 @@ def lowest_harmless(texts: Sequence[HeldOut], max_broken: float) -> float:
     lowest = None
     for value in reversed(CONFIDENCES):
         harms = [(text.harm(value), text) for text in texts if text.is_clean]
-        failures = [row for row in harms if not keeps_promise(*row[0].statistics[:, :2].T, max_broken)]
+        failures = [row for row in harms if not keeps_promise(row[0].statistics, max_broken)]
         if failures:
             break
         lowest = value
     if lowest is None:
-        result, text = failures[0]
-        count, rows = len(text.references), result.statistics[:, :2].T
-        copies = next((n for n in range(2, MAX_COPIES) if keeps_promise(*rows, max_broken, n)), None)
-        advice = f"give about {copies * count:,} such lines" if copies else "train on more text of this kind"
+        (result, text), *_ = failures
+        lines, tries = len(text.references), range(2, MAX_COPIES)
+        copies = next((count for count in tries if keeps_promise(result.statistics, max_broken, count)), None)
+        advice = f"give about {copies * lines:,} such lines" if copies else "train on more text of this kind"
         raise UserError(
             f"--promise-broken {max_broken:g} cannot be kept: edits that are {value} sure break {result.score:.1f} of "
-            f"1,000 right words in the {count:,} lines of {text.clean}; {advice}, or promise less"
+            f"1,000 right words in the {lines:,} lines of {text.clean}; {advice}, or promise less"
         )
     return lowest
 

@@ -127,8 +127,8 @@ def test_a_promise_is_kept_by_the_least_confidence_or_refused(tmp_path: Path) ->
     (clean,) = files(tmp_path, clean="".join(f"{word} b c d e\n" for word in edits))
     texts = edit_held_out(Editor(**edits), [], [clean])
     dial = lowest_harmless(texts, 50)  # the point estimate would be 0.75: 50 of 1,000 words
-    stricter, laxer = (texts[0].harm(value).statistics[:, :2].T for value in (dial, dial - 0.01))
-    assert 0.75 < dial < 1 and keeps_promise(*stricter, 50) and not keeps_promise(*laxer, 50)
+    stricter, laxer = (texts[0].harm(value).statistics for value in (dial, dial - 0.01))
+    assert 0.75 < dial < 1 and keeps_promise(stricter, 50) and not keeps_promise(laxer, 50)
     assert lowest_harmless(texts, 500) == 0
     with pytest.raises(UserError, match=r"--promise-broken 2 cannot be kept: edits that are 0.999 sure break 0.0 of 1"):
         lowest_harmless(texts, 2)
@@ -141,8 +141,11 @@ def test_a_promise_is_kept_by_the_least_confidence_or_refused(tmp_path: Path) ->
         lowest_harmless(sure, 0.5)
 
 
-@pytest.mark.parametrize(("lines", "max_broken"), [(300, 20), (1000, 10)])
-def test_a_promise_is_broken_in_few_draws_of_lines(lines: int, max_broken: float) -> None:
+@pytest.mark.parametrize(
+    ("lines", "max_broken", "draws"),
+    [(300, 20, 200), (1000, 10, 200), pytest.param(800, 10, 1000, marks=pytest.mark.slow)],
+)
+def test_a_promise_is_broken_in_few_draws_of_lines(lines: int, max_broken: float, draws: int) -> None:
     draw = np.random.default_rng(1)
     words = draw.integers(3, 40, size=20_000)
     confidences = 1 - draw.random(20_000) ** 2  # of a line's edits; some lines have many
@@ -153,14 +156,14 @@ def test_a_promise_is_broken_in_few_draws_of_lines(lines: int, max_broken: float
 
     def share_of_broken_promises(keeps: Callable[..., bool]) -> float:
         count = 0
-        for _ in range(200):
+        for _ in range(draws):
             sample = draw.integers(20_000, size=lines)
-            passes = [keeps(broken[sample, i], words[sample], max_broken) for i in range(len(dials))]
+            passes = [keeps(np.stack([broken[sample, i], words[sample]], 1), max_broken) for i in range(len(dials))]
             dial = passes.index(False) - 1 if False in passes else -1
             count += dial != -1 and true[dial] > max_broken
-        return count / 200
+        return count / draws
 
-    assert share_of_broken_promises(lambda *row: 1000 * row[0].sum() / row[1].sum() <= row[2]) > 0.2
+    assert share_of_broken_promises(lambda counts, most: 1000 * np.divide(*counts.sum(0)) <= most) > 0.2
     assert share_of_broken_promises(keeps_promise) <= 0.05
 
 
