@@ -1,10 +1,10 @@
 """Writes files and folders that are either complete or absent, and locks folders."""
 
-import fcntl
 import os
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -43,9 +43,11 @@ def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
 def lock(folder: str | Path, message: str) -> None:
     """Locks a folder until this process ends, however it ends; raises ``UserError`` if another process has the lock.
 
-    Child processes do not inherit the lock. A file system without locks is ignored.
+    Child processes do not inherit the lock. Nothing is locked on a file system without locks, and on Windows.
     """
-    with suppress(OSError):
+    with suppress(OSError, ModuleNotFoundError):
+        import fcntl  # not on Windows, where only commands that need no lock have to run
+
         file = os.open(os.path.join(folder, ".lock"), os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -83,7 +85,8 @@ def all_or_nothing_folder(path: Path, replace: bool = False) -> Iterator[Path]:
         yield scratch
         for file in scratch.rglob("*"):
             if file.is_file():
-                handle = os.open(file, os.O_RDONLY)
+                # Windows flushes only what is open for writing; elsewhere, a copy may be read-only
+                handle = os.open(file, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
                 os.fsync(handle)
                 os.close(handle)
         scratch.chmod(0o755)
@@ -91,6 +94,8 @@ def all_or_nothing_folder(path: Path, replace: bool = False) -> Iterator[Path]:
             if replace and path.exists():
                 swap_in(path, scratch)
             else:
+                with suppress(FileNotFoundError):
+                    path.rmdir()  # an empty folder, over which Windows renames nothing
                 scratch.replace(path)
         except OSError as error:
             raise UserError(

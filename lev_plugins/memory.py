@@ -1,4 +1,4 @@
-"""Keeps the C library from returning freed memory to the system."""
+"""The memory of the machine, and how the C library returns freed memory to the system."""
 
 import ctypes
 import functools
@@ -9,6 +9,15 @@ OPTIONS = {  # environment variable: option of mallopt, and its value in bytes
     "MALLOC_TRIM_THRESHOLD_": (-1, 2**31 - 1),
     "MALLOC_MMAP_THRESHOLD_": (-3, 2**30),
 }
+
+
+def physical_bytes() -> int:
+    """Returns how much memory the machine has."""
+    if sys.platform == "win32":
+        status = (ctypes.c_uint64 * 8)(64)  # MEMORYSTATUSEX: its own size, and then that of the memory
+        ctypes.windll.kernel32.GlobalMemoryStatusEx(status)
+        return int(status[1])
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @functools.cache

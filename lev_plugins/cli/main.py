@@ -1,6 +1,7 @@
 """``lev-plugins COMMAND ...``: imports only the module of the command that runs."""
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -70,14 +71,18 @@ def flush() -> None:
         return
     try:
         sys.stdout.flush()
-    except OSError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush when Python exits
+        if error.errno == errno.EINVAL:  # what Windows reports of a pipe that is closed
+            raise BrokenPipeError from error
         raise
 
 
 def run(words: list[str]) -> int:
     if hasattr(sys.stdout, "reconfigure"):  # a name that the encoding lacks is escaped, not an error
-        sys.stdout.reconfigure(errors="backslashreplace")
+        sys.stdout.reconfigure(errors="backslashreplace", newline="\n")
+        if sys.platform == "win32":  # where a pipe has the encoding of an old code page
+            sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     command = command_parser().parse_args(words[:1]).command  # exits on --help and on unknown commands
     for name, value in LIBRARIES.items():
         os.environ.setdefault(name, value)

@@ -10,7 +10,7 @@ import onnxruntime
 
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError, require
-from lev_plugins.memory import keep_freed
+from lev_plugins.memory import keep_freed, physical_bytes
 from lev_plugins.onnx.folder import GRAPHS, WEIGHTS, path_of
 from lev_plugins.onnx.graph_file import check_graph
 from lev_plugins.text.ids import Array
@@ -19,7 +19,7 @@ from lev_plugins.text.ids import Array
 @functools.cache
 def limit_memory() -> None:
     """Limits all graphs together to half of the memory of the machine, however large a stranger's tensors become."""
-    max_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    max_bytes = physical_bytes() // 2
     how = onnxruntime.OrtArenaCfg({"max_mem": max_bytes, "arena_extend_strategy": 1, "initial_chunk_size_bytes": 4096})
     kind, use = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT
     onnxruntime.create_and_register_allocator(onnxruntime.OrtMemoryInfo("Cpu", kind, 0, use), how)

@@ -46,18 +46,18 @@ def download(address: str, path: Path) -> None:
     """Downloads a file, and continues what an earlier command has begun."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
-    with part.open("ab") as file:
-        try:
+    try:
+        with part.open("ab") as file:
             receive(address, file)
-        except (URLError, HTTPException, ConnectionError, TimeoutError) as error:
-            if isinstance(error, HTTPError) and error.code == 416:  # the part is longer than the file
-                part.unlink()
-            raise UserError(
-                f"{address} cannot be downloaded ({getattr(error, 'reason', '') or error}): the same command continues "
-                "when the network works, and --from FOLDER takes copies of the files"
-            ) from error
-        file.flush()
-        os.fsync(file.fileno())
+            file.flush()
+            os.fsync(file.fileno())
+    except (URLError, HTTPException, ConnectionError, TimeoutError) as error:
+        if isinstance(error, HTTPError) and error.code == 416:  # the part is longer than the file
+            part.unlink()
+        raise UserError(
+            f"{address} cannot be downloaded ({getattr(error, 'reason', '') or error}): the same command continues "
+            "when the network works, and --from FOLDER takes copies of the files"
+        ) from error
     part.replace(path)
 
 

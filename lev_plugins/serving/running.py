@@ -2,9 +2,11 @@
 
 import signal
 import socket
+import sys
 
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.server import HANDLED_SIGNALS
 
 from lev_plugins.errors import UserError
 
@@ -46,7 +48,8 @@ def bound(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = addresses[0]
         # with the protocol named, asyncio turns off Nagle's algorithm, which would delay answers by 40 ms
         listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform != "win32":  # where it would let a second server take the same port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -56,5 +59,5 @@ def bound(host: str, port: int) -> socket.socket:
 
 def stop_quietly() -> None:
     """Ignore the signal that stopped the server: uvicorn raises it again when everything is closed."""
-    for stop in (signal.SIGINT, signal.SIGTERM):
+    for stop in HANDLED_SIGNALS:
         signal.signal(stop, lambda *_: None)
