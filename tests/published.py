@@ -1,6 +1,7 @@
 """Published sets as they are to be found on the web, in small: invented texts in the formats of the real files."""
 
 import io
+import json
 import tarfile
 import zipfile
 from collections import defaultdict
@@ -11,6 +12,26 @@ from lev_plugins.published.sets import PublishedSet
 
 ROWS = "".join("\t".join(f" {name}{i} " for i in range(10)) + "\r\n" for name in ("head", "a", "b"))
 LAW = """{"header": "On\\nfish", "recitals": "Whereas", "main_body": ["fish", "swim,"], "concepts": ["%d", "7"]}"""
+PROSE = """---
+title: No. It is a title.
+---
+
+# A heading is left out.
+
+See [the *map*](https://host/map_(1).html){{ page }} of it. We [read `it`]({{ "/it/" | url }}) at
+Dr.&nbsp;Bell&rsquo;s, and more.
+- **We list things.** Each is _said (once)_. Each is said (once). Too short.
+> A quote goes on
+> below. it begins small. A ____ is empty. https://host/ has more. This one has no end
+
+| A table | is left out. |
+```
+Code is left out.
+```
+<section id="one"><!-- No comment. --><p>“So I am. Very much so,” said <abbr>Mr.</abbr> Bell.</p>
+<p>It was⁠—all of it.</p>
+"""
+TURNS = ["Hi, is it open?", "yes it is now.", "Hi, is it open?", "No, we are <br />closed. Ask again later!"]
 FORMATS = {  # of what each conversion reads; the name of a source stands for SOURCE
     "aligned_lines": "first SOURCE \r\n\r\nlast SOURCE\n",
     "pairs": "<t> first   SOURCE </t>\n\n<t> last SOURCE </t>\n",
@@ -37,6 +58,8 @@ FORMATS = {  # of what each conversion reads; the name of a source stands for SO
     "reviews": "Good.<br />Very  good.",
     "laws": LAW % 12,
     "concepts": LAW % 12,
+    "prose": PROSE,
+    "dialogues": json.dumps([{"utterances": [{"speaker": "user", "text": text} for text in TURNS]}]),
 }
 
 

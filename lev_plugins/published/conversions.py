@@ -1,9 +1,10 @@
 """Reads the formats of published sets as rows of columns; sets.json names these functions."""
 
 import csv
+import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice, pairwise, starmap
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from lev_plugins.data.labels.text import CONLLU_COLUMNS, read_conllu
 from lev_plugins.noise.draws import shuffled, stream
 from lev_plugins.scoring import m2
+from lev_plugins.text.sentences import sentences
 
 Rows = Iterator[tuple[str, ...]]
 Sources = list[list[Path]]  # the files of each source
@@ -19,6 +21,21 @@ SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>")
 SIGNS = {"0": "", '"0"': "0"}
 # the lines of an ICDAR text with the scan and the truth, which have the same length: @ is a gap, # is unknown
 ICDAR = re.compile(r"^\[\s*(OCR_aligned|GS_aligned)\] ?(.*)$", re.MULTILINE)
+# Markdown and HTML, in the order of their removal: what is no prose; what surrounds words; what parts paragraphs
+HIDDEN = re.compile(
+    r"\A---\n.*?\n---\n|<!--.*?-->|```.*?```|<(script|style|pre)\b.*?</\1>|^[ >]*(?:#|\||[=-]+$)[^\n]*",
+    re.DOTALL | re.MULTILINE,
+)
+IMAGE = re.compile(r"!\[[^\[\]]*\]\([^()]*\)")
+LINK = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
+INLINE = re.compile(r"</?(?:a|abbr|b|cite|code|em|i|q|small|span|strong|sub|sup|time|u)\b[^<>]*>|\u2060")
+BREAK = re.compile(r"\n[ >]*\n|\n(?=[\s>]*(?:[-*+]|\d{1,2}[.)])\s)|</?\w[^<>]*>|^\s*\{[{%].*\}\s*$", re.MULTILINE)
+MARK = re.compile(
+    r"^[\s>]*(?:(?:[-*+]|\d{1,2}[.)])\s)?|\*+|`+|(?<!\w)__?(?![\s_])|(?<![\s_])__?(?!\w)|\\(?=[^\w\s])", re.MULTILINE
+)
+# without signs of markup, codes and addresses
+SENTENCE = re.compile(r"(?!.*(?:://|[\[\]{}<>|*_`\\\ufffd]))[\"(\u201c\u2018\u2019 ]*[A-Z].*[.?!][\")\u201d\u2019 ]*")
+SENTENCE_WORDS = range(3, 61)
 
 
 def text_lines(*paths: Path) -> Iterator[str]:
@@ -127,7 +144,7 @@ def reviews(sources: Sources) -> Rows:
     return ((plain(" ".join(text_lines(path))),) * 2 for path in sources[0])
 
 
-def documents(sources: Sources) -> Iterator[dict[str, Any]]:
+def documents(sources: Sources) -> Iterator[Any]:
     return (json.loads("\n".join(text_lines(path))) for path in chain.from_iterable(sources))
 
 
@@ -141,3 +158,38 @@ def laws(sources: Sources) -> Rows:
 
 def concepts(sources: Sources) -> Rows:
     return ((name,) for name in sorted({name for law in documents(sources) for name in law["concepts"]}))
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """Takes the prose out of Markdown or HTML; a heading, a table and code are none.
+
+    >>> list(paragraphs("# A\\nSee [the *map*](/map).\\nIt is <b>big</b>.\\n* One\\n* Two<p>Three</p>"))
+    ['See the map. It is big.', 'One', 'Two', 'Three']
+    """
+    shown = INLINE.sub("", LINK.sub(r"\1", IMAGE.sub("", HIDDEN.sub("\n\n", text))))
+    blocks = BREAK.sub("\0", shown).split("\0")
+    return filter(None, (" ".join(html.unescape(MARK.sub("", block)).split()) for block in blocks))
+
+
+def distinct_sentences(texts: Iterable[str]) -> Rows:
+    """Yields the whole sentences of paragraphs that are neither short nor long, each once.
+
+    >>> list(distinct_sentences(["Yes, I do. I agree with Mr. Bell!", "and so on. Yes, I do."]))
+    [('Yes, I do.',), ('I agree with Mr. Bell!',)]
+    """
+    cut = (text[start:end] for text in texts for start, end in sentences(text, "en"))
+    return (
+        (sentence,)
+        for sentence in dict.fromkeys(cut)
+        if SENTENCE.fullmatch(sentence) and len(sentence.split()) in SENTENCE_WORDS
+    )
+
+
+def prose(sources: Sources) -> Rows:
+    texts = (path.read_text("utf-8", errors="replace") for path in chain.from_iterable(sources))
+    return distinct_sentences(chain.from_iterable(map(paragraphs, texts)))
+
+
+def dialogues(sources: Sources) -> Rows:
+    turns = (turn for dialogue in chain.from_iterable(documents(sources)) for turn in dialogue["utterances"])
+    return distinct_sentences(plain(turn["text"]) for turn in turns)

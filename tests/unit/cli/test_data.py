@@ -52,6 +52,9 @@ EXPECTED = {  # one file or two for each conversion and each kind of archive
     "eurlex57k/train.tsv": "On fish Whereas fish swim,\t12,7\n",
     "eurlex57k/labels.txt": "12\n7\n",
     "imdb/all.src": "Good. Very good.\n",
+    "free-english/gov.txt": "We read it at Dr. Bell\u2019s, and more.\nWe list things.\nEach is said (once).\n"
+    "A quote goes on below.\n“So I am. Very much so,” said Mr. Bell.\nIt was—all of it.\n",
+    "free-english/dialogues.txt": "Hi, is it open?\nNo, we are closed.\nAsk again later!\n",
     "gigaword/test.title": "first task1_ref0.txt\nlast task1_ref0.txt\n",
 }
 
@@ -117,7 +120,7 @@ def test_addresses_are_pinned_and_safe() -> None:
         for file in published.files:
             address = published.at + file
             assert address.startswith("https://") and " " not in address
-            assert "github" not in address or re.search(r"/[0-9a-f]{40}/", address)
+            assert "github" not in address or re.search(r"/[0-9a-f]{40}(/|\.zip$)", address)
         assert published.sha256.keys() <= published.files.keys()
         assert all(re.fullmatch("[0-9a-f]{64}", pinned) for pinned in published.sha256.values())
     assert "typo-corpus-r1.txt" in SETS["typo-tweets"].sha256 and "aclImdb_v1.tar.gz" in SETS["imdb"].sha256
@@ -159,6 +162,7 @@ def test_what_is_asked_for_is_checked(tmp_path: Path, refused: Any, capsys: Any)
         ("ud-ewt", "en_ewt-ud-dev.conllu", "1\tfew columns\n"),
         ("ocr-finnish", "data/klk.0.dev", "a : b : c\n"),
         ("typo-tweets", "typo-corpus-r1.txt", "no column\n"),
+        ("free-english", list(SETS["free-english"].files)[-6], '[{"turns": []}]'),
         ("jfleg", "dev/dev.src", b"\xff\n\n\n".decode("latin-1")),
     ],
 )
