@@ -120,6 +120,11 @@ def scaling(page: Page) -> None:
     refused = ["lev-plugins", "score", "bleu", "toy/shard.0", "toy/test.tgt", "--generated"]
     assert "is incomplete: it has 52 sentences" in page.refusal(*refused)
     assert "has two different outputs D-0" in page.refusal(*refused[:3], "toy/shards", *refused[4:])
+    # "`cat toy/edited/*` is what `cat toy/corpus/* | lev-plugins edit toy/light` prints"
+    if page.file("edited").exists():  # with Dask
+        parts = sorted(page.file("edited").iterdir())
+        one = page.run("lev-plugins", "edit", "toy/light", stdin=page.read("corpus/train.mt")).out
+        assert "".join(path.read_text(encoding="utf-8") for path in parts) == one
     # "a teacher's outputs replace the targets. Sources, drafts, other splits and dictionaries stay the same."
     files = {path.name: path.read_bytes() for path in page.file("data").iterdir()}
     distilled = {path.name: path.read_bytes() for path in page.file("distilled").iterdir()}

@@ -1,0 +1,107 @@
+"""The program of docs/scaling.md that edits a corpus on many workers: the same text as one process, whoever dies."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.commands import ENVIRONMENT, LEVT, succeed
+from tests.pages import blocks
+
+pytest.importorskip("dask.bag")
+pytest.importorskip("distributed")
+psutil = pytest.importorskip("psutil")  # which distributed needs
+
+pytestmark = pytest.mark.slow
+
+PAGE = "docs/scaling.md"
+
+
+@pytest.fixture(scope="module")
+def checkout(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the page finds in a checkout, with the program of the page, and the text as one process edits it."""
+    folder = tmp_path_factory.mktemp("checkout")
+    succeed("lev-plugins", "export", LEVT, folder / "toy" / "light", "--data", toy)
+    corpus = folder / "toy" / "corpus"
+    corpus.mkdir()
+    text = (toy.parent / "train.mt").read_text("utf-8") + "\n\r\nÜber  v1\tv2 \n" + "v3 v4\u2028v5\r\n" * 20
+    (corpus / "a.txt").write_text(text, "utf-8", newline="")
+    (corpus / "b.txt").write_text("", "utf-8")
+    (corpus / "c.txt").write_text(f"{'v' * 12000}\nv7 v8 v8", "utf-8")  # longer than a partition; no line feed
+    [program] = [block for _, block in blocks(PAGE, "python") if "client.compute" in block]
+    (folder / "program.py").write_text(program, "utf-8")
+    one = succeed("lev-plugins", "edit", "toy/light", stdin=read(corpus), cwd=folder)
+    (folder / "one").write_bytes(one.out.encode())
+    return folder
+
+
+def read(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
+
+
+@contextmanager
+def running(checkout: Path, **environment: str) -> Iterator["subprocess.Popen[str]"]:
+    """Starts the program of the page with nothing edited."""
+    shutil.rmtree(checkout / "toy" / "edited", ignore_errors=True)
+    command = [sys.executable, "program.py"]
+    variables = ENVIRONMENT | environment
+    with subprocess.Popen(command, cwd=checkout, env=variables, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            yield program
+        finally:
+            program.terminate()
+
+
+def wait_for(what: Callable[[], object]) -> None:
+    limit = time.monotonic() + 120
+    while not what():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
+def parts(checkout: Path) -> list[Path]:
+    """The parts that there are, in the order in which they were written."""
+    files = list((checkout / "toy" / "edited").glob("*.txt"))
+    return sorted((path for path in files if path.stat().st_size), key=lambda path: path.stat().st_mtime_ns)
+
+
+def kill_a_worker(program: "subprocess.Popen[str]") -> None:
+    children = psutil.Process(program.pid).children()
+    workers = [child.pid for child in children if "spawn_main" in " ".join(child.cmdline())]
+    assert len(workers) == 2
+    os.kill(workers[0], signal.SIGKILL)
+
+
+def test_two_workers_edit_as_one_process(checkout: Path) -> None:
+    with running(checkout) as program:
+        _, log = program.communicate(timeout=300)
+    assert program.returncode == 0, log
+    assert read(checkout / "toy" / "edited") == (checkout / "one").read_bytes() != read(checkout / "toy" / "corpus")
+
+
+def test_a_worker_that_dies_changes_nothing(checkout: Path) -> None:
+    with running(checkout) as program:
+        wait_for(lambda: len(parts(checkout)) >= 5)
+        kill_a_worker(program)
+        before = {path: path.stat().st_mtime_ns for path in parts(checkout)[:-2]}  # these may not have been released
+        _, log = program.communicate(timeout=300)
+    assert program.returncode == 0 and "Restarting worker" in log, log
+    assert read(checkout / "toy" / "edited") == (checkout / "one").read_bytes()
+    # "a part that is written is not made again when its worker dies"
+    assert len(before) < len(parts(checkout)) / 2
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_without_retries_a_worker_that_dies_ends_the_job(checkout: Path) -> None:
+    with running(checkout, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0") as program:
+        wait_for(lambda: len(parts(checkout)) >= 5)
+        kill_a_worker(program)
+        _, log = program.communicate(timeout=300)
+    assert program.returncode != 0 and "KilledWorker" in log
