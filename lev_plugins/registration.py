@@ -13,6 +13,7 @@ from lev_plugins.fairseq_fixes import copies, gpus, resuming, shutdown  # noqa: 
 from lev_plugins.memory import keep_freed  # noqa: E402
 from lev_plugins.models import enct5, gated, levt, pbd, post_edit  # noqa: E402,F401
 from lev_plugins.models.backbones import gated_pretrained  # noqa: E402,F401
+from lev_plugins.optim import fused_adam  # noqa: E402,F401
 from lev_plugins.scoring import fairseq_scorers  # noqa: E402,F401
 from lev_plugins.tasks import text_correction, text_editing, text_labelling  # noqa: E402,F401
 
