@@ -8,3 +8,11 @@ once() {  # once NAME COMMAND...: runs a command or function, unless it has succ
     echo "$1 ..." >&2; mkdir -p "$OUT/done"
     "${@:2}"; touch "$OUT/done/$1"
 }
+
+progress() {  # progress UPDATES: of a log of fairseq-train, shows how far it is, on a terminal alone, and errors
+    awk -v all="$1" -v terminal="$([ -t 1 ] && echo yes)" '/error:/ { print }
+        terminal && match($0, /num_updates=[0-9]+/) {
+            updates = substr($0, RSTART + 12, RLENGTH - 12); bar = sprintf("%*s", 40 * updates / all, "")
+            gsub(/ /, "#", bar); printf "\r    [%-40s] %d of %d updates ", bar, updates, all; fflush() }
+        END { if (terminal) print "" }'
+}

@@ -44,7 +44,7 @@ once data lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-di
     --srcdict "$OUT/text/dict.txt" --train-prefix "$OUT/text/train" --valid-prefix "$OUT/text/valid" --dest "$OUT/data"
 
 once model fairseq-train "$OUT/data" --save-dir "$OUT/model" --user-dir "$(lev-plugins path)" $CPU --seed "$SEED" \
-    --task text_editing -s noisy -t clean --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words --spelling \
+    --task text_editing -s noisy -t clean --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words --spelling --spelling-buckets 24576 \
     --noise-kind insert,delete,substitute,swap,keyboard,accent:0.1 --noise-layout "$HERE/letters.txt" --noise-varied \
     --noise-word-rate 0.125 --noise-char-rate 0.16 --noise-min-letters 3 --noise-short-words of,in,it,is,he,to \
     --noise-lower-rate 0.3 --noise-share 0.85 \
@@ -52,7 +52,7 @@ once model fairseq-train "$OUT/data" --save-dir "$OUT/model" --user-dir "$(lev-p
     --encoder-ffn-embed-dim 320 --decoder-ffn-embed-dim 320 --encoder-attention-heads 4 --decoder-attention-heads 4 \
     --encoder-normalize-before --decoder-normalize-before --share-all-embeddings --max-insertions 7 --dropout 0 \
     --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 \
-    --optimizer adam --adam-betas '(0.9,0.98)' --clip-norm 1 --max-tokens "$TOKENS" --num-workers 1 --lr 0.002 \
+    --optimizer fused_adam --adam-betas '(0.9,0.98)' --clip-norm 1 --max-tokens "$TOKENS" --num-workers 1 --lr 0.002 \
     --lr-scheduler polynomial_decay --warmup-updates $((UPDATES / 20)) --total-num-update "$UPDATES" \
     --max-update "$UPDATES" --validate-interval-updates $((UPDATES / 5)) --save-interval-updates $((UPDATES / 5)) \
     --keep-interval-updates 1 --no-epoch-checkpoints --no-progress-bar --log-format simple --log-interval 50

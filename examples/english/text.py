@@ -35,10 +35,11 @@ from lev_plugins.text.offsets import words_with_places
 from lev_plugins.text.text_style import TextStyle
 
 SENTENCE_WORDS = range(3, 41)
-CHAT = Path(__file__).parent / "chat.txt"  # words that lists made of books lack; the usual ones first
+CHAT = Path(__file__).parent / "chat.txt"  # words that lists made of books lack, the usual ones first; abbreviations
 HELD_OUT_SENTENCES = 800
+VARIANT_FACTOR = 4  # times as frequent must a word be that differs from another in its capitals, or is behind a sign
 MIN_COUNT = 2  # in the dictionary, of a word of the list that the text lacks
-TRAIN_SHARES = (0.0, 0.02, 0.05, 0.11)  # of the words of a sentence that are replaced; one of these is drawn for each
+TRAIN_SHARES = (0.0, 0.0, 0.04, 0.1)  # of the words of a sentence that are replaced; one of these is drawn for each
 UNEXPECTED_SHARES = (0.1, 0.2, 0.3)  # in the text that shows how often edits of text of another kind are right
 CAPITALISED = 0.5  # share of the made-up words
 MADE_UP_LENGTHS = range(2, 13)
@@ -58,23 +59,28 @@ def count_words(lines: Iterable[str]) -> dict[str, int]:
 
 
 def dictionary(lines: Iterable[str], listed: dict[str, int], chat: Iterable[str], occurrences: int) -> Counter[str]:
-    """Returns the words of the text that recur or are listed, the listed words and the words of chat, with counts.
+    """Returns the words of the text that recur, the listed words and the words of chat, with counts.
+
+    A word with a capital, or behind a sign, must recur more often if the word without them is in the text or listed:
+    the editor reads it as that one.
 
     A listed word has at least the count that a text of this size would have.
 
     >>> counts = dictionary(["The cat, the Zog"], {"the": 90, "cat": 10, "mat": 20}, ["lol"], 2)
     >>> sorted(counts.items())
-    [(',', 1), ('▁Lol', 2), ('▁The', 1), ('▁cat', 2), ('▁lol', 2), ('▁mat', 2), ('▁the', 3)]
+    [(',', 1), ('▁Lol', 2), ('▁cat', 2), ('▁lol', 2), ('▁mat', 2), ('▁the', 3)]
     """
     text_counts = Counter(word for line in lines for word, _ in words_with_places(line))
     size, total = text_counts.total(), sum(listed.values())
-    counts = Counter(
-        {
-            word: count
-            for word, count in text_counts.items()
-            if count >= occurrences or word.lstrip(BLANK).lower() in listed or not any(map(str.isalpha, word))
-        }
-    )
+
+    def minimum(word: str) -> int:
+        if not any(map(str.isalnum, word)):
+            return 1
+        lower = BLANK + word.lstrip(BLANK).lower()
+        is_variant = word != lower and (lower in text_counts or lower.lstrip(BLANK) in listed)
+        return occurrences * VARIANT_FACTOR if is_variant else occurrences
+
+    counts = Counter({word: count for word, count in text_counts.items() if count >= minimum(word)})
     chat_counts = [(form, 0) for word in chat for form in (word, word.capitalize())]
     for word, count in [*listed.items(), *chat_counts]:
         counts[BLANK + word] = max(counts[BLANK + word], MIN_COUNT, size * count // total)
@@ -87,7 +93,7 @@ def lacking(listed: Mapping[str, int], text_counts: Mapping[str, int]) -> dict[s
     So an editor learns that *hat* is a word although its training text hardly has it. The root spreads the draws.
 
     >>> lacking({"the": 90, "hat": 10}, {"the": 99, "hat": 1})
-    {'the': 1.0, 'hat': 3.1622776601683795}
+    {'the': 1.0, 'hat': 3.0}
     """
     size, total = sum(text_counts.values()), sum(listed.values())
     return {word: max(1.0, size * count / total - text_counts.get(word, 0)) ** 0.5 for word, count in listed.items()}
@@ -116,7 +122,7 @@ class UnexpectedWords:
             letters = f"  {word}{END}"
             for place in range(len(word) + 1):
                 self.following[letters[place : place + 2]].append(letters[place + 2])
-        self.kinds = [self.made_up] * 5 + [self.listed_word] * 12 + [self.chat_word] * 4 + [self.abbreviation]
+        self.kinds = [self.made_up] * 4 + [self.listed_word] * 8 + [self.chat_word] * 4 + [self.abbreviation]
         if rare:
             self.kinds += [self.rare_word] * 3 + [self.marked]
 
@@ -183,7 +189,7 @@ def main() -> None:
     add("--text", type=Path, nargs="+", required=True, help="clean text, one sentence per line")
     add("--valid", type=Path, help=f"held-out text (default: {HELD_OUT_SENTENCES} sentences of the text)")
     add("--frequencies", metavar="FILE", help="lines `word count` (default: those of symspellpy, if it is installed)")
-    add("--listed", metavar="N", type=int, default=65_000, help="use the N most frequent words of that list")
+    add("--listed", metavar="N", type=int, default=53_000, help="use the N most frequent words of that list")
     add("--rare-words", action="store_true", help="put rare words and foreign letters into the training text as well")
     add("--occurrences", metavar="N", type=int, default=3, help="least count of a word that is not in the list")
     add("--copies", metavar="N", type=int, nargs="+", default=[1], help="copies, of each file or of all alike")
