@@ -95,7 +95,7 @@ def calibrate_texts(texts: Sequence[HeldOut], language: str | None = None) -> di
     if language is None or primary(language) not in calibration.CAPITAL_NOUNS:
         weights[calibration.NAME] = calibration.EXPONENT
     if sum(calibration.Evidence(*row).unknown for row in features) > len(features) / 2:
-        weights[calibration.KNOWN] = calibration.EXPONENT
+        weights[calibration.KNOWN] = weights[calibration.FOREIGN] = calibration.EXPONENT
     for text in texts:
         text.edited = [calibration.calibrate(edited, weights) for edited in text.edited]
     return weights

@@ -8,7 +8,7 @@ right, and fits a logistic regression on what the editor knows of them. The mode
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import exp, log, log1p
+from math import exp, log, log1p, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,9 @@ CONSTANT = "constant"
 # leave a typo. So the confidence of its edit is cubed before it is compared with min_confidence, unless the language
 # capitalises all nouns. So is that of a known word if most edits are of unknown ones: in text of another kind than the
 # held-out pairs, more known words are right where they stand.
-NAME, KNOWN, EXPONENT = "name", "known", 3.0
+# So is every edit where the dictionary lacks most of the other words: the sentence may be of another language.
+NAME, KNOWN, FOREIGN, EXPONENT = "name", "known", "foreign", 3.0
+MAX_AROUND = 0.5
 CAPITAL_NOUNS = ("de", "lb")
 RIDGE = 1.0  # L2 strength of the logistic regression: its C is 1 / RIDGE
 MAX_LOG_ODDS = 30.0  # in either direction: a larger number says no more
@@ -109,10 +111,13 @@ def calibrate(edited: Edited, weights: Mapping[str, float]) -> Edited:
     def calibrate_edit(edit: Edit, limit: float = 1.0) -> Edit:
         features = Evidence(*edit.evidence)
         share = min(limit, confidence(weights, features))
-        kind = NAME if features.unknown and features.capital else ""
-        if not features.unknown and not features.insertion:
-            kind = KNOWN
-        threshold = share ** max(0.0, weights[kind]) if kind in weights else None
+        kinds = {
+            NAME: features.unknown and features.capital,
+            KNOWN: not features.unknown and not features.insertion,
+            FOREIGN: features.around > MAX_AROUND,
+        }
+        exponents = [max(0.0, weights[kind]) for kind, applies in kinds.items() if applies and kind in weights]
+        threshold = share ** prod(exponents) if exponents else None
         alternatives: list[Edit] = []
         limit -= share
         for alternative in edit.alternatives:  # at most one of them is right, so their confidences add up to at most 1

@@ -29,8 +29,8 @@ letter three times in a row (``stretched``). A word with digits that the diction
 ['5 May 2024', '10:30 a.m.', '12 km/h', '$1,000.50', '-3 °C', 'VIII']
 >>> shown("My v1 and v2.0-rc1, a 3D mp3, UTF-8, snake_case and 1½x")  # digits
 ['v2.0-rc1', '3D', 'mp3', 'UTF-8', 'snake_case', '1½x']
->>> shown("R&D :-) -> 👍🏽 ©, an invisible \x07, \t no")  # symbols
-['&', ':-)', '->', '👍🏽', '©', '\x07']
+>>> shown("R&D :-) -> 👍🏽 ©, an invisible \x07, a t-shirt, \t no")  # symbols
+['&', ':-)', '->', '👍🏽', '©', '\x07', 't']
 >>> shown("См. the дом, García, øv"), shown("It's sooo good, oops")  # scripts; stretched
 (['См', 'дом', 'García', 'øv'], ['sooo'])
 >>> shown("'See (it)': a well-known \u201cthing\u201d, isn\u2019t it?")  # nothing
@@ -135,6 +135,7 @@ PATTERNS = {
     ],
     "symbols": [
         r"[<>]?[:;=][-'^o]?[()\[\]DPpOo3/\\|*]++(?![\p{L}\p{N}])|\b[8xX][-'^]?[()D]++(?![\p{L}\p{N}])|<3++|\^_*+\^",
+        r"\p{L}(?=-\p{L}{2})",  # of a t-shirt
         r"[-—=]++>|<[-—=]++|\(\w\)(?=\s|$)|\.{4,}+|[!?]{2,}+|[-=_]{3,}+",
         r"(?:[\p{S}\p{C}\p{Emoji_Presentation}\p{Extended_Pictographic}"
         rf"--[\s\x1c-\x1f`\u00b4{NON_PUNCTUATION}\u200c\u200d]]"

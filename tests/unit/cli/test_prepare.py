@@ -282,7 +282,6 @@ def test_spoiled_texts_are_refused_and_nothing_is_left(text: Path, name: str, re
         (["--srcdict", "a", "--tgtdict", "b", "--joined-dictionary"], "--joined-dictionary uses one dictionary: give"),
         (["--clean-dictionary"], "--clean-dictionary requires --joined-dictionary"),
         (["--srcdict", "no such"], "the dictionary no such does not exist"),
-        (["--joined-dictionary", "--thresholdtgt", 9], "and to a joined one as a flag of the source: leave it out"),
     ],
 )  # fmt: skip
 def test_flags_that_cannot_work(text: Path, flags: list, message: str, refusal: Refusal) -> None:

@@ -28,7 +28,7 @@ from lev_plugins.inference.held_out import (
 )
 from lev_plugins.inference.options import EditOptions
 from lev_plugins.text import calibration
-from lev_plugins.text.calibration import CONSTANT, KNOWN, NAME, WEIGHTS, Evidence
+from lev_plugins.text.calibration import CONSTANT, FOREIGN, KNOWN, NAME, WEIGHTS, Evidence
 from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.rewrites import rewrites
@@ -325,6 +325,15 @@ def test_a_known_word_is_changed_only_if_that_is_surer_where_most_are_unknown(tm
     assert KNOWN not in edited([row._replace(unknown=1 - row.unknown) for row in features])[0]
     insertion = Edited("a", (Edit(0, 0, "b ", evidence=NOTHING._replace(insertion=1)),))
     assert calibration.calibrate(insertion, weights).edits[0].name_threshold is None
+
+
+def test_a_sentence_of_mostly_unknown_words_is_changed_only_if_that_is_surer() -> None:
+    weights = {CONSTANT: 0.0, FOREIGN: 3.0, NAME: 2.0}
+    edits = [Edit(0, 1, "b", evidence=NOTHING._replace(unknown=1, around=around)) for around in (0.5, 0.6)]
+    edits.append(Edit(0, 1, "b", evidence=NOTHING._replace(unknown=1, around=0.6, capital=1)))
+    half = [calibration.calibrate(Edited("a", (edit,)), weights).edits[0] for edit in edits]
+    assert [edit.confidence for edit in half] == [0.5] * 3
+    assert [edit.name_threshold for edit in half] == [None, 0.5**3, 0.5**6]
 
 
 def test_of_the_replacements_for_a_word_only_one_is_right() -> None:
