@@ -1,7 +1,8 @@
 """Reads the model folder that ``lev-plugins export`` writes, without torch.
 
 config.json            what the model is, how it is rebuilt, and how it decodes by default (``ModelConfig``)
-model.safetensors      the weights; those that are tied are stored once
+model.safetensors      the weights, if torch is to read them; those that are tied are stored once
+graphs/, index.npz     what is read without torch: ``onnx.folder``
 dict.*.txt, dict.txt   fairseq's dictionaries of source and target, or of the pieces of a labeller
 labels.txt             the labels of a labeller; thresholds.json: when to give each of them
 sentencepiece.bpe.model, tokenizer/ or codes.txt   what cuts text into pieces
@@ -34,7 +35,7 @@ FORMAT = 1
 CONFIG, WEIGHTS, CARD, THRESHOLDS = "config.json", "model.safetensors", "README.md", "thresholds.json"
 KEPT = "words.txt"  # words that an editor leaves alone
 SAMPLE, PROMISED = "sample.txt", "promised.txt"  # for lev-plugins adapt: text of the training, and held-out text
-BACKBONE = "backbone"
+BACKBONE, GRAPHS = "backbone", "graphs"
 INSTALLED = "lev_plugins.models"  # entry points of the packages of scripts/model_wheel.py
 EDITOR, LABELLER = "editor", "labeller"
 NOUNS = {EDITOR: "an editor", LABELLER: "a labeller"}
@@ -133,10 +134,13 @@ class ModelConfig:
 
 
 def model_path(path: str | Path) -> Path:
-    """Returns the folder of an installed model if no file has this name, or else ``path`` itself."""
+    """Returns the folder of a model that is installed or in the checkout, unless a file has this name, or ``path``."""
     if not Path(path).exists():
         for point in entry_points(group=INSTALLED, name=str(path)):
             return Path(str(files(point.module)))
+        beside = Path(__file__).parents[1] / "models" / path
+        if (beside / CONFIG).is_file():
+            return beside
     return Path(path)
 
 
@@ -215,7 +219,8 @@ def check_config(config: ModelConfig, folder: Path) -> None:
         config.decoding.check()
     except UserError as error:
         raise UserError(f"{path}, decoding: {error}") from error
-    member(folder, WEIGHTS)
+    if not (folder / GRAPHS).is_dir():
+        member(folder, WEIGHTS)
     for name, expected in config.files.items():
         require_plain(name, f"{path}: a name in files")
         require(digest(member(folder, name)) == expected, f"{folder / name} is not the file that was exported: {AGAIN}")
@@ -270,6 +275,15 @@ def digest(path: Path) -> str:
         while block := file.read(1 << 20):
             sha256.update(block)
     return sha256.hexdigest()
+
+
+def require_weights(folder: Path) -> None:
+    """Requires the weights that torch reads."""
+    require(
+        (folder / WEIGHTS).exists() or not (folder / GRAPHS).is_dir(),
+        f"{folder} has no {WEIGHTS}, which torch needs: use it on a CPU with the package onnxruntime, without settings "
+        "that graphs do not know, or export its checkpoint again with --trainable",
+    )
 
 
 def read_shapes(folder: Path) -> dict[str, tuple[int, ...]]:

@@ -31,13 +31,12 @@ from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.exporting import Extras, export
 from lev_plugins.inference.held_out import Tuning, edit_held_out
 from lev_plugins.json_schema import from_entries
-from lev_plugins.model_folder import KEPT, PROMISED, SAMPLE, WEIGHTS, Flag, ModelConfig
+from lev_plugins.model_folder import GRAPHS, KEPT, PROMISED, SAMPLE, WEIGHTS, Flag, ModelConfig
 from lev_plugins.models.levt import LevTConfig
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.confusions import confuser
 from lev_plugins.noise.layouts import known_layouts
 from lev_plugins.noise.learning import Learner
-from lev_plugins.onnx.folder import GRAPHS
 from lev_plugins.ranges import at_least, bounded, flag_name
 from lev_plugins.tasks.text_editing import TextEditingConfig
 from lev_plugins.text.lines import nonempty_lines, require_parallel
@@ -65,7 +64,7 @@ Pair = tuple[str, str]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("folder", metavar="FOLDER", type=Path, help="model folder of a levt with --spelling")
+    add("folder", metavar="FOLDER", type=model_folder.model_path, help="model folder of a levt with --spelling")
     pairs = "text with errors, and its correction, line by line; or one file of lines NOISY<TAB>CLEAN"
     add("pairs", metavar="NOISY CLEAN", nargs="+", type=Path, help=pairs)
     add("output", metavar="OUT", type=Path, help="model folder to create")
@@ -175,7 +174,8 @@ def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scra
         own_text=own,
     )
     moved = {"data": str(scratch / "data")}
-    export(scratch / "model/checkpoint_last.pt", args.output, moved, extras, graphs=(folder / GRAPHS).is_dir())
+    graphs = (folder / GRAPHS).is_dir()
+    export(scratch / "model/checkpoint_last.pt", args.output, moved, extras, graphs=graphs, trainable=True)
 
 
 def noise_of(config: ModelConfig, folder: Path) -> dict[str, Flag]:

@@ -27,10 +27,11 @@ def run(args: argparse.Namespace) -> int:
 
 def facts_of(config: ModelConfig, folder: Path) -> dict[str, Any]:
     dictionaries = [name for name in config.files if name.startswith(("dict.", "labels."))]
+    weights = folder / model_folder.WEIGHTS
     facts = {
         **{name: getattr(config, name) for name in ("kind", "task", "architecture")},
-        "parameters": sum(map(math.prod, model_folder.read_shapes(folder).values())),
-        "bytes": (folder / model_folder.WEIGHTS).stat().st_size,
+        "parameters": sum(map(math.prod, model_folder.read_shapes(folder).values())) if weights.exists() else None,
+        "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
         "dictionaries": {name: (folder / name).read_bytes().count(b"\n") for name in dictionaries},
         "tokeniser": config.tokeniser or "white space",
         "decoding": config.decoding.given(),

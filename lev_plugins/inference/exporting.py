@@ -33,11 +33,11 @@ from lev_plugins.inference.load_model import Loaded
 from lev_plugins.inference.loading import load
 from lev_plugins.inference.options import EditOptions
 from lev_plugins.json_schema import read_object
-from lev_plugins.model_folder import Decoding, Flag, ModelConfig
+from lev_plugins.model_folder import GRAPHS, Decoding, Flag, ModelConfig
 from lev_plugins.models.levt import LevT
 from lev_plugins.noise import NOISE_FLAGS
 from lev_plugins.noise.layouts import known_layouts
-from lev_plugins.onnx.folder import GRAPHS, WEIGHTS
+from lev_plugins.onnx.folder import WEIGHTS
 from lev_plugins.ranges import flag_name
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_correction import TextCorrectionTask
@@ -70,7 +70,13 @@ class Extras:
 
 
 def export(
-    checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, overwrite: bool = False, graphs: bool = True
+    checkpoint: Path,
+    out: Path,
+    places: dict[str, str],
+    extras: Extras,
+    overwrite: bool = False,
+    graphs: bool = True,
+    trainable: bool = False,
 ) -> ModelConfig:
     """Writes a model folder, completely or not at all, and loads it once.
 
@@ -80,6 +86,7 @@ def export(
     extras: what the checkpoint does not know
     overwrite: replace ``out`` if it is a model folder
     graphs: also write ONNX graphs, if the model can have some
+    trainable: also write what training and torch read, although the model has small graphs
     """
     if overwrite and out.is_dir() and any(out.iterdir()):
         try:
@@ -94,10 +101,13 @@ def export(
     check_kind(loaded, checkpoint, extras)
     state = checkpoints.load(checkpoint)
     with all_or_nothing_folder(out, replace=overwrite) as scratch:
+        # before the graphs, whose tracing adds cached values to the model
         names, weights = load_model.stored_names(loaded.models[0]), loaded.models[0].state_dict()
         stored = {name: weight.contiguous() for name, weight in weights.items() if names[name] == name}
-        save_file(stored, scratch / model_folder.WEIGHTS)
-        config = write_parts(loaded, state, extras, scratch, graphs)
+        is_small = graphs and write_graphs(loaded, scratch, trainable)
+        if not is_small:
+            save_file(stored, scratch / model_folder.WEIGHTS)
+        config = write_parts(loaded, state, extras, scratch, is_small)
         model_folder.save(config, scratch)
         if extras.tuning:
             config = extras.tuning.apply(Editor.load(scratch, options=EditOptions(min_confidence=0.0)), config)
@@ -137,8 +147,13 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
         require(labels, f"--thresholds is for a labeller, but {checkpoint} edits texts: leave it out")
 
 
-def write_graphs(loaded: Loaded, folder: Path) -> None:
-    """Writes the graphs of a model, or a warning that says why it has none."""
+def write_graphs(loaded: Loaded, folder: Path, trainable: bool) -> bool:
+    """Writes the graphs of a model, or a warning that says why it has none, and returns whether they are all it needs.
+
+    loaded: the model
+    folder: where to write them
+    trainable: graphs in 32 bits are wanted in any case, and the weights
+    """
     model = loaded.models[0].eval()
     never = Ensemble([model]).excluded_tokens if isinstance(model, LevT) else ()
     if isinstance(loaded.task, TextCorrectionTask) and loaded.task.cfg.min_edit_confidence is not None:
@@ -149,12 +164,13 @@ def write_graphs(loaded: Loaded, folder: Path) -> None:
         from lev_plugins.onnx import export
 
         try:
-            export.write(model, never, folder)
-            return
+            export.write(model, never, folder, only_compact=not trainable)
+            return export.is_compactable(model) and not trainable
         except torch.onnx.errors.OnnxExporterError as error:
             shutil.rmtree(folder / GRAPHS)
             reason = f"torch cannot write them: {' '.join(str(error).split())[:200]}"
     logger.warning(f"the folder has no graphs ({reason}): the model can only be used where torch and fairseq are")
+    return False
 
 
 def architecture_of(loaded: Loaded) -> str:
@@ -162,8 +178,11 @@ def architecture_of(loaded: Loaded) -> str:
     return str(flags.get("_name") or flags["arch"])
 
 
-def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path, graphs: bool) -> ModelConfig:
-    """Writes all but the weights and the card, and returns the contents of config.json."""
+def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path, is_small: bool) -> ModelConfig:
+    """Writes all but weights, graphs and card, and returns the contents of config.json.
+
+    is_small: the folder is a levt --spelling in 8 bits, of which both sides have the same dictionary
+    """
     task = loaded.task
     labels = isinstance(task, TextLabellingTask)
     bpe = task.info.bpe_flags(task.folder) if labels else vars(bpe_of(task, extras.bpe) or Namespace())
@@ -171,6 +190,8 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
     names = [WORDS, LABELS]
     if not labels:
         names = [f"dict.{language}.txt" for language in (task.cfg.source_lang, task.cfg.target_lang)]
+        if is_small:
+            names = names[1:]
         for name in names:
             model_folder.require_plain(name, "the name of a dictionary")
     copy_existing(Path(split_paths(task.cfg.data)[0]), folder, names)
@@ -205,8 +226,6 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
     decoding = extras.decoding
     if decoding.keep_bias is None and not labels and task.cfg.keep_bias:
         decoding = replace(decoding, keep_bias=task.cfg.keep_bias)
-    if graphs:
-        write_graphs(loaded, folder)
     unlisted = (model_folder.WEIGHTS, WEIGHTS)
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in unlisted)
     # what training chose its best checkpoint by, on the validation set

@@ -162,6 +162,7 @@ def read_folder(folder: Path, overrides: Mapping[str, object], config: ModelConf
         "checkpoint",
     )
     config = model_folder.read(folder) if config is None else config
+    model_folder.require_weights(folder)
     check_flags(config, folder)
     try:
         cfg = configuration(config, folder, overrides)

@@ -155,6 +155,8 @@ class OnnxSeq2Seq(Seq2SeqSegments):
 def dictionaries_of(folder: Path, config: ModelConfig) -> tuple[tuple[Vocabulary, Vocabulary], list[int]]:
     """Reads the dictionaries of source and target, and how many positions each side may have."""
     files = [f"dict.{config.task_flags.get(side)}.txt" for side in ("source_lang", "target_lang")]
+    if config.model_flags.get("spelling") and files[0] not in config.files:  # both sides then have the same words
+        files[0] = files[1]
     for file in files:
         model_folder.require_listed(config, folder, file)
     words = Vocabulary(folder / files[1])

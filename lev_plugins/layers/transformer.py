@@ -51,10 +51,23 @@ class TokenEmbedding(Protocol):
     def __call__(self, tokens: Tensor) -> Tensor: ...
 
 
+class Sinusoids(nn.Module):
+    """fairseq's table of positions; the first real token has position pad + 1."""
+
+    table: Tensor  # (n, C)
+
+    def __init__(self, rows: int, dim: int, pad: int) -> None:
+        super().__init__()
+        table = SinusoidalPositionalEmbedding.get_embedding(rows, dim, pad)
+        self.register_buffer("table", table, persistent=False)
+
+    def forward(self, positions: Tensor) -> Tensor:
+        """(...) -> (..., C)"""
+        return F.embedding(positions, self.table)
+
+
 class TextEmbedding(nn.Module):
     """Looks up tokens, scales by sqrt(C) and adds positions, counted over real tokens: padding may be on any side."""
-
-    sinusoids: Tensor
 
     def __init__(self, tokens: TokenEmbedding, max_positions: int, learned: bool, scale: bool, dropout: float) -> None:
         """
@@ -76,9 +89,7 @@ class TextEmbedding(nn.Module):
         # the first real token has position pad + 1, as in fairseq, so that tables are interchangeable
         rows = max_positions + self.pad + 1
         self.learned: nn.Embedding | None = token_embedding(rows, dim, self.pad) if learned else None
-        if not learned:
-            table = SinusoidalPositionalEmbedding.get_embedding(rows, dim, self.pad)
-            self.register_buffer("sinusoids", table, persistent=False)
+        self.sinusoids: nn.Module | None = None if learned else Sinusoids(rows, dim, self.pad)
 
     @property
     def table(self) -> Tensor:
@@ -97,14 +108,15 @@ class TextEmbedding(nn.Module):
             look_up: replaces the table: vectors of tokens that depend on the batch
             padded: False: no token is padding, which saves time
         """
-        table = self.learned.weight if self.learned is not None else self.sinusoids
         if padded:
             real = tokens.ne(self.pad).long()
-            positions = F.embedding((real.cumsum(1) * real + self.pad)[:, start:], table, self.pad)
+            positions = (real.cumsum(1) * real + self.pad)[:, start:]
         else:
             offset = self.pad + 1
-            positions = F.embedding(torch.arange(offset + start, offset + tokens.size(1), device=tokens.device), table)
-        x = self.scale * (look_up or self.tokens)(tokens[:, start:]) + positions
+            positions = torch.arange(offset + start, offset + tokens.size(1), device=tokens.device)
+        vectors = self.learned or self.sinusoids
+        assert vectors is not None
+        x = self.scale * (look_up or self.tokens)(tokens[:, start:]) + vectors(positions)
         return dropout(x, self.dropout, self.training)
 
 

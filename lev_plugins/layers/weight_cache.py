@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 Value = TypeVar("Value")
@@ -32,6 +33,10 @@ class EvalCache(nn.Module):
         if entry is None or any(weight is not key for weight, key in zip(weights, entry[0], strict=True)):
             entry = self.entry = weights, compute()
         return entry[1]
+
+    def rows(self, compute: Callable[[], Tensor], ids: Tensor, *weights: Tensor) -> Tensor:
+        """Returns rows (n, ...) of what ``get`` returns, a table."""
+        return F.embedding(ids, self.get(compute, *weights))  # type: ignore[arg-type]
 
     def __getstate__(self) -> dict[str, object]:
         """A copy starts with an empty cache."""

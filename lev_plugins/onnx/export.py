@@ -21,7 +21,7 @@ import logging
 import warnings
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -38,6 +38,7 @@ from lev_plugins.edits.actions import RemovedTokens
 from lev_plugins.generators.refinement import ALTERNATIVES
 from lev_plugins.layers.transformer import KeysValues, padding_of
 from lev_plugins.layers.weight_cache import EvalCache
+from lev_plugins.model_folder import GRAPHS
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.gated_pretrained import GatedPretrained
 from lev_plugins.models.enct5 import EncT5
@@ -45,7 +46,8 @@ from lev_plugins.models.levt import LevT
 from lev_plugins.models.levt_spelling import BatchVectors, SpelledSource, SpellingDecoder
 from lev_plugins.models.levt_stacks import EncodedSource
 from lev_plugins.onnx import names
-from lev_plugins.onnx.folder import ENDINGS, GRAPHS, INDEX, WEIGHTS, path_of, stored_arrays
+from lev_plugins.onnx.compact import CompactTables, CompactVectors, compact
+from lev_plugins.onnx.folder import INDEX, WEIGHTS, path_of, stored_arrays
 from lev_plugins.spelling.embedding import (
     NGRAM_SCALE,
     CollectingTable,
@@ -57,7 +59,7 @@ from lev_plugins.spelling.embedding import (
 from lev_plugins.spelling.word_scorer import CandidateTensors
 from lev_plugins.text.ids import EOS, PAD, UNK
 
-PAGE = 4096  # weights begin at multiples of it in their file, so that they can be mapped into memory
+ALIGNED = 64  # weights begin at multiples of it in their file, so that they can be used where they are mapped
 MAX_INLINE = 1024  # bytes of a tensor that stays in its graph
 
 
@@ -80,6 +82,9 @@ class Spelling(nn.Module):
         if isinstance(tokens, NgramEmbedding):
             self.table = tokens
 
+    def ngram_vectors(self, ngrams: Tensor) -> Tensor:
+        return self.table.grams[ngrams]
+
     def ngram_means(self, ngrams: Tensor, owners: Tensor, counts: Tensor) -> Tensor:
         """Returns the vectors of the unknown words (U, C).
 
@@ -87,7 +92,7 @@ class Spelling(nn.Module):
         owners: (P,) the word that has each n-gram
         counts: (U,) the n-grams of each word, at least 1
         """
-        vectors = self.table.grams[ngrams]
+        vectors = self.ngram_vectors(ngrams)
         zeros = torch.zeros_like(counts[:, None] * vectors[:1])
         total = zeros.scatter_add(0, owners[:, None].expand_as(vectors), vectors)
         return NGRAM_SCALE * (total / counts[:, None])
@@ -104,9 +109,31 @@ class Graph(Spelling):
 
     table: IntendedWordEmbedding
 
-    def __init__(self, model: LevT) -> None:
+    def __init__(self, model: LevT, tables: CompactTables | None = None) -> None:
+        """
+        model: a levt
+        tables: with its ``compact`` copy, the vectors of words in 8 bits
+        """
         super().__init__(model.decoder.embedding.tokens)
-        self.model, self.decoder = model, model.decoder
+        self.model, self.decoder, self.tables = model, model.decoder, tables
+
+    def ngram_vectors(self, ngrams: Tensor) -> Tensor:
+        return super().ngram_vectors(ngrams) if self.tables is None else self.tables.ngram_vectors(ngrams)
+
+    def look_up(self, words: Tensor, unknown: Tensor) -> BatchVectors:
+        """Returns what looks up the vectors of tokens.
+
+        words: their features (F, B, T)
+        unknown: the vectors of the unknown words, or of all words of which the n-grams are read
+        """
+        if self.tables is None:
+            return BatchVectors(self.table, self.vectors(words, unknown))
+        vectors: Any = CompactVectors(self.tables, unknown, WordFeatures(*words.unbind(0)))
+        return BatchVectors(self.table, vectors)
+
+    def spelling(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Returns the vectors of unknown words and the removed words, as the inputs have them or their n-grams do."""
+        return inputs if self.tables is None else (self.ngram_means(*inputs[:3]), *inputs[3:])
 
     def source(
         self, words: Tensor, memory: Tensor, mask: Tensor, unknown: Tensor | None = None, *aligned: Tensor
@@ -123,8 +150,12 @@ class Graph(Spelling):
         layers = {name: [next(pairs) for _ in self.decoder.stack(name)] for name in self.decoder.stacks}
         if unknown is None:
             return EncodedSource(layers, mask[:, None, None])
-        vectors = BatchVectors(self.table, self.vectors(words, unknown))
-        return SpelledSource(layers, mask[:, None, None], vectors, F.pad(aligned[0], (0, 0, 0, 1)) if aligned else None)
+        return SpelledSource(
+            layers,
+            mask[:, None, None],
+            self.look_up(words, unknown),
+            F.pad(aligned[0], (0, 0, 0, 1)) if aligned else None,
+        )
 
 
 class Encoder(Graph):
@@ -138,14 +169,14 @@ class Encoder(Graph):
         """
         tokens, ngrams, pieces = words[0], inputs[:3], inputs[3:]
         unknown = [self.ngram_means(*ngrams)] if ngrams else []
-        vectors = BatchVectors(self.table, self.vectors(words, *unknown)) if unknown else None
+        vectors = self.look_up(words, unknown[0]) if unknown else None
         padding, decoder, aligned = padding_of(tokens, self.model.pad), self.decoder, []
         states = self.model.encoder(tokens, padding, vectors, pieces)
         if isinstance(decoder, SpellingDecoder) and decoder.aligned_projection is not None:
             aligned = [decoder.aligned_projection(states)]
         keys_values = decoder.keys_values(states, padding)
         memory = [tensor for pairs in keys_values.values() for pair in pairs for tensor in pair]
-        return torch.stack(memory), *unknown, *aligned
+        return torch.stack(memory), *([] if self.tables else unknown), *aligned
 
 
 class Decide(Graph):
@@ -158,6 +189,7 @@ class Decide(Graph):
         nothing, best, something: of inserting nothing, the most likely number above 0, any number (B, T - 1)
         number: the most likely number above 0 (B, T - 1)
         """
+        spelling = self.spelling(spelling) if spelling else ()
         decoder, removed = self.decoder, RemovedTokens(*spelling[1:3]) if spelling else None
         source = self.source(words, memory, mask, *spelling[:1], *spelling[3:])
         alignment = spelling[4] if len(spelling) > 3 else None
@@ -177,9 +209,9 @@ class Fill(Graph):
 
     never: Tensor  # (V,) True = no placeholder is filled with this word
 
-    def __init__(self, model: LevT, never: tuple[int, ...]) -> None:
+    def __init__(self, model: LevT, never: tuple[int, ...], tables: CompactTables | None = None) -> None:
         """``never``: words that fill no placeholder."""
-        super().__init__(model)
+        super().__init__(model, tables)
         none = torch.zeros(model.decoder.vocabulary, dtype=torch.bool)
         self.register_buffer("never", none.index_fill(0, torch.tensor(never), True))
 
@@ -192,11 +224,12 @@ class Fill(Graph):
         spelling: vectors of unknown words (U, C), the replaced words (B, T), whether there is one (B, T), and the
             fields of ``CandidateTensors``; the shape of a replaced word is SHAPES if there is none
         """
-        decoder, removed, nearest = self.decoder, None, None
+        decoder, removed, nearest, columns = self.decoder, None, None, 3 + len(names.CANDIDATES)
         if spelling:
-            removed, nearest = RemovedTokens(*spelling[1:3]), CandidateTensors(*spelling[3:7])
-        source = self.source(words, memory, mask, *spelling[:1], *spelling[7:])
-        alignment = spelling[8] if len(spelling) > 7 else None
+            spelling = self.spelling(spelling)
+            removed, nearest = RemovedTokens(*spelling[1:3]), CandidateTensors(*spelling[3:columns])
+        source = self.source(words, memory, mask, *spelling[:1], *spelling[columns:])
+        alignment = spelling[columns + 1] if len(spelling) > columns else None
         states = decoder.states("token", words[0], source, removed, alignment)
         scores = decoder.token_logits(states, placeholders, source, removed, nearest)
         # ONNX Runtime's own logarithm of a sum of exponentials loses the many small ones of a large dictionary
@@ -289,34 +322,49 @@ def tensors_of(state: State) -> list[Tensor]:
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
-def write(model: FairseqEncoderDecoderModel | EncT5, never: tuple[int, ...], folder: Path) -> None:
+def write(
+    model: FairseqEncoderDecoderModel | EncT5, never: tuple[int, ...], folder: Path, only_compact: bool = False
+) -> None:
     """Writes the graphs of a model, in 32 and in 8 bits, and with --spelling, the index of its words.
 
     model: a levt, an enct5, or an encoder-decoder of fairseq
     never: words of a levt that fill no placeholder
     folder: the model folder
+    only_compact: of a model that ``is_compactable``, no graphs in 32 bits
     """
     (folder / GRAPHS).mkdir()
+    compacted = compact(model) if isinstance(model, LevT) and is_compactable(model) else None
     with warnings.catch_warnings(), torch.no_grad():
         # warnings that some sizes are fixed, as intended, and of torch about GPUs while oneDNN is switched off
         warnings.simplefilter("ignore")
         with torch.backends.mkldnn.flags(enabled=False):
-            if isinstance(model, LevT):
-                graphs = levt_graphs(model, never)
-            else:
-                graphs = enct5_graphs(model) if isinstance(model, EncT5) else seq2seq_graphs(model)
-            for name, traced in graphs.items():
-                trace(traced, folder / path_of(name, 32))
+            graphs = {} if compacted and only_compact else graphs_of(model, never)
+            in_8_bits = levt_graphs(compacted[0], never, compacted[1]) if compacted else {}
+            for bits, some in {32: graphs, 8: in_8_bits}.items():
+                for name, traced in some.items():
+                    trace(traced, folder / path_of(name, bits))
     logging.disable(logging.WARNING)
-    for name in graphs:
-        exact, rounded = (folder / path_of(name, bits) for bits in ENDINGS)
+    for name in graphs | in_8_bits:
+        exact = folder / path_of(name, 8 if compacted else 32)
         # 7 bits, so that processors without VNNI, which add up in 16 bits, do not overflow
-        quantize_dynamic(exact, rounded, ["MatMul"], per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+        how: dict[str, Any] = {"per_channel": True, "reduce_range": True, "weight_type": QuantType.QInt8}
+        quantize_dynamic(exact, folder / path_of(name, 8), ["MatMul"], **how)
     logging.disable(logging.NOTSET)
-    share_weights([folder / path_of(name, bits) for bits in ENDINGS for name in graphs], folder / GRAPHS / WEIGHTS)
+    share_weights(sorted((folder / GRAPHS).iterdir()), folder / GRAPHS / WEIGHTS)
     index = model.word_index if isinstance(model, (LevT, EncT5)) else None
     if index is not None:
         np.savez(folder / INDEX, allow_pickle=False, **stored_arrays(index))
+
+
+def is_compactable(model: nn.Module) -> bool:
+    """Returns whether a model has a form in which each vector of a word is stored once, in 8 bits."""
+    return isinstance(model, LevT) and model.word_index is not None and model.encoder.backbone is None
+
+
+def graphs_of(model: FairseqEncoderDecoderModel | EncT5, never: tuple[int, ...]) -> dict[str, Traced]:
+    if isinstance(model, LevT):
+        return levt_graphs(model, never)
+    return enct5_graphs(model) if isinstance(model, EncT5) else seq2seq_graphs(model)
 
 
 def trace(traced: Traced, path: Path) -> None:
@@ -362,8 +410,13 @@ def ngram_inputs(model: LevT | EncT5) -> Inputs:
     return dict(zip(names.NGRAMS, (example("P"), example("P"), example("U", torch.float)), strict=True))
 
 
-def levt_graphs(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
-    """Returns the three graphs of a levt; ``never``: words that fill no placeholder."""
+def levt_graphs(model: LevT, never: tuple[int, ...], tables: CompactTables | None = None) -> dict[str, Traced]:
+    """Returns the three graphs of a levt.
+
+    model: a levt
+    never: words that fill no placeholder
+    tables: with its ``compact`` copy, the vectors of words in 8 bits
+    """
     decoder, spelling, candidates, pieces, aligned = model.decoder, Inputs(), Inputs(), Inputs(), Inputs()
     blocks = sum(len(decoder.stack(name)) for name in decoder.stacks)
     attention = decoder.stack("shared")[0].cross_attn
@@ -375,8 +428,11 @@ def levt_graphs(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
         encoded.append(names.UNKNOWN_VECTORS)
         spelling = {names.UNKNOWN_VECTORS: example(f"U {dim}", torch.float)}
         spelling |= {name: example("B T") for name in names.REMOVED}
-        columns = (example("n K"), example("n K", torch.float), example("n K"), example("n"))
+        columns = (example("n K"), example("n K", torch.float), example("n K"), example("n"), example("n"))
         candidates = dict(zip(names.CANDIDATES, columns, strict=True))
+        if tables is not None:
+            encoded = [names.MEMORY]
+            spelling = {**ngram_inputs(model), names.SPELLED: example("B T"), names.REMOVED[1]: example("B T")}
     if model.encoder.backbone is not None:
         encoded.append(names.SOURCE_STATES)
         pieces = dict(zip(names.PIECES, (example("R W"), example("Q"), example("Q")), strict=True))
@@ -386,9 +442,9 @@ def levt_graphs(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
     text[names.SOURCE_MASK] = example("B S", torch.bool)
     incomplete = {**text, names.PLACEHOLDERS: example("n"), **spelling, **candidates, **aligned}
     return {
-        names.ENCODER: Traced(Encoder(model), source, encoded),
-        names.DECIDE: Traced(Decide(model), {**text, **spelling, **aligned}, [*names.DECISIONS]),
-        names.FILL: Traced(Fill(model, never), incomplete, [*names.CHOICES]),
+        names.ENCODER: Traced(Encoder(model, tables), source, encoded),
+        names.DECIDE: Traced(Decide(model, tables), {**text, **spelling, **aligned}, [*names.DECISIONS]),
+        names.FILL: Traced(Fill(model, never, tables), incomplete, [*names.CHOICES]),
     }
 
 
@@ -446,13 +502,21 @@ def share_weights(paths: list[Path], weights: Path) -> None:
     with weights.open("wb") as file:
         for path in paths:
             model = onnx.load(path)
+            for node in model.graph.node:  # their names take a third of the file
+                node.ClearField("name")
+            constants = [node for node in model.graph.node if node.op_type == "Constant"]
+            for node in constants:  # such as buffers that are not stored in a checkpoint
+                if node.attribute[0].name == "value" and len(node.attribute[0].t.raw_data) > MAX_INLINE:
+                    model.graph.initializer.add().CopyFrom(node.attribute[0].t)
+                    model.graph.initializer[-1].name = node.output[0]
+                    model.graph.node.remove(node)
             for tensor in model.graph.initializer:
                 data = onnx.numpy_helper.to_array(tensor).tobytes()
                 if len(data) <= MAX_INLINE:
                     continue
                 digest = hashlib.sha256(data).hexdigest()
                 if digest not in places:
-                    file.write(bytes(-file.tell() % PAGE))
+                    file.write(bytes(-file.tell() % ALIGNED))
                     places[digest] = file.tell()
                     file.write(data)
                 tensor.raw_data = data  # where the next line looks for them

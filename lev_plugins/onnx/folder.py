@@ -1,6 +1,6 @@
 """The files of a model folder that are read where torch is not installed.
 
-graphs/encoder.onnx, decide.onnx, fill.onnx     a levt in 32 bits; NAME.int8.onnx in 8 bits
+graphs/encoder.onnx, decide.onnx, fill.onnx     a levt in 32 bits; NAME.int8.onnx in 8 bits (``compact``)
 graphs/start.onnx, step.onnx, score.onnx        a model that writes from left to right
 graphs/label.onnx                               an enct5
 graphs/weights.bin                              the weights of all of them, mapped into memory
@@ -18,13 +18,13 @@ import numpy as np
 
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError, require
-from lev_plugins.model_folder import BACKBONE, ModelConfig
-from lev_plugins.spelling.candidates import Spellings, WordIndex, words_and_counts
+from lev_plugins.model_folder import BACKBONE, GRAPHS, ModelConfig
+from lev_plugins.spelling.candidates import Spellings, WordIndex, letter_hashes, words_and_counts
 from lev_plugins.spelling.word_pieces import WordPieces, WordTokenizer
 from lev_plugins.text.ids import UNK, Array
 from lev_plugins.text.pretrained import DICTIONARY
 
-GRAPHS, WEIGHTS, INDEX = "graphs", "weights.bin", "index.npz"
+WEIGHTS, INDEX = "weights.bin", "index.npz"
 ENDINGS = {32: ".onnx", 8: ".int8.onnx"}  # by the bits of their products
 SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 
@@ -71,17 +71,53 @@ class Vocabulary:
 
 def stored_arrays(index: WordIndex) -> dict[str, Array]:
     """Returns what a folder stores of the V words of the dictionary, and of the placeholder, the last of V + 1."""
-    (_, starts, shapes, prints), (having, begins) = index.spellings, index.inverted_lists
+    owners, begins = index.inverted_lists
     arrays: dict[str, Array] = {
-        "shapes": shapes.astype(np.uint8),  # (V + 1,)
-        "prints": prints,  # (2, V + 1)
-        "starts": starts[:-1].astype(np.int32),  # (V + 1,) where the groups of letters of each word begin
-        "having": having.astype(np.int32),  # (P,) the words that have each group
-        "begins": begins.astype(np.int32),  # (buckets + 1,) where those of each group begin
+        "owners": pack(owners, begins),  # the words that have each n-gram
+        "begins": begins.astype(np.int32),  # (buckets + 1,) where those of each n-gram begin among them
+        "shapes": index.spellings.shapes.astype(np.uint8),  # (V + 1,)
     }
     if index.pieces:  # (Q,) the symbols as which a pre-trained model reads each word, and (V + 2,) where those begin
         arrays |= {"pieces": index.pieces.pieces, "piece_starts": index.pieces.starts}
     return arrays
+
+
+def pack(rows: Array, begins: Array) -> Array:
+    """Returns ascending rows of numbers in about 1.3 bytes for each: their increases, seven bits in a byte.
+
+    A byte from 128 on says that there are more bits to come.
+
+    >>> packed = pack(np.array([3, 4, 1000, 2, 7]), np.array([0, 3, 3, 5]))
+    >>> packed.tolist(), unpack(packed, np.array([0, 3, 3, 5])).tolist()
+    ([3, 1, 135, 100, 2, 5], [3, 4, 1000, 2, 7])
+    """
+    steps = np.diff(rows, prepend=0)
+    firsts = begins[:-1][begins[:-1] < begins[1:]]
+    steps[firsts] = rows[firsts]
+    sizes = 1 + sum((steps >> bits > 0).astype(np.int64) for bits in range(7, 32, 7))
+    ends, result = np.cumsum(sizes) - 1, np.zeros(sizes.sum(), dtype=np.uint8)
+    for back in range(sizes.max(initial=0)):
+        some = sizes > back
+        result[ends[some] - back] = (steps[some] >> 7 * back & 127) + 128 * (back > 0)
+    return result
+
+
+def unpack(stored: Array, begins: Array) -> Array:
+    """Returns the rows that ``pack`` has stored; raises ``ValueError`` if their number is not that of ``begins``."""
+    goes_on = stored >= 128
+    if len(stored) - np.count_nonzero(goes_on) != begins[-1] or goes_on[-1:].any():
+        raise ValueError("it has too few or too many numbers")
+    numbers = stored.astype(np.uint32) & 127
+    # the second bytes of numbers, then the third ones, and so on
+    places = np.flatnonzero(goes_on & ~np.append(False, goes_on[:-1])) + 1
+    while len(places):
+        numbers[places] += numbers[places - 1] << 7
+        places = places[goes_on[places]] + 1
+    numbers = numbers[~goes_on]
+    np.cumsum(numbers, out=numbers)  # the sums are taken modulo 2**32, as are their differences
+    before = np.append(np.uint32(0), numbers)[begins[:-1]]
+    numbers -= np.repeat(before, np.diff(begins))
+    return numbers.view(np.int32)
 
 
 class StoredIndex(WordIndex):
@@ -96,8 +132,7 @@ class StoredIndex(WordIndex):
         path, size = model_folder.member(folder, INDEX), dictionary.size
         buckets = whole_number(config.model_flags, "spelling_buckets")
         pretrained = config.model_flags.get("backbone") is not None
-        shapes = {"shapes": (size + 1,), "prints": (2, size + 1), "starts": (size + 1,), "begins": (buckets + 1,)}
-        shapes |= {"piece_starts": (size + 2,)} if pretrained else {}
+        sizes = {"shapes": size + 1, "begins": buckets + 1, "piece_starts": size + 2}
         try:
             with ZipFile(path) as packed:  # which could hold far more than the file is long
                 require(
@@ -105,22 +140,31 @@ class StoredIndex(WordIndex):
                     f"{path} is compressed: {model_folder.AGAIN}",
                 )
             with np.load(path, allow_pickle=False) as file:
-                names = [*shapes, "having", *(["pieces"] if pretrained else [])]
+                names = ["owners", "begins", "shapes"] if "owners" in file else []  # folders of version 0.2 have others
+                names += ["pieces", "piece_starts"] if pretrained else []
                 stored = {name: np.asarray(file[name]) for name in names}
+            fit = all(array.shape == (sizes.get(name, array.size),) for name, array in stored.items())
+            fit = fit and all(array.dtype.kind in "iu" for array in stored.values())
+            if fit and "owners" in stored:
+                begins = stored["begins"]
+                fit = begins[0] == 0 and bool((begins[1:] >= begins[:-1]).all())
+                stored["owners"] = unpack(stored["owners"], begins) if fit else begins
+                fit = fit and bool((stored["owners"] >= 0).all() and (stored["owners"] < size).all())
         except (ValueError, EOFError, OSError, KeyError, BadZipFile) as error:
             raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
-        fit = all(shapes.get(name, array.shape) == array.shape for name, array in stored.items())
-        are_integers = all(array.dtype.kind in "iu" for array in stored.values())
-        require(fit and are_integers, f"{path} does not fit the dictionary: {model_folder.AGAIN}")
+        require(fit, f"{path} does not fit the dictionary: {model_folder.AGAIN}")
         word_pieces = None
         if pretrained:
             model_folder.require_listed(config, folder, BACKBONE)
             tokenizer = WordTokenizer(folder / BACKBONE, Vocabulary(folder / BACKBONE / DICTIONARY))
-            pieces, begins = stored["pieces"], stored["piece_starts"]
-            word_pieces = WordPieces(tokenizer, pieces, begins)
-            ascending = begins[0] == 0 and begins[-1] == len(pieces) and bool((begins[1:] >= begins[:-1]).all())
+            pieces, starts = stored["pieces"], stored["piece_starts"]
+            word_pieces = WordPieces(tokenizer, pieces, starts)
+            ascending = starts[0] == 0 and starts[-1] == len(pieces) and bool((starts[1:] >= starts[:-1]).all())
             require(ascending, f"{path} has pieces that are not those of its words: {model_folder.AGAIN}")
         super().__init__(*words_and_counts(dictionary), buckets, word_pieces)
-        no_ngrams = np.zeros(0, dtype=np.int64)  # ``inverted_lists`` has them, in another order
-        self.spellings = Spellings(no_ngrams, stored["starts"], stored["shapes"], stored["prints"])
-        self.inverted_lists = stored["having"], stored["begins"]
+        if "owners" in stored:
+            owners, no_ngrams = stored["owners"], np.zeros(0, dtype=np.int64)
+            self.inverted_lists = owners, stored["begins"]
+            lengths = np.bincount(owners, minlength=size + 1)
+            hashes = letter_hashes([*self.words, ""])
+            self.spellings = Spellings(no_ngrams, np.append(0, np.cumsum(lengths)), stored["shapes"], hashes)

@@ -41,7 +41,8 @@ FIELDS: dict[str, dict[int, str]] = {
 }
 OPERATOR, DOMAIN = 4, 7  # of a node
 TYPE, FLOATS, NAME, RAW, EXTERNAL = 2, 4, 8, 9, 13  # of a tensor
-FLOAT, WHOLE = 1, {2, 3, 6, 7, 9}  # types of tensors: numbers in 32 bits, and those that are never NaN
+FLOATS_OF = {1: "<f4", 10: "<f2"}  # types of tensors: numbers in 32 and 16 bits
+WHOLE = {2, 3, 6, 7, 9}  # types of numbers that are never NaN
 
 
 def check_graph(path: Path, weights: Path) -> None:
@@ -64,15 +65,16 @@ def check_graph(path: Path, weights: Path) -> None:
 
 
 def is_finite(name: bytes, tensor: dict[int, list[Value]], stored: Array) -> bool:
-    if tensor[TYPE] != [FLOAT]:
+    form = FLOATS_OF.get(*tensor[TYPE][-1:])
+    if form is None:
         return WHOLE.issuperset(tensor[TYPE])
-    parts = [np.frombuffer(b"".join(tensor[FLOATS] + tensor[RAW]), "<f4")]
+    parts = [np.frombuffer(b"".join(tensor[FLOATS] + tensor[RAW]), form)]
     if tensor[EXTERNAL]:
         place = dict(tuple(value for _, value in fields_of(entry)) for entry in tensor[EXTERNAL])
         start, file = int(place[b"offset"]), {WEIGHTS.encode(): stored}[place[b"location"]]  # no other file
-        parts.append(file[start : start + int(place[b"length"])].view("<f4"))
+        parts.append(file[start : start + int(place[b"length"])].view(form))
     # masks are constants, which have no name, and the table of words that are never written
-    minimum = -np.inf if name in (b"", b"never") else np.finfo(np.float32).min
+    minimum = -np.inf if name in (b"", b"never") else np.finfo(form).min
     return all(part.min(initial=0) >= minimum and part.max(initial=0) < np.inf for part in parts)
 
 

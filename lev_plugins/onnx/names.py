@@ -12,12 +12,13 @@ PLACEHOLDERS = "holes"  # positions of the placeholders (n,)
 NGRAMS = ("parts", "owners", "number")  # n-grams of the unknown words, the words that have them, n-grams of each word
 UNKNOWN_VECTORS = "rare"  # vectors of the unknown words (U, C)
 REMOVED = ("removed", "count")  # the fields of ``RemovedTokens``
-CANDIDATES = ("near", "alike", "slips", "shape")  # the fields of ``CandidateTensors``
+CANDIDATES = ("near", "alike", "slips", "shape", "replaced")  # the fields of ``CandidateTensors``; older graphs have 4
+SPELLED = "spelled"  # in ``onnx.compact``: the removed words as ids of words of the batch, (B, T)
 # with --backbone
 PIECES = ("pieces", "where", "word")  # the fields of ``PiecesInRows``
 SOURCE_STATES, SOURCE_ALIGNMENT = "beside", "places"  # states of the encoder, and the position that each token reads
 
-DECISIONS = ("deletion", "nothing", "best", "something", "number")  # outputs
+DECISIONS = ("deletion", "nothing", "best", "something", "insertions")  # outputs, which are read by their order
 CHOICES = ("best", "chosen")
 SCORES = "scores"
 GROWING, ROWS = "grown", "B"  # prefix of the parts of a decoder's state that grow; the size of which rows are selected

@@ -9,6 +9,7 @@ import numpy as np
 from lev_plugins.edits.source_alignment import align_to_source
 from lev_plugins.generators.refinement import Choices, Insertions, Policies, Sentence, removed_tokens, replaced_tokens
 from lev_plugins.onnx import names
+from lev_plugins.onnx.folder import path_of
 from lev_plugins.onnx.session import Session
 from lev_plugins.onnx.word_features import IntendedWordFeatures
 from lev_plugins.text.ids import PAD, UNK, Array, Rows, padded
@@ -25,6 +26,7 @@ class Graphs:
         placeholder: the id that the model reads as a placeholder
         """
         self.vocabulary, self.placeholder = vocabulary, placeholder
+        bits = bits if (folder / path_of(names.ENCODER, bits)).is_file() else 8  # a compact folder has no others
         self.encoder = Session(folder, names.ENCODER, bits)
         self.decide, self.fill = Session(folder, names.DECIDE, bits), Session(folder, names.FILL, bits)
 
@@ -102,6 +104,8 @@ class GraphPolicies(Policies):
         }
         for vectors in self.unknown_vectors:
             inputs[names.UNKNOWN_VECTORS] = vectors
+        if self.spelling is not None and not self.unknown_vectors:
+            inputs |= self.spelling.spelled(removed)
         for states in self.source_states:
             pairs = zip(rows.tolist(), (self.sources[number] for number in numbers), strict=True)
             inputs[names.SOURCE_STATES] = states[numbers]

@@ -11,9 +11,12 @@ import onnxruntime
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError, require
 from lev_plugins.memory import keep_freed, physical_bytes
-from lev_plugins.onnx.folder import GRAPHS, WEIGHTS, path_of
+from lev_plugins.model_folder import GRAPHS
+from lev_plugins.onnx.folder import WEIGHTS, path_of
 from lev_plugins.onnx.graph_file import check_graph
 from lev_plugins.text.ids import Array
+
+SMALL = 50_000_000  # bytes of weights in 8 bits up to which packed copies of them hardly save time
 
 
 @functools.cache
@@ -45,6 +48,8 @@ class Session:
         options.log_severity_level = 4  # errors are raised as well
         options.enable_mem_pattern = False  # sizes differ from batch to batch
         options.add_session_config_entry("session.use_env_allocators", "1")  # that of limit_memory
+        if bits == 8 and weights.stat().st_size < SMALL:
+            options.add_session_config_entry("session.disable_prepacking", "1")
         self.options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
         # computing with constants has no limit of memory, and torch has done it in the export
         try:

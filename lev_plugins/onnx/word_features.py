@@ -11,7 +11,7 @@ import numpy as np
 
 from lev_plugins.onnx import names
 from lev_plugins.onnx.folder import StoredIndex
-from lev_plugins.spelling.candidates import CAPITALISED, CASES, LEVELS, SHAPES, UPPERCASE, Spellings
+from lev_plugins.spelling.candidates import CAPITALISED, CASES, LEVELS, SHAPES, UPPERCASE, Spellings, flat_ngrams
 from lev_plugins.text.ids import UNK, Array
 
 
@@ -25,10 +25,7 @@ class NgramFeatures:
         """
         self.index, self.size, self.unknown = index, len(index.words), unknown or ["a"]  # ONNX inputs must not be empty
         in_dictionary, in_batch = index.spellings, Spellings.of_words(self.unknown, index.buckets)
-        lengths = np.diff(in_batch.ngram_starts)
-        owners = np.repeat(np.arange(len(self.unknown)), lengths)
-        inputs = (in_batch.ngrams, owners, np.maximum(lengths, 1).astype(np.float32))
-        self.ngrams: dict[str, Array] = dict(zip(names.NGRAMS, inputs, strict=True))
+        self.ngrams = ngram_inputs(in_batch.ngrams, in_batch.ngram_starts)
         self.shapes = in_dictionary.shapes, in_batch.shapes
         self.letter_hashes = in_dictionary.letter_hashes, in_batch.letter_hashes
 
@@ -90,8 +87,24 @@ class IntendedWordFeatures(NgramFeatures):
             counts[:, :-1] = occurrences[place] * occurs
         return counts
 
+    def spelled(self, removed: Array) -> dict[str, Array]:
+        """Returns what a compact graph reads of removed words (B, T), by their n-grams: ids after the unknown words."""
+        known = np.unique(removed[(removed > UNK) & (removed < self.size)])
+        ngrams, starts = flat_ngrams([*self.unknown, *(self.index.words[word] for word in known)], self.index.buckets)
+        offset, is_known = self.size + 1 + len(self.unknown), np.isin(removed, known)
+        ids = np.where(is_known, offset + np.searchsorted(known, removed), removed)
+        return {**ngram_inputs(ngrams, starts), names.SPELLED: ids}
+
     def candidates_of(self, rows: Array, pad: int) -> dict[str, Array]:
         """Returns the candidates for words (n,) that are replaced; ``pad`` says that there is none."""
         nearest = self.index.nearest_to(rows.tolist(), self.unknown)
         shapes = np.where(rows == pad, SHAPES, self.look_up(self.shapes, rows)).astype(np.int64)
-        return dict(zip(names.CANDIDATES, (*nearest, shapes), strict=True))
+        return dict(zip(names.CANDIDATES, (*nearest, shapes, rows), strict=True))
+
+
+def ngram_inputs(ngrams: Array, starts: Array) -> dict[str, Array]:
+    """Returns what a graph reads of the n-grams (P,) of words; ``starts`` (U + 1,): where those of each word begin."""
+    lengths = np.diff(starts)
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    inputs = (ngrams, owners, np.maximum(lengths, 1).astype(np.float32))
+    return dict(zip(names.NGRAMS, inputs, strict=True))

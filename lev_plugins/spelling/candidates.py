@@ -37,9 +37,7 @@ MAX_CANDIDATES = 48
 FREQUENCY_WEIGHT = 0.02  # of the logarithm of a candidate's frequency, relative to the similarity of the n-gram sets
 MAX_DISTANCE = 4  # larger edit distances count as this one
 CACHED_CANDIDATES = 1 << 16  # words whose candidates are cached: 30 megabytes
-CHUNK = 64  # words compared with the dictionary at a time
 LEVELS = (1, 2, 4, 8, 16, 32, 64)  # numbers of occurrences at which a word becomes one level more familiar
-DENSE_NGRAMS = 96  # the most frequent n-grams are counted by a matrix product, the others by their inverted lists
 BLOCK = 64  # ``best_places`` compares the best score of each block to skip most of the others
 
 CANDIDATE = np.dtype([("ids", np.int32), ("ngram_overlap", np.float32), ("edit_distance", np.uint8)])
@@ -141,10 +139,10 @@ def letter_hashes(words: Sequence[str]) -> Integers:
     """
     rows = [compared_letters(word) for word in words]
     value, power = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=np.int64)
-    for place in range(max(map(len, rows), default=0)):  # products of 64-bit integers wrap around
-        letter = np.array([ord(row[place]) if place < len(row) else 0 for row in rows], dtype=np.int64)
-        value = np.where(letter, value * HASH_BASE + letter, value)
-        power = np.where(letter, power * HASH_BASE, power)
+    letters = np.array(rows, dtype=f"U{MAX_LETTERS}").view(np.uint32).reshape(len(rows), MAX_LETTERS)
+    for column in letters.T[: max(map(len, rows), default=0)].astype(np.int64):  # products of 64 bits wrap around
+        value = np.where(column, value * HASH_BASE + column, value)
+        power = np.where(column, power * HASH_BASE, power)
     return np.stack([value, power])
 
 
@@ -254,7 +252,8 @@ class WordIndex:
     def inverted_lists(self) -> tuple[Integers, Integers]:
         """The words (P,) that have an n-gram in each bucket, bucket after bucket, and where each bucket begins."""
         ngrams, starts, *_ = self.spellings
-        words = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[np.argsort(ngrams, kind="stable")]
+        owners = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+        words = owners[np.argsort(ngrams, kind="stable")]
         return words, np.concatenate([[0], np.bincount(ngrams, minlength=self.buckets).cumsum()])
 
     @cached_property
@@ -262,18 +261,6 @@ class WordIndex:
         """(V,) 1 divided by the square root of the number of each word's n-grams: the word's factor of the cosine."""
         lengths = np.diff(self.spellings.ngram_starts)[: len(self.words)].clip(min=1)
         return np.reciprocal(np.sqrt(lengths.astype(np.float32)))
-
-    @cached_property
-    def dense(self) -> tuple[Integers, Floats]:
-        """The row of each bucket among the D most frequent ones, or -1, and a matrix (D, V): which words have them."""
-        words, starts = self.inverted_lists
-        frequent = np.argsort(-np.diff(starts), kind="stable")[:DENSE_NGRAMS]
-        rows = np.full(self.buckets, -1)
-        rows[frequent] = np.arange(len(frequent))
-        matrix = np.zeros((len(frequent), len(self.words)), dtype=np.float32)
-        for row, bucket in zip(matrix, frequent, strict=True):
-            row[words[starts[bucket] : starts[bucket + 1]]] = 1
-        return rows, matrix
 
     def nearest(self, words: Sequence[str]) -> Candidates:
         """Returns the candidates of any words; words that differ in case alone are looked up once."""
@@ -320,9 +307,7 @@ class WordIndex:
     def search(self, words: Sequence[str], excluded: Integers | None = None) -> NDArray[np.void]:
         """Returns (n, K) candidates; ``excluded`` (n,): a word of the dictionary that must not be one, for each."""
         table = np.empty((len(words), min(MAX_CANDIDATES, len(self.words))), CANDIDATE)
-        for start in range(0, len(words), CHUNK):
-            chunk = slice(start, start + CHUNK)
-            self.most_similar(words[chunk], None if excluded is None else excluded[chunk], table[chunk])
+        self.most_similar(words, excluded, table)
         letters = [compared_letters(word) for word in words]
         queries = [word for word in letters for _ in range(table.shape[1])]
         candidates = [compared_letters(self.words[i]) for i in table["ids"].flat]
@@ -338,19 +323,13 @@ class WordIndex:
     def most_similar(self, words: Sequence[str], excluded: Integers | None, table: NDArray[np.void]) -> None:
         """Write the most similar words of the dictionary, and their n-gram overlaps, to a ``table`` (n, K)."""
         owners_of, begins = self.inverted_lists
-        dense_rows, dense = self.dense
         ngrams, starts = flat_ngrams(words, self.buckets)
-        has_dense = np.zeros((len(words), len(dense)), dtype=np.float32)
-        owners = np.repeat(np.arange(len(words)), np.diff(starts))
-        is_dense = dense_rows[ngrams] >= 0
-        has_dense[owners[is_dense], dense_rows[ngrams[is_dense]]] = 1
-        overlaps = has_dense @ dense  # (n, V) n-grams in common, so far the dense ones
         frequency = np.float32(FREQUENCY_WEIGHT) * self.log_counts
-        for i, overlap in enumerate(overlaps):
+        for i in range(len(words)):
             in_word = ngrams[starts[i] : starts[i + 1]]
-            lists = [owners_of[begins[ngram] : begins[ngram + 1]] for ngram in in_word[dense_rows[in_word] < 0]]
-            if lists:
-                overlap += np.bincount(np.concatenate(lists), minlength=len(overlap))
+            lists = [owners_of[begins[ngram] : begins[ngram + 1]] for ngram in in_word]
+            owners = np.concatenate([np.empty(0, owners_of.dtype), *lists])
+            overlap = np.bincount(owners, minlength=len(self.words)).astype(np.float32)  # n-grams in common
             overlap *= self.inverse_norms
             overlap *= np.float32(1 / np.sqrt(np.float32(max(len(in_word), 1))))
             score = frequency * (overlap > 0)

@@ -126,6 +126,10 @@ class WordVectors(NamedTuple):
     sample: VocabularySample = WHOLE_VOCABULARY  # the words of the dictionary that have vectors
     features: WordFeatures | None = None  # in an ONNX graph, where they are an input: of the tokens that are read
 
+    def vector_of(self, ids: Tensor, own_rows: Tensor) -> Tensor:
+        """Returns the mean of the n-grams of words plus their own rows: (...), (...) -> (..., C)."""
+        return self.ngram_means.rows(ids) + self.own.rows(own_rows)
+
     def spelling_of(self, ids: Tensor) -> Tensor:
         """Returns the mean of the n-grams of words, of length 1, or 0 where there are none: (...) -> (..., C)."""
         return F.normalize(self.ngram_means.rows(ids), dim=-1, eps=NORM_EPS)
@@ -226,8 +230,8 @@ class NgramEmbedding(nn.Module):
 
     def combine(self, words: WordVectors, features: WordFeatures) -> Tensor:
         """Returns the sum of the rows: (B, T, C)."""
-        spelling = words.ngram_means.rows(features.ids) + words.own.rows(features.own_rows)
-        return spelling + self.familiarity(features.level) + self.capitals(features.shapes)
+        vectors = words.vector_of(features.ids, features.own_rows)
+        return vectors + self.familiarity(features.level) + self.capitals(features.shapes)
 
 
 class IntendedWordEmbedding(NgramEmbedding):
@@ -305,7 +309,7 @@ class IntendedWordEmbedding(NgramEmbedding):
 
     def combine(self, words: WordVectors, features: WordFeatures) -> Tensor:
         assert features.guesses is not None and features.distances is not None and features.joined_level is not None
-        guess = words.ngram_means.rows(features.guesses) + words.own.rows(features.guesses)
+        guess = words.vector_of(features.guesses, features.guesses)
         unseen = features.level.eq(0)[:, :, None]
         intended = (self.from_guess(guess) + self.slips(features.distances)) * unseen
         return super().combine(words, features) + intended + self.joined(features.joined_level)

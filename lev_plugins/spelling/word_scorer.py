@@ -103,7 +103,9 @@ class CandidateTensors(NamedTuple):
     ids: Tensor  # (n, K)
     ngram_overlap: Tensor  # (n, K)
     edit_distance: Tensor  # (n, K)
-    shapes: Tensor | None = None  # (n,) in an ONNX graph, where they are an input: of the words that are replaced
+    # in an ONNX graph, where they are inputs: the shapes (n,) of the words that are replaced, and the words themselves
+    shapes: Tensor | None = None
+    replaced: Tensor | None = None
 
 
 class DictionaryCandidates(nn.Module):
@@ -222,18 +224,19 @@ class WordScorer(nn.Module):
         shapes = words.shapes[replaced] if candidates.shapes is None else candidates.shapes
         shapes = shapes.masked_fill(replaces_none, SHAPES)
         learned = self.bias, self.frequency, self.blank, self.case
-        biases = self.biases.get(lambda: self.biases_by_shape(words.sample), *learned)
+        biases = self.biases.rows(lambda: self.biases_by_shape(words.sample), shapes, *learned)
         # few passes over (n, V), which is most of the work where the dictionary is large
         if self.biases.learns:
-            scores = torch.addmm(F.embedding(shapes, biases).to(query.dtype), query, directions.T)
+            scores = torch.addmm(biases.to(query.dtype), query, directions.T)
         else:
             scores = self.product(query, directions)
-            scores += F.embedding(shapes, biases)
+            scores += biases
         of_distance = F.pad(self.weight("edit_distance"), (0, 1))  # MAX_DISTANCE: 0
         features = self.weight("ngram_overlap") * candidates.ngram_overlap + of_distance[candidates.edit_distance]
         scores = add_at(scores, words.sample.classes(candidates.ids), similarity * features)
         # an unknown word is no class, so the penalty goes to <pad>, which is never written
-        itself = replaced.where(replaced < self.vocabulary, self.padding_idx)[:, None]
+        itself = replaced if candidates.replaced is None else candidates.replaced
+        itself = itself.where(itself < self.vocabulary, self.padding_idx)[:, None]
         return add_at(scores, words.sample.classes(itself), -self.weight("self_replacement").expand_as(itself))
 
     def context_and_similarity(self, replaced: Tensor, dtype: torch.dtype) -> tuple[Tensor | float, Tensor | float]:

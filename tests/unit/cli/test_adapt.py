@@ -107,7 +107,7 @@ def test_a_folder_that_breaks_its_promise_is_not_written(
 
     seen: dict[str, list[str]] = {}
 
-    def refuse(checkpoint: Path, out: Path, moved: dict, extras: Extras, graphs: bool) -> None:
+    def refuse(checkpoint: Path, out: Path, moved: dict, extras: Extras, **options: bool) -> None:
         for path in [Path(moved["data"]).parent / f"train.{side}" for side in ("noisy", "clean")]:
             seen[path.name] = path.read_text("utf-8").splitlines()
         seen["promised"] = [line for path in extras.tuning.clean for line in path.read_text("utf-8").splitlines()]

@@ -159,7 +159,8 @@ STRANGE: dict[str, tuple[Callable[[Any], None], str]] = {
     "function": (with_function, "field 25 of a model"),
     "sparse table": (lambda model: model.graph.sparse_initializer.append(SPARSE), "field 15 of a graph"),
     "sparse constant": (adding(node("Constant", sparse_value=SPARSE)), "field 22 of a attribute"),
-    "16 bits": (adding(node("Cast", "half", to=1), half=np.ones(1, dtype=np.float16)), "infinite weights in half"),
+    "64 bits": (adding(node("Cast", "wide", to=1), wide=np.ones(1)), "infinite weights in wide"),
+    "16 bits": (adding(node("Cast", "half", to=1), half=np.full(1, np.nan, np.float16)), "infinite weights in half"),
     "outside": (outside, "weights.bin"),
 }
 
