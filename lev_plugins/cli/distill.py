@@ -95,8 +95,9 @@ def run(args: argparse.Namespace) -> int:
 
     if args.text:
         with all_or_nothing(args.text) as file:
-            for part in parts.items():
-                file.writelines(f"{dictionary.string(row, args.post_process)}\n".encode() for row in targets(*part))
+            for part, prefix in parts.items():
+                rows = targets(part, prefix)
+                file.writelines(f"{dictionary.string(row, args.post_process)}\n".encode() for row in rows)
         write_json(record, {"kept_reference": kept, "settings": settings})
     else:
         with all_or_nothing_folder(args.dest) as folder:

@@ -36,7 +36,7 @@ class EvalCache(nn.Module):
 
     def rows(self, compute: Callable[[], Tensor], ids: Tensor, *weights: Tensor) -> Tensor:
         """Returns rows (n, ...) of what ``get`` returns, a table."""
-        return F.embedding(ids, self.get(compute, *weights))  # type: ignore[arg-type]
+        return F.embedding(ids, self.get(compute, *weights))
 
     def __getstate__(self) -> dict[str, object]:
         """A copy starts with an empty cache."""

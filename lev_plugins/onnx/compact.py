@@ -22,7 +22,13 @@ from torch import Tensor, nn
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.levt_spelling import SpellingDecoder
 from lev_plugins.spelling.candidates import CASES, SHAPES
-from lev_plugins.spelling.embedding import NORM_EPS, WHOLE_VOCABULARY, VocabularySample, WordFeatures
+from lev_plugins.spelling.embedding import (
+    NORM_EPS,
+    WHOLE_VOCABULARY,
+    IntendedWordEmbedding,
+    VocabularySample,
+    WordFeatures,
+)
 from lev_plugins.spelling.word_scorer import WordScorer
 from lev_plugins.text.ids import UNK
 
@@ -54,6 +60,7 @@ class CompactTables(nn.Module):
     def __init__(self, model: LevT) -> None:
         super().__init__()
         table = model.decoder.embedding.tokens
+        assert isinstance(table, IntendedWordEmbedding)
         words = table.vectors(None)
         vectors = words.ngram_means.weight + words.own.weight
         self.vocabulary = len(vectors) - 1

@@ -94,7 +94,9 @@ def pack(rows: Array, begins: Array) -> Array:
     steps = np.diff(rows, prepend=0)
     firsts = begins[:-1][begins[:-1] < begins[1:]]
     steps[firsts] = rows[firsts]
-    sizes = 1 + sum((steps >> bits > 0).astype(np.int64) for bits in range(7, 32, 7))
+    sizes = np.ones(len(steps), dtype=np.int64)
+    for bits in range(7, 32, 7):
+        sizes += steps >> bits > 0
     ends, result = np.cumsum(sizes) - 1, np.zeros(sizes.sum(), dtype=np.uint8)
     for back in range(sizes.max(initial=0)):
         some = sizes > back

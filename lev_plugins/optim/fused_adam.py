@@ -17,6 +17,7 @@ from torch import nn
 @register_optimizer("fused_adam", dataclass=FairseqAdamConfig)
 class FusedAdam(FairseqAdam):
     def __init__(self, cfg: FairseqAdamConfig, params: Iterable[nn.Parameter] | Iterable[dict[str, Any]]) -> None:
-        super().__init__(cfg, params := list(params))
+        members: list[Any] = list(params)
+        super().__init__(cfg, members)
         # decoupled weight decay, as fairseq's has
-        self._optimizer = torch.optim.AdamW(params, fused=True, **self.optimizer_config)
+        self._optimizer = torch.optim.AdamW(members, fused=True, **self.optimizer_config)

@@ -249,7 +249,7 @@ class WordIndex:
         return values, np.bincount(places, weights=self.all_counts[hashes != 0]).astype(np.int64)
 
     @cached_property
-    def inverted_lists(self) -> tuple[Integers, Integers]:
+    def inverted_lists(self) -> tuple[NDArray[np.int32], Integers]:
         """The words (P,) that have an n-gram in each bucket, bucket after bucket, and where each bucket begins."""
         ngrams, starts, *_ = self.spellings
         owners = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
