@@ -55,9 +55,9 @@ WORD_WEIGHTS = ("embedding.tokens.own.weight", "decoder.word_scorer.bias")  # ha
 TRAINING = (
     f"--task text_editing -s {SOURCE} -t {TARGET} --draft-lang {DRAFT} --bpe words --arch levt --rollin-alpha 1 "
     "--rollin-beta 1 --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 "
-    "--optimizer fused_adam --adam-betas (0.9,0.98) --clip-norm 1 --max-tokens 2500 --num-workers 1 --lr-scheduler polynomial_decay "
-    "--disable-validation --no-epoch-checkpoints --no-save-optimizer-state --save-interval 100000 --log-format json "
-    "--log-interval 5"
+    "--optimizer fused_adam --adam-betas (0.9,0.98) --clip-norm 1 --max-tokens 2500 --num-workers 1 "
+    "--lr-scheduler polynomial_decay --disable-validation --no-epoch-checkpoints --no-save-optimizer-state "
+    "--save-interval 100000 --log-format json --log-interval 5"
 )
 Pair = tuple[str, str]
 
