@@ -18,7 +18,7 @@ export OMP_NUM_THREADS=${THREADS:-2}  # CPU threads
 source "$HERE/../once.sh"
 source "$HERE/spellers.sh"
 
-for set in news-commentary misspellings; do  # TEXT and TEST, unless they name your own
+for set in news-commentary misspellings free-english; do  # TEXT and TEST, unless they name your own
     if [[ $TEXT:$TEST = *data/$set* && ! -e data/$set ]]; then lev-plugins data $set; fi
 done
 

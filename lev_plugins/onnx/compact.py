@@ -34,6 +34,8 @@ from lev_plugins.text.ids import UNK
 
 # processors without VNNI add up pairs of products in 16 bits, which would overflow with 8 bits on both sides
 PRODUCT_MAX, TABLE_MAX = 63, 127
+TINY = 1e-12  # in place of 0, by which nothing can be divided
+ZERO = 128  # what stands for 0 in unsigned integers
 FLOAT = 1  # the number of this type in ONNX
 
 
@@ -43,7 +45,7 @@ def rounded(rows: Tensor, maximum: int) -> tuple[Tensor, Tensor]:
     >>> rounded(torch.tensor([[0.5, -1.0], [0.0, 0.0]]), 100)[0].tolist()
     [[50, -100], [0, 0]]
     """
-    scale = rows.abs().amax(1).clamp(min=1e-12) / maximum
+    scale = rows.abs().amax(1).clamp(min=TINY) / maximum
     return (rows / scale[:, None]).round().to(torch.int8), scale
 
 
@@ -139,7 +141,8 @@ class Biases(nn.Module):
 
     def rows(self, unused: Callable[[], Tensor], shapes: Tensor, *weights: Tensor) -> Tensor:
         """Returns the biases for replaced words of these shapes: (n,) -> (n, V)."""
-        return self.of_word.float() - self.penalties[shapes].index_select(1, self.shapes.long())
+        table = self.of_word.float() - self.penalties.index_select(1, self.shapes.long())  # for each shape
+        return F.embedding(shapes, table)
 
 
 class ComputedSinusoids(nn.Module):
@@ -169,21 +172,21 @@ class Product(nn.Module):
         self.register_buffer("scales", scales)
 
     def forward(self, x: Tensor, weight: Tensor) -> Tensor:
-        """(n, C), (C, V) -> (n, V)"""
-        return _Product.apply(x, weight, self.scales)
+        """(n, C), (C, V) -> (n, V); each row of x has a scale of its own, so it does not depend on the others."""
+        scale = x.abs().amax(-1, keepdim=True).clamp(min=TINY) / TABLE_MAX
+        integers = ((x / scale).round() + ZERO).to(torch.uint8)
+        return _Product.apply(integers, weight) * scale * self.scales.float()
 
 
 class _Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
-        return x @ (weight.float() * scales.float())
+    def forward(ctx: Any, integers: Tensor, weight: Tensor) -> Tensor:
+        return (integers.float() - ZERO) @ weight.float()
 
     @staticmethod
-    def symbolic(graph: Any, x: Any, weight: Any, scales: Any) -> Any:
-        """Writes the nodes that ``quantize_dynamic`` writes for a product; the scales of the weight are in 16 bits."""
-        integers, scale, zero = graph.op("DynamicQuantizeLinear", x, outputs=3)
-        product = graph.op("Cast", graph.op("MatMulInteger", integers, weight, zero), to_i=FLOAT)
-        return graph.op("Mul", product, graph.op("Mul", scale, graph.op("Cast", scales, to_i=FLOAT)))
+    def symbolic(graph: Any, integers: Any, weight: Any) -> Any:
+        zero = graph.op("Constant", value_t=torch.tensor(ZERO, dtype=torch.uint8))
+        return graph.op("Cast", graph.op("MatMulInteger", integers, weight, zero), to_i=FLOAT)
 
 
 def compact(model: LevT) -> tuple[LevT, CompactTables]:

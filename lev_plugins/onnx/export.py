@@ -46,8 +46,8 @@ from lev_plugins.models.levt import LevT
 from lev_plugins.models.levt_spelling import BatchVectors, SpelledSource, SpellingDecoder
 from lev_plugins.models.levt_stacks import EncodedSource
 from lev_plugins.onnx import names
-from lev_plugins.onnx.compact import CompactTables, CompactVectors, compact
-from lev_plugins.onnx.folder import INDEX, WEIGHTS, path_of, stored_arrays
+from lev_plugins.onnx.compact import TABLE_MAX, CompactTables, CompactVectors, compact, rounded
+from lev_plugins.onnx.folder import ENDINGS, INDEX, WEIGHTS, path_of, stored_arrays
 from lev_plugins.spelling.embedding import (
     NGRAM_SCALE,
     CollectingTable,
@@ -345,15 +345,45 @@ def write(
                     trace(traced, folder / path_of(name, bits))
     logging.disable(logging.WARNING)
     for name in graphs | in_8_bits:
-        exact = folder / path_of(name, 8 if compacted else 32)
-        # 7 bits, so that processors without VNNI, which add up in 16 bits, do not overflow
-        how: dict[str, Any] = {"per_channel": True, "reduce_range": True, "weight_type": QuantType.QInt8}
-        quantize_dynamic(exact, folder / path_of(name, 8), ["MatMul"], **how)
+        exact, in_8 = (folder / path_of(name, bits) for bits in ENDINGS)
+        if compacted:
+            round_weights(in_8)
+        else:
+            # 7 bits, so that processors without VNNI, which add up in 16 bits, do not overflow
+            how: dict[str, Any] = {"per_channel": True, "reduce_range": True, "weight_type": QuantType.QInt8}
+            quantize_dynamic(exact, in_8, ["MatMul"], **how)
     logging.disable(logging.NOTSET)
     share_weights(sorted((folder / GRAPHS).iterdir()), folder / GRAPHS / WEIGHTS)
     index = model.word_index if isinstance(model, (LevT, EncT5)) else None
     if index is not None:
         np.savez(folder / INDEX, allow_pickle=False, **stored_arrays(index))
+
+
+def round_weights(path: Path) -> None:
+    """Rounds the matrices of a graph to 8 bits, each column by its own scale; products stay in 32 bits.
+
+    Products in 8 bits would round the other factor as well, by one scale for a whole batch: then what is written for a
+    text would depend on its neighbours.
+    """
+    model = onnx.load(path)
+    inputs = [(node.op_type, place, name) for node in model.graph.node for place, name in enumerate(node.input)]
+    others = {name for kind, place, name in inputs if (kind, place) != ("MatMul", 1)}
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    matrices = {name: onnx.numpy_helper.to_array(tensor) for name, tensor in tensors.items() if name not in others}
+    nodes = []
+    for name, matrix in matrices.items():
+        columns, scales = rounded(torch.tensor(matrix).t(), TABLE_MAX)
+        parts = {f"{name}.integers": columns.t().contiguous(), f"{name}.scales": scales}
+        tensors |= {part: onnx.numpy_helper.from_array(values.numpy(), part) for part, values in parts.items()}
+        nodes.append(onnx.helper.make_node("DequantizeLinear", [*parts], [f"{name}.rounded"], axis=1))
+    for node in model.graph.node:
+        if node.op_type == "MatMul" and node.input[1] in matrices:
+            node.input[1] = f"{node.input[1]}.rounded"
+        nodes.append(node)
+    del model.graph.node[:], model.graph.initializer[:]
+    model.graph.node.extend(nodes)
+    model.graph.initializer.extend(tensor for name, tensor in tensors.items() if name not in matrices)
+    path.write_bytes(model.SerializeToString())
 
 
 def is_compactable(model: nn.Module) -> bool:

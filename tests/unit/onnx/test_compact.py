@@ -61,6 +61,14 @@ def test_its_edits_are_those_of_8_bits(system: System, folders: tuple[Path, Path
     assert edits[0] == edits[1] == edits[2] and any(edited.edits for edited in edits[0])
 
 
+def test_a_text_is_edited_as_it_is_beside_any_others(system: System, folders: tuple[Path, Path]) -> None:
+    """Activations are rounded by rows; one scale for a batch would make neighbours matter."""
+    editor = lev_plugins.load(folders[0], options=EditOptions(iter_decode_max_iter=3))
+    texts = [f"{text} {word} valeu" for text in system.texts for word in ("teh", "funtcion", "Zürich", "qqqqqqqqqqqqqq")]
+    together = [edited.edits for edited in editor.edit(texts)]
+    assert together == [editor.edit([text])[0].edits for text in texts]
+
+
 def test_its_words_have_the_vectors_of_the_model(system: System) -> None:
     model = model_of(system)
     _, tables = compact(model)
