@@ -5,7 +5,9 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fileinput import FileInput
 from pathlib import Path
+from traceback import walk_tb
 from types import TracebackType
 from typing import Any
 
@@ -38,6 +40,11 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         r"\2 has no part called \1 (--gen-subset, --train-subset, --valid-subset) in these languages (--source-lang, "
         "--target-lang) and this format (--dataset-impl)"
     ),
+    "Index file doesn't match": "an .idx file is damaged, or not in the format of --dataset-impl: leave the flag out",
+    "shard_id must be between": "--distributed-rank counts from 0: it must be less than --distributed-world-size",
+    r"world size is (\d+) but have (\d+) available": (
+        r"--distributed-world-size is \1, but this machine has \2 GPUs: leave it out, or add --distributed-no-spawn"
+    ),
     r"Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|size mismatch for ": (
         "the checkpoint does not fit this model: use the --arch, model flags and data folder of its training, and "
         "remove model settings from --model-overrides"
@@ -50,6 +57,9 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         r"the checkpoint was trained with \2, but this command asks for \3: use --criterion, --optimizer and --fp16 as "
         "before, or restart the count of updates and the learning rate with --reset-optimizer"
     ),
+    "--replace-unk requires": "--replace-unk reads only data of fairseq-preprocess --dataset-impl raw: leave it out",
+    "--sampling requires": "--sampling prints --beam samples: leave it out, or set --nbest to the same number",
+    "'eval_lm_dataloader'": "fairseq-eval-lm is for language models: for the loss of this one, use fairseq-validate",
     "Torch not compiled with CUDA enabled": "--fp16 needs a GPU: leave it out, or train on a CPU with --cpu-bf16",
     "no attribute 'xla_device'|No module named 'torch_xla'": (
         "--bf16 needs a GPU and an --arch of lev-plugins (for one of fairseq, it needs a TPU): leave it out, or use "
@@ -102,7 +112,7 @@ def explain(error: BaseException) -> str | None:
         return None
     if isinstance(error, UnicodeDecodeError):
         return (
-            f"the input is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert it first, for example "
+            f"{input_of(error)} is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert it first, for example "
             "with iconv -f latin1 -t utf-8; what was printed so far is complete"
         )
     match = re.search(r"os error (\d+)|PytorchStreamWriter", text)  # of safetensors; of torch, which gives no number
@@ -118,6 +128,15 @@ def explain(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return None
+
+
+def input_of(error: UnicodeDecodeError) -> str:
+    """Returns the line of ``fairseq-interactive`` with a byte that cannot be decoded; "the input" in other programs."""
+    for frame, _ in walk_tb(error.__traceback__):
+        reader = frame.f_locals.get("self")
+        if isinstance(reader, FileInput):  # its number is that of the last line that it decoded
+            return f"line {reader.lineno() + 1 + error.object[: error.start].count(10)} of the input"
+    return "the input"
 
 
 def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
