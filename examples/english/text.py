@@ -39,7 +39,7 @@ CHAT = Path(__file__).parent / "chat.txt"  # words that lists made of books lack
 HELD_OUT_SENTENCES = 800
 VARIANT_FACTOR = 4  # times as frequent must a word be that differs from another in its capitals, or is behind a sign
 MIN_COUNT = 2  # in the dictionary, of a word of the list that the text lacks
-TRAIN_SHARES = (0.0, 0.0, 0.04, 0.1)  # of the words of a sentence that are replaced; one of these is drawn for each
+TRAIN_SHARES = (0.0, 0.02, 0.05, 0.11)  # of the words of a sentence that are replaced; one of these is drawn for each
 UNEXPECTED_SHARES = (0.1, 0.2, 0.3)  # in the text that shows how often edits of text of another kind are right
 CAPITALISED = 0.5  # share of the made-up words
 MADE_UP_LENGTHS = range(2, 13)
@@ -122,7 +122,7 @@ class UnexpectedWords:
             letters = f"  {word}{END}"
             for place in range(len(word) + 1):
                 self.following[letters[place : place + 2]].append(letters[place + 2])
-        self.kinds = [self.made_up] * 4 + [self.listed_word] * 8 + [self.chat_word] * 4 + [self.abbreviation]
+        self.kinds = [self.made_up] * 5 + [self.listed_word] * 12 + [self.chat_word] * 4 + [self.abbreviation]
         if rare:
             self.kinds += [self.rare_word] * 3 + [self.marked]
 
@@ -189,7 +189,7 @@ def main() -> None:
     add("--text", type=Path, nargs="+", required=True, help="clean text, one sentence per line")
     add("--valid", type=Path, help=f"held-out text (default: {HELD_OUT_SENTENCES} sentences of the text)")
     add("--frequencies", metavar="FILE", help="lines `word count` (default: those of symspellpy, if it is installed)")
-    add("--listed", metavar="N", type=int, default=53_000, help="use the N most frequent words of that list")
+    add("--listed", metavar="N", type=int, default=55_000, help="use the N most frequent words of that list")
     add("--rare-words", action="store_true", help="put rare words and foreign letters into the training text as well")
     add("--occurrences", metavar="N", type=int, default=3, help="least count of a word that is not in the list")
     add("--copies", metavar="N", type=int, nargs="+", default=[1], help="copies, of each file or of all alike")

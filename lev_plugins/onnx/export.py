@@ -60,7 +60,7 @@ from lev_plugins.spelling.word_scorer import CandidateTensors
 from lev_plugins.text.ids import EOS, PAD, UNK
 
 ALIGNED = 64  # weights begin at multiples of it in their file, so that they can be used where they are mapped
-MAX_INLINE = 1024  # bytes of a tensor that stays in its graph
+MAX_INLINE = 256  # bytes of a tensor that stays in its graph
 
 
 class Traced(NamedTuple):
@@ -207,13 +207,12 @@ class Decide(Graph):
 class Fill(Graph):
     """The token policy."""
 
-    never: Tensor  # (V,) True = no placeholder is filled with this word
+    never: Tensor  # words that fill no placeholder
 
     def __init__(self, model: LevT, never: tuple[int, ...], tables: CompactTables | None = None) -> None:
         """``never``: words that fill no placeholder."""
         super().__init__(model, tables)
-        none = torch.zeros(model.decoder.vocabulary, dtype=torch.bool)
-        self.register_buffer("never", none.index_fill(0, torch.tensor(never), True))
+        self.register_buffer("never", torch.tensor(never))
 
     def forward(
         self, words: Tensor, memory: Tensor, mask: Tensor, placeholders: Tensor, *spelling: Tensor
@@ -234,8 +233,8 @@ class Fill(Graph):
         scores = decoder.token_logits(states, placeholders, source, removed, nearest)
         # ONNX Runtime's own logarithm of a sum of exponentials loses the many small ones of a large dictionary
         # -inf in place of the scores: added to them, it would leave the NaN of damaged weights
-        scores = scores.log_softmax(-1).masked_fill(self.never, -torch.inf)
-        log_probs, words = scores.topk(min(ALTERNATIVES, len(self.never)))
+        scores = scores.log_softmax(-1).index_fill(1, self.never, -torch.inf)
+        log_probs, words = scores.topk(min(ALTERNATIVES, decoder.vocabulary))
         return words, log_probs
 
 

@@ -72,9 +72,10 @@ class Vocabulary:
 def stored_arrays(index: WordIndex) -> dict[str, Array]:
     """Returns what a folder stores of the V words of the dictionary, and of the placeholder, the last of V + 1."""
     owners, begins = index.inverted_lists
+    numbers = np.diff(begins)
     arrays: dict[str, Array] = {
         "owners": pack(owners, begins),  # the words that have each n-gram
-        "begins": begins.astype(np.int32),  # (buckets + 1,) where those of each n-gram begin among them
+        "numbers": numbers.astype(np.min_scalar_type(numbers.max(initial=0))),  # (buckets,) how many those are
         "shapes": index.spellings.shapes.astype(np.uint8),  # (V + 1,)
     }
     if index.pieces:  # (Q,) the symbols as which a pre-trained model reads each word, and (V + 2,) where those begin
@@ -134,7 +135,7 @@ class StoredIndex(WordIndex):
         path, size = model_folder.member(folder, INDEX), dictionary.size
         buckets = whole_number(config.model_flags, "spelling_buckets")
         pretrained = config.model_flags.get("backbone") is not None
-        sizes = {"shapes": size + 1, "begins": buckets + 1, "piece_starts": size + 2}
+        sizes = {"shapes": size + 1, "numbers": buckets, "piece_starts": size + 2}
         try:
             with ZipFile(path) as packed:  # which could hold far more than the file is long
                 require(
@@ -142,14 +143,14 @@ class StoredIndex(WordIndex):
                     f"{path} is compressed: {model_folder.AGAIN}",
                 )
             with np.load(path, allow_pickle=False) as file:
-                names = ["owners", "begins", "shapes"] if "owners" in file else []  # folders of version 0.2 have others
+                names = ["owners", "numbers", "shapes"] if "owners" in file else []  # older folders have others
                 names += ["pieces", "piece_starts"] if pretrained else []
                 stored = {name: np.asarray(file[name]) for name in names}
             fit = all(array.shape == (sizes.get(name, array.size),) for name, array in stored.items())
             fit = fit and all(array.dtype.kind in "iu" for array in stored.values())
             if fit and "owners" in stored:
-                begins = stored["begins"]
-                fit = begins[0] == 0 and bool((begins[1:] >= begins[:-1]).all())
+                begins = np.append(0, np.cumsum(stored["numbers"], dtype=np.int64))
+                fit = bool((stored["numbers"] >= 0).all() and begins[-1] <= len(stored["owners"]))
                 stored["owners"] = unpack(stored["owners"], begins) if fit else begins
                 fit = fit and bool((stored["owners"] >= 0).all() and (stored["owners"] < size).all())
         except (ValueError, EOFError, OSError, KeyError, BadZipFile) as error:
@@ -166,7 +167,7 @@ class StoredIndex(WordIndex):
         super().__init__(*words_and_counts(dictionary), buckets, word_pieces)
         if "owners" in stored:
             owners, no_ngrams = stored["owners"], np.zeros(0, dtype=np.int64)
-            self.inverted_lists = owners, stored["begins"]
+            self.inverted_lists = owners, begins
             lengths = np.bincount(owners, minlength=size + 1)
             hashes = letter_hashes([*self.words, ""])
             self.spellings = Spellings(no_ngrams, np.append(0, np.cumsum(lengths)), stored["shapes"], hashes)

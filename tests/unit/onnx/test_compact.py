@@ -64,7 +64,9 @@ def test_its_edits_are_those_of_8_bits(system: System, folders: tuple[Path, Path
 def test_a_text_is_edited_as_it_is_beside_any_others(system: System, folders: tuple[Path, Path]) -> None:
     """Activations are rounded by rows; one scale for a batch would make neighbours matter."""
     editor = lev_plugins.load(folders[0], options=EditOptions(iter_decode_max_iter=3))
-    texts = [f"{text} {word} valeu" for text in system.texts for word in ("teh", "funtcion", "Zürich", "qqqqqqqqqqqqqq")]
+    texts = [
+        f"{text} {word} valeu" for text in system.texts for word in ("teh", "funtcion", "Zürich", "qqqqqqqqqqqqqq")
+    ]
     together = [edited.edits for edited in editor.edit(texts)]
     assert together == [editor.edit([text])[0].edits for text in texts]
 

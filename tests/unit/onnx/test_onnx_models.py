@@ -158,7 +158,7 @@ def change_index(folder: Path, change: str) -> None:
     if change == "other shapes":
         arrays["shapes"] = np.zeros(3, dtype=np.int64)
     if change == "incomplete":
-        del arrays["begins"]
+        del arrays["numbers"]
     (np.savez_compressed if change == "compressed" else np.savez)(path, **arrays)
     if change == "damaged":
         path.write_bytes(path.read_bytes()[:100])
