@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import fields, replace
 from itertools import chain
 from pathlib import Path
@@ -85,9 +85,8 @@ def run(args: argparse.Namespace) -> int:
     style = from_entries(TextStyle, config.form, f"{args.folder / model_folder.CONFIG}: form")
     parent = args.output.absolute().parent
     pairs = [(style.read(noisy), style.read(clean)) for noisy, clean in read_pairs(args.pairs)]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # which removes what is unfinished
     parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=parent, prefix=f".{args.output.name}.") as scratch:
+    with exit_at_sigterm(), TemporaryDirectory(dir=parent, prefix=f".{args.output.name}.") as scratch:
         adapt(args, config, pairs, Path(scratch))
         rows = [["held-out pairs", "words right, %", "right words broken, of 1,000", "errors repaired, %"]]
         for name, folder in (("before", args.folder), ("after", args.output)):
@@ -98,6 +97,16 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.write("".join(f"{line}\n" for line in table(rows)))
     sys.stdout.write(f"{args.output} is complete; try: lev-plugins edit {args.output}\n")
     return 0
+
+
+@contextmanager
+def exit_at_sigterm() -> Iterator[None]:
+    """Makes SIGTERM raise SystemExit, so that what is unfinished is removed."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def read_config(folder: Path) -> ModelConfig:

@@ -1,6 +1,7 @@
 """Tokenising files for fairseq: by sentencepiece, another BPE of fairseq, or at white space."""
 
 import multiprocessing
+import signal
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -92,6 +93,8 @@ worker: Tokeniser  # of this process of the pool
 
 def start_worker(options: Namespace) -> None:
     global worker
+    # a handler of the program would only run when Python does: a worker that waits for a lock could not be ended
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     worker = Tokeniser(options)
 
 

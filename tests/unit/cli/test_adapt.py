@@ -1,6 +1,7 @@
 """``lev-plugins adapt``: what it refuses, what it trains on, and a model that grows without changing."""
 
 import io
+import signal
 import json
 import shutil
 import sys
@@ -117,7 +118,9 @@ def test_a_folder_that_breaks_its_promise_is_not_written(
     monkeypatch.setattr(adapt, "export", refuse)
     folder, out = copied(tmp_path / "folder", with_text), tmp_path / "out"
     monkeypatch.setattr("sys.stderr", io.StringIO())
+    before = signal.getsignal(signal.SIGTERM)
     assert main(["adapt", *map(str, [folder, *pairs, out])]) == 2
+    assert signal.getsignal(signal.SIGTERM) == before  # a handler that stays would keep workers from ending
     assert "--promise-broken 4 cannot be kept" in sys.stderr.getvalue()  # type: ignore[attr-defined]
     assert not out.exists() and not [path for path in tmp_path.iterdir() if path.name.startswith(".out")]
     held_out = [clean for clean in CLEAN if adapt.is_held_out((clean, clean))]
