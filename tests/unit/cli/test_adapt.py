@@ -1,9 +1,9 @@
 """``lev-plugins adapt``: what it refuses, what it trains on, and a model that grows without changing."""
 
 import io
-import signal
 import json
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
