@@ -1,8 +1,10 @@
 """Makes the files of a set from the published ones."""
 
+import math
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -12,6 +14,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.published import conversions
 from lev_plugins.published.sets import PublishedSet
 
+MAX_UNPACKED_BYTES = 16 << 30  # of all members of an archive together; the largest has 4 GB
 DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError)
 
 
@@ -50,10 +53,21 @@ def unpack(path: Path, folder: Path) -> None:
     """Unpacks an archive, which is not trusted."""
     try:
         if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:  # it makes no links, and nothing outside the folder
+            with zipfile.ZipFile(path) as archive:  # it makes no links
+                vet(path, [(entry.filename, entry.file_size) for entry in archive.infolist()])
                 archive.extractall(folder)
         else:
             with tarfile.open(path) as tar:
-                tar.extractall(folder, filter="data")  # refuses what leads out of the folder
+                vet(path, [(info.name, info.size if info.isfile() or info.isdir() else math.inf) for info in tar])
+                tar.extractall(folder)
     except DAMAGED as error:
         raise UserError(f"{path} is damaged or not an archive: remove it and repeat the command") from error
+
+
+def vet(path: Path, members: Sequence[tuple[str, float]]) -> None:
+    """Requires that all members are files, and stay in the folder in which they are unpacked."""
+    total = 0.0
+    for name, size in members:
+        total += size
+        harmless = total <= MAX_UNPACKED_BYTES and not name.startswith("/") and ".." not in PurePosixPath(name).parts
+        require(harmless, f"{path} is refused: {name!r} in it is a link, is too large, or leads out of the archive")

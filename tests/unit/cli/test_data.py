@@ -14,10 +14,10 @@ from urllib.request import Request
 import pytest
 
 from lev_plugins.cli.main import main
-from lev_plugins.published import fetching
+from lev_plugins.published import fetching, making
 from lev_plugins.published.sets import read_sets
 from tests.commands import ROOT
-from tests.published import publish
+from tests.published import publish, write_archive
 
 SETS = read_sets()
 JFLEG = SETS["jfleg"]
@@ -176,32 +176,41 @@ def test_another_format_is_refused(name: str, file: str, text: str, tmp_path: Pa
 # ---- archives of strangers -------------------------------------------------------------------------------------------
 
 
-def hostile(path: Path, name: str = "m2/a", kind: bytes = tarfile.REGTYPE) -> None:
+def hostile(path: Path, name: str = "m2/a", kind: bytes = tarfile.REGTYPE, size: int = 0) -> None:
     entry = tarfile.TarInfo(name)
-    entry.type, entry.linkname = kind, "/etc/passwd"
+    entry.type, entry.linkname, entry.size = kind, "/etc/passwd", size
     with tarfile.open(path, "w:gz") as tar:
-        tar.addfile(entry)
+        tar.addfile(entry, io.BytesIO(bytes(size)))
 
 
 @pytest.mark.parametrize(
-    "write",
+    ("write", "reason"),
     [
-        lambda path: hostile(path, "../m2/a"),
-        lambda path: hostile(path, kind=tarfile.SYMTYPE),
-        lambda path: hostile(path, kind=tarfile.LNKTYPE),
-        lambda path: hostile(path, kind=tarfile.FIFOTYPE),
-        lambda path: path.write_bytes(b"<html>not found</html>"),
-        lambda path: path.write_bytes(path.read_bytes()[:-30]),
+        (lambda path: hostile(path, "../m2/a"), "'../m2/a' in it is a link, is too large, or leads out"),
+        (lambda path: hostile(path, "/m2/a"), "'/m2/a' in it"),
+        (lambda path: hostile(path, kind=tarfile.SYMTYPE), "'m2/a' in it"),
+        (lambda path: hostile(path, kind=tarfile.LNKTYPE), "'m2/a' in it"),
+        (lambda path: hostile(path, kind=tarfile.FIFOTYPE), "'m2/a' in it"),
+        (lambda path: hostile(path, size=1001), "'m2/a' in it"),
+        (lambda path: write_archive(path, {f"m2/{i}": bytes(400) for i in range(3)}), "'m2/2' in it"),
+        (lambda path: path.write_bytes(b"<html>not found</html>"), "is damaged"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-30]), "is damaged"),
     ],
 )
 def test_hostile_and_damaged_archives_are_refused(
-    write: Callable[[Path], object], tmp_path: Path, refused: Any
+    write: Callable[[Path], object], reason: str, tmp_path: Path, refused: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(making, "MAX_UNPACKED_BYTES", 1000)
     archive = publish(SETS["conll14"], tmp_path / "given") / "conll14st-test-data.tar.gz"
     write(archive)
     before = contents(tmp_path)
-    assert f"{archive.name} is damaged or not an archive" in refused("conll14", "x", "--from", "given")
+    assert reason in refused("conll14", "x", "--from", "given")
     assert contents(tmp_path) == before  # nothing is unpacked, written or remembered
+
+
+def test_a_zip_that_leads_out_is_refused(tmp_path: Path, refused: Any) -> None:
+    write_archive(publish(SETS["sst2"], tmp_path / "given") / "SST-2.zip", {"SST-2/../../train.tsv": b"a\n"})
+    assert "or leads out of the archive" in refused("sst2", "x", "--from", "given")
 
 
 # ---- the web ---------------------------------------------------------------------------------------------------------

@@ -118,6 +118,8 @@ def test_packed_numbers(numbers: list[int]) -> None:
     begins = np.array([0, 0, len(numbers), len(numbers)])
     packed = pack(np.array(numbers, dtype=np.int32), begins)
     assert unpack(packed, begins).tolist() == numbers
+    with pytest.raises(ValueError, match="too long"):  # before it takes a step for each byte
+        unpack(np.array([*[128] * 5, 1], dtype=np.uint8), np.array([0, 1]))
     for damaged in (packed[:-1], np.append(packed, np.uint8(1)), np.append(packed, np.uint8(200))):
         if len(damaged) != len(packed):
             with pytest.raises(ValueError, match="too few or too many"):
