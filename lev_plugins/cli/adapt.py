@@ -46,13 +46,13 @@ from lev_plugins.text.tokenise import Tokeniser
 SOURCE, DRAFT, TARGET = "noisy", "draft", "clean"
 MIN_PAIRS = 50
 HELD_OUT = 5  # one of so many pairs is not trained on
-BALANCED = 2_500  # fewer pairs are repeated, each time with other noise, so that the model's own text is no flood
+BALANCED_PAIRS = 2_500  # fewer pairs are repeated, each time with other noise, so that the model's own text is no flood
 PAIR_COPIES = 2  # of a pair, for one of its correction with each kind of noise
 UNCHANGED = 7  # one of so many lines stays without noise
 KINDS = "insert,delete,substitute,swap,keyboard"  # of noise, for a folder that does not say how its model was trained
 NOISE: dict[str, Flag] = {"kind": KINDS, "word_rate": 0.125, "char_rate": 0.16, "varied": True, "min_letters": 3}
 WORD_WEIGHTS = ("embedding.tokens.own.weight", "decoder.word_scorer.bias")  # have a row for each word
-TRAINING = (
+TRAINING_FLAGS = (
     f"--task text_editing -s {SOURCE} -t {TARGET} --draft-lang {DRAFT} --bpe words --arch levt --rollin-alpha 1 "
     "--rollin-beta 1 --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 "
     "--optimizer fused_adam --adam-betas (0.9,0.98) --clip-norm 1 --max-tokens 2500 --num-workers 1 "
@@ -102,11 +102,11 @@ def run(args: argparse.Namespace) -> int:
 @contextmanager
 def exit_at_sigterm() -> Iterator[None]:
     """Makes SIGTERM raise SystemExit, so that what is unfinished is removed."""
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    handler = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, handler)
 
 
 def read_config(folder: Path) -> ModelConfig:
@@ -154,10 +154,10 @@ def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scra
     """Writes the new folder; ``scratch`` then has the held-out pairs."""
     folder, noise = args.folder, noise_of(config, args.folder)
     corrupt = build_corruption(from_entries(NoiseOptions, noise, f"{folder / model_folder.CONFIG}: noise"))
-    own = {name: [folder / name] for name in (SAMPLE, PROMISED) if name in config.files}
-    sample, promised = ([*chain(*map(nonempty_lines, own.get(name, [])))] for name in (SAMPLE, PROMISED))
+    texts = {name: [folder / name] for name in (SAMPLE, PROMISED) if name in config.files}
+    sample, promised = ([*chain(*map(nonempty_lines, texts.get(name, [])))] for name in (SAMPLE, PROMISED))
     train, held_out = ([pair for pair in pairs if is_held_out(pair) == side] for side in (False, True))
-    copies = max(1, BALANCED // len(train))
+    copies = max(1, BALANCED_PAIRS // len(train))
     corrected = [clean for _, clean in train]
     mixed = train * copies * PAIR_COPIES
     for kind in filter(None, (corrupt, learned_noise(train))):
@@ -180,7 +180,7 @@ def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scra
         words=folder / KEPT if KEPT in config.files else None,
         tuning=Tuning(calibrate, [scratch / f"noise.{TARGET}"], promise),
         noise=noise,
-        own_text=own,
+        own_text=texts,
     )
     moved = {"data": str(scratch / "data")}
     graphs = (folder / GRAPHS).is_dir()
@@ -256,13 +256,8 @@ def train_further(args: argparse.Namespace, config: ModelConfig, scratch: Path) 
     with redirect_stdout(io.StringIO()):  # which would be about files that are removed
         prepare.run(parser.parse_args([*words, *map(str, files)]))
     command = [sys.executable, "-m", "fairseq_cli.train", str(scratch / "data"), "--save-dir", str(scratch / "model")]
-    command += [
-        "--user-dir",
-        lev_plugins.__path__[0],
-        "--finetune-from-model",
-        str(scratch / "start.pt"),
-        *TRAINING.split(),
-    ]
+    command += ["--user-dir", lev_plugins.__path__[0], "--finetune-from-model", str(scratch / "start.pt")]
+    command += TRAINING_FLAGS.split()
     command += [*flags_of(LevTConfig, config.model_flags), *flags_of(TextEditingConfig, config.task_flags)]
     updates, warmup = str(args.updates), str(args.updates // 10)
     command += ["--max-update", updates, "--total-num-update", updates, "--warmup-updates", warmup]

@@ -33,7 +33,7 @@ from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.tasks.pairs import whole_pair
 
 SEARCH = ["beam", "lenpen", "unkpen", "max_len_a", "max_len_b", "min_len", "no_repeat_ngram_size"]
-SETTINGS = ["data", "split", "shard_size", "fp16", *SEARCH]  # flags that decide the contents of a shard
+SHARD_FLAGS = ["data", "split", "shard_size", "fp16", *SEARCH]  # flags that decide the contents of a shard
 RECORD = "distill.json"  # in --dest; beside --text FILE it is FILE.json
 
 
@@ -77,11 +77,11 @@ def run(args: argparse.Namespace) -> int:
     store = output.with_name(f"{output.name}.shards")
     store.mkdir(parents=True, exist_ok=True)
     lock(store, f"another distill is making {output}: wait until it ends, or name another place")
-    settings = {flag_name(name): str(vars(args)[name]) for name in SETTINGS} | {"--model-overrides": repr(overrides)}
+    settings = {flag_name(name): str(vars(args)[name]) for name in SHARD_FLAGS} | {"--model-overrides": repr(overrides)}
     settings["--path"] = " ".join(f"{path} of {Path(path).stat().st_mtime}" for path in split_paths(args.path))
     require_same_settings(store, settings)
     decode_missing(args, overrides, parts, store)
-    kept: dict[str, list[int]] = {}  # sentences that the teacher could not read, by part, from 1
+    too_long: dict[str, list[int]] = {}  # sentences that the teacher could not read, by part, from 1
 
     def targets(part: str, prefix: str) -> Iterator[Tensor]:
         """The teacher's output of each sentence, or else the reference."""
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
                 rows = json.loads(shard_file(store, part, index, args.shard_size, len(original)).read_text("utf-8"))
             row = rows[index % args.shard_size]
             if row is None:
-                kept.setdefault(part, []).append(index + 1)
+                too_long.setdefault(part, []).append(index + 1)
             yield reference if row is None else torch.tensor(row)
 
     if args.text:
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
             for part, prefix in parts.items():
                 rows = targets(part, prefix)
                 file.writelines(f"{dictionary.string(row, args.post_process)}\n".encode() for row in rows)
-        write_json(record, {"kept_reference": kept, "settings": settings})
+        write_json(record, {"kept_reference": too_long, "settings": settings})
     else:
         with all_or_nothing_folder(args.dest) as folder:
             for path in args.data.iterdir():
@@ -110,10 +110,10 @@ def run(args: argparse.Namespace) -> int:
                 for row in targets(part, prefix):
                     builder.add_item(row)
                 builder.finalize(f"{result}.idx")
-            write_json(folder / RECORD, {"kept_reference": kept, "settings": settings})
+            write_json(folder / RECORD, {"kept_reference": too_long, "settings": settings})
     shutil.rmtree(store)
     sys.stdout.write(f"{output} has the targets of the teacher\n")
-    for part, numbers in kept.items():
+    for part, numbers in too_long.items():
         shown = ", ".join(f"{number:,}" for number in numbers[:10]) + (" ..." if len(numbers) > 10 else "")
         sys.stdout.write(f"{len(numbers):,} of {part} too long for the teacher keep their reference: line {shown}\n")
     return 0

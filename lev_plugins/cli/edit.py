@@ -47,8 +47,8 @@ def add_editor_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_place_arguments(add)
     add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line")
-    own = "treat an unknown word that recurs in a text as any other; otherwise, an edit of it must be surer"
-    add("--no-document-words", action="store_true", help=own)
+    recurring = "treat an unknown word that recurs in a text as any other; otherwise, an edit of it must be surer"
+    add("--no-document-words", action="store_true", help=recurring)
     add_decoding_arguments(add)
     add("--cpu", action="store_true", help="use no GPU")
     add_int8_argument(add)

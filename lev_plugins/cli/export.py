@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--best", choices=SELECTION_METRICS, help="choose the --min-confidence with the best score on --calibrate")
     graphs = parser.add_mutually_exclusive_group().add_argument
     graphs("--onnx", action="store_true", help="write graphs, as without this flag: models start at once with them")
-    smaller = "leave out the graphs: the folder is less than half as large, and needs torch and fairseq"
+    smaller = "write the weights alone, for torch and fairseq: less than half of weights and all graphs"
     graphs("--no-graphs", action="store_true", help=smaller)
     larger = "levt --spelling: also write weights and graphs in 32 bits, for torch, GPUs and lev-plugins adapt"
     graphs("--trainable", action="store_true", help=larger)

@@ -5,6 +5,7 @@ import logging
 import math
 import shutil
 from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from itertools import islice
@@ -217,12 +218,7 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
     for name, paths in extras.own_text.items():
         lines = islice((line for path in paths for line in read_lines(path)), OWN_LINES)
         (folder / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    noise = dict(noise_of_training(state) if extras.noise is None else extras.noise)
-    files = {name: Path(str(noise[name])) for name in NOISE_FILES if noise.get(name) not in (None, *known_layouts())}
-    noise = noise if all(path.is_file() for path in files.values()) else {}  # they may have moved since the training
-    for name in files.keys() & noise.keys():
-        copy_file(files[name], folder / NOISE_FILES[name])
-        noise[name] = NOISE_FILES[name]
+    noise = write_noise(noise_of_training(state) if extras.noise is None else extras.noise, folder)
     decoding = extras.decoding
     if decoding.keep_bias is None and not labels and task.cfg.keep_bias:
         decoding = replace(decoding, keep_bias=task.cfg.keep_bias)
@@ -251,6 +247,16 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
         noise=noise,
         scores={**validation_scores, **extras.scores},
     )
+
+
+def write_noise(noise: Mapping[str, Flag], folder: Path) -> dict[str, Flag]:
+    """Copies the files that the noise reads into the folder, and returns its flags for there; {}: a file has moved."""
+    files = {name: Path(str(noise[name])) for name in NOISE_FILES if noise.get(name) not in (None, *known_layouts())}
+    if not all(path.is_file() for path in files.values()):
+        return {}
+    for name, path in files.items():
+        copy_file(path, folder / NOISE_FILES[name])
+    return {**noise, **{name: NOISE_FILES[name] for name in files}}
 
 
 def noise_of_training(state: Checkpoint) -> dict[str, Flag]:

@@ -366,9 +366,9 @@ def round_weights(path: Path) -> None:
     """
     model = onnx.load(path)
     inputs = [(node.op_type, place, name) for node in model.graph.node for place, name in enumerate(node.input)]
-    others = {name for kind, place, name in inputs if (kind, place) != ("MatMul", 1)}
+    exact = {name for kind, place, name in inputs if (kind, place) != ("MatMul", 1)}
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
-    matrices = {name: onnx.numpy_helper.to_array(tensor) for name, tensor in tensors.items() if name not in others}
+    matrices = {name: onnx.numpy_helper.to_array(tensor) for name, tensor in tensors.items() if name not in exact}
     nodes = []
     for name, matrix in matrices.items():
         columns, scales = rounded(torch.tensor(matrix).t(), TABLE_MAX)

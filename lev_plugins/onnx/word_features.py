@@ -89,10 +89,10 @@ class IntendedWordFeatures(NgramFeatures):
 
     def spelled(self, removed: Array) -> dict[str, Array]:
         """Returns what a compact graph reads of removed words (B, T), by their n-grams: ids after the unknown words."""
-        known = np.unique(removed[(removed > UNK) & (removed < self.size)])
-        ngrams, starts = flat_ngrams([*self.unknown, *(self.index.words[word] for word in known)], self.index.buckets)
-        offset, is_known = self.size + 1 + len(self.unknown), np.isin(removed, known)
-        ids = np.where(is_known, offset + np.searchsorted(known, removed), removed)
+        rows = np.unique(removed[(removed > UNK) & (removed < self.size)])
+        ngrams, starts = flat_ngrams([*self.unknown, *(self.index.words[row] for row in rows)], self.index.buckets)
+        offset, in_dictionary = self.size + 1 + len(self.unknown), np.isin(removed, rows)
+        ids = np.where(in_dictionary, offset + np.searchsorted(rows, removed), removed)
         return {**ngram_inputs(ngrams, starts), names.SPELLED: ids}
 
     def candidates_of(self, rows: Array, pad: int) -> dict[str, Array]:

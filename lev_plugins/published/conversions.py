@@ -28,7 +28,7 @@ HIDDEN = re.compile(
 )
 IMAGE = re.compile(r"!\[[^\[\]]*\]\([^()]*\)")
 LINK = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
-INLINE = re.compile(r"</?(?:a|abbr|b|cite|code|em|i|q|small|span|strong|sub|sup|time|u)\b[^<>]*>|\u2060")
+INLINE_TAG = re.compile(r"</?(?:a|abbr|b|cite|code|em|i|q|small|span|strong|sub|sup|time|u)\b[^<>]*>|\u2060")
 BREAK = re.compile(r"\n[ >]*\n|\n(?=[\s>]*(?:[-*+]|\d{1,2}[.)])\s)|</?\w[^<>]*>|^\s*\{[{%].*\}\s*$", re.MULTILINE)
 MARK = re.compile(
     r"^[\s>]*(?:(?:[-*+]|\d{1,2}[.)])\s)?|\*+|`+|(?<!\w)__?(?![\s_])|(?<![\s_])__?(?!\w)|\\(?=[^\w\s])", re.MULTILINE
@@ -166,7 +166,7 @@ def paragraphs(text: str) -> Iterator[str]:
     >>> list(paragraphs("# A\\nSee [the *map*](/map).\\nIt is <b>big</b>.\\n* One\\n* Two<p>Three</p>"))
     ['See the map. It is big.', 'One', 'Two', 'Three']
     """
-    shown = INLINE.sub("", LINK.sub(r"\1", IMAGE.sub("", HIDDEN.sub("\n\n", text))))
+    shown = INLINE_TAG.sub("", LINK.sub(r"\1", IMAGE.sub("", HIDDEN.sub("\n\n", text))))
     blocks = BREAK.sub("\0", shown).split("\0")
     return filter(None, (" ".join(html.unescape(MARK.sub("", block)).split()) for block in blocks))
 

@@ -126,7 +126,7 @@ def test_a_folder_that_breaks_its_promise_is_not_written(
     held_out = [clean for clean in CLEAN if adapt.is_held_out((clean, clean))]
     assert seen["promised"] == ["of value"] * 200 + held_out
     train = [pair for pair in zip(NOISY, CLEAN, strict=True) if not adapt.is_held_out(pair)]
-    copies, rows = adapt.BALANCED // len(train), [*zip(seen["train.noisy"], seen["train.clean"], strict=True)]
+    copies, rows = adapt.BALANCED_PAIRS // len(train), [*zip(seen["train.noisy"], seen["train.clean"], strict=True)]
     pairs_end, size = 2 * len(train) * copies, len(train) * copies + 9
     assert rows[:pairs_end] == train * copies * 2 and len(rows) == pairs_end + 2 * size
     for kind in (rows[pairs_end : pairs_end + size], rows[pairs_end + size :]):  # of the folder, and of the pairs
