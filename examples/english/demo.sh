@@ -28,7 +28,6 @@ typos() {  # in the held-out text; training makes its own, and none of valid's a
 }
 once "collect English sentences from the docstrings of installed packages" text
 once "misspell words of the held-out sentences" typos
-
 once "cut the text into words and binarise it" lev-plugins prepare -s noisy -d draft -t clean --bpe words \
     --joined-dictionary --srcdict "$OUT/text/dict.txt" --clean-train --train-prefix "$OUT/text/train" \
     --valid-prefix "$OUT/text/valid" --test-prefix "$OUT/text/test" --dest "$OUT/data"
@@ -52,8 +51,9 @@ once "train a Levenshtein Transformer, $UPDATES updates" model
 
 decode=("$OUT/data" --path "$OUT/model/checkpoint_last.pt" --user-dir "$(lev-plugins path)" --task text_editing
     -s noisy -t clean --draft-lang draft --bpe words --cpu --iter-decode-max-iter 9)
-generate() { fairseq-generate "${decode[@]}" --gen-subset valid --max-tokens 2500 --retain-iter-history --print-step; }
-once "decode held-out sentences" generate >"$OUT/test/generate.log" 2>"$OUT/test/generate.err"
+history() { fairseq-generate "${decode[@]}" --gen-subset valid --max-tokens 2500 --retain-iter-history --print-step; }
+generate() { history >"$OUT/test/generate.log" 2>"$OUT/test/generate.err"; }
+once "decode held-out sentences" generate
 printf '\nTwo of them, with all that is deleted (-) and inserted (+):\n'
 lev-plugins trace "$OUT/test/generate.log" | awk '/^ *(draft|delete|open|fill|result)/ && n++ < 12'
 printf '\nA source and a draft that are typed, for fairseq-interactive (H: the edited draft):\n'
@@ -64,7 +64,6 @@ once "make a model folder" lev-plugins export "$OUT/model/checkpoint_last.pt" "$
     --overwrite --bpe words --iter-decode-max-iter 0 --data "$OUT/data" --language en \
     --calibrate "$OUT/text/valid.noisy" "$OUT/text/valid.clean" --clean "$OUT/text/unexpected.clean" \
     --calibrate "$OUT/text/unexpected.noisy" "$OUT/text/unexpected.clean" --promise-broken "$PROMISE"
-
 cp "$OUT/text/test.noisy" "$OUT/test/do nothing.out"
 lev-plugins edit "$OUT/editor" <"$OUT/text/test.noisy" >"$OUT/test/this editor.out"
 symspell() { python "$HERE/../denoising/symspell.py" --words "$OUT/text/train.clean" <"$OUT/text/test.noisy"; }

@@ -88,7 +88,7 @@ def measure(labeller: Labeller, part: str) -> Iterator[str]:
     seconds = time.perf_counter() - start
     classes = max(len(labeller.names), 1)
     numbers = labeller.names if labeller.scorer.info.step is not None else None
-    yield line("EncT5", evaluate(labeller.kind, truth, probabilities, classes, classes - 1, AT, numbers))
+    yield line("EncT5", evaluate(labeller.kind, truth, probabilities, classes, AT, numbers))
     if labeller.kind == "multilabel":
         counts = np.array(labeller.scorer.labels.counts)
         yield from lines_of_label_sets((truth, probabilities), answers(labeller, "valid"), counts)

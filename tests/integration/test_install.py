@@ -94,8 +94,8 @@ def test_path_is_for_user_dir(site: Path, tmp_path: Path) -> None:
 
 def test_a_checkout_wins_over_what_is_installed(site: Path, tmp_path: Path) -> None:
     registered(user_dir(ROOT / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
-    (tmp_path / "plugins").symlink_to(ROOT / "lev_plugins")
-    registered(user_dir(tmp_path / "plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
+    (tmp_path / "lev_plugins").symlink_to(ROOT / "lev_plugins")
+    registered(user_dir(tmp_path / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
 
 
 @pytest.mark.parametrize(
