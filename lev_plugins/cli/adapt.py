@@ -39,7 +39,7 @@ from lev_plugins.noise.layouts import known_layouts
 from lev_plugins.noise.learning import Learner
 from lev_plugins.ranges import at_least, bounded, flag_name
 from lev_plugins.tasks.text_editing import TextEditingConfig
-from lev_plugins.text.lines import nonempty_lines, require_parallel
+from lev_plugins.text.lines import nonempty_lines, require_parallel, write_lines
 from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser
 
@@ -216,7 +216,7 @@ def with_noise(lines: Sequence[str], corrupt: Corruption, epoch: int) -> list[Pa
 
 def write_pairs(prefix: Path, pairs: Sequence[Pair]) -> None:
     for suffix, side in ((SOURCE, 0), (DRAFT, 0), (TARGET, 1)):
-        Path(f"{prefix}.{suffix}").write_text("".join(f"{pair[side]}\n" for pair in pairs), "utf-8")
+        write_lines(Path(f"{prefix}.{suffix}"), (pair[side] for pair in pairs))
 
 
 # ---- the training ----------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ from lev_plugins.ranges import flag_name
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.tasks.text_labelling import TextLabellingTask
-from lev_plugins.text.lines import read_lines
+from lev_plugins.text.lines import read_lines, write_lines
 from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
 from lev_plugins.version import __version__
 
@@ -190,45 +190,23 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
     tokeniser = copy_tokeniser(bpe, folder)
     names = [WORDS, LABELS]
     if not labels:
-        names = [f"dict.{language}.txt" for language in (task.cfg.source_lang, task.cfg.target_lang)]
-        if is_small:
-            names = names[1:]
+        names = [f"dict.{language}.txt" for language in (task.cfg.source_lang, task.cfg.target_lang)][is_small:]
         for name in names:
             model_folder.require_plain(name, "the name of a dictionary")
     copy_existing(Path(split_paths(task.cfg.data)[0]), folder, names)
-    model = loaded.cfg.model
-    legacy = isinstance(model, Namespace)
-    values: Any = vars(model) if legacy else OmegaConf.to_container(model, resolve=True, enum_to_str=True)
-    names_of_flags = load_model.flags_of(architecture_of(loaded))
-    flags = {name: value for name, value in sorted(values.items()) if name in names_of_flags}
+    flags = model_flags(loaded)
     if flags.get("backbone") is not None:
-        source, backbone = Path(flags["backbone"]), folder / model_folder.BACKBONE
-        copy_existing(source, backbone, [DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER])
-        entries = {name: value for name, value in read_object(source / "config.json").items() if name != HERE}
-        (backbone / "config.json").write_text(json.dumps(entries, indent=1) + "\n", "utf-8")
+        copy_backbone(Path(str(flags["backbone"])), folder / model_folder.BACKBONE)
         flags["backbone"] = model_folder.BACKBONE
         if not labels:  # which may be fewer than the flags say
             flags["max_source_positions"], flags["max_target_positions"] = loaded.models[0].max_positions()
-    if extras.words is not None:
-        (folder / model_folder.KEPT).write_text("".join(f"{line}\n" for line in read_lines(extras.words)), "utf-8")
-    if extras.thresholds is not None:
-        (folder / model_folder.THRESHOLDS).write_text(
-            json.dumps(extras.thresholds, ensure_ascii=False, indent=1) + "\n", "utf-8"
-        )
-    for name, paths in extras.own_text.items():
-        lines = islice((line for path in paths for line in read_lines(path)), OWN_LINES)
-        (folder / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    write_texts(extras, folder)
     noise = write_noise(noise_of_training(state) if extras.noise is None else extras.noise, folder)
     decoding = extras.decoding
     if decoding.keep_bias is None and not labels and task.cfg.keep_bias:
         decoding = replace(decoding, keep_bias=task.cfg.keep_bias)
     unlisted = (model_folder.WEIGHTS, WEIGHTS)
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in unlisted)
-    # what training chose its best checkpoint by, on the validation set
-    metric = checkpoints.config_of(state, "checkpoint", "best_checkpoint_metric")
-    value = (state.get("extra_state") or {}).get("val_loss")
-    has_score = value is not None and math.isfinite(value)
-    validation_scores = {f"validation {metric}": round(float(value or 0), 4)} if has_score else {}
     return ModelConfig(
         format=model_folder.FORMAT,
         made_with=f"lev-plugins {__version__}",
@@ -245,8 +223,41 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
         updates=(state.get("optimizer_history") or [{}])[-1].get("num_updates"),
         promise=extras.tuning.max_broken,
         noise=noise,
-        scores={**validation_scores, **extras.scores},
+        scores={**validation_score(state), **extras.scores},
     )
+
+
+def model_flags(loaded: Loaded) -> dict[str, Flag]:
+    """Returns the flags that the model is built from."""
+    model = loaded.cfg.model
+    legacy = isinstance(model, Namespace)
+    values: Any = vars(model) if legacy else OmegaConf.to_container(model, resolve=True, enum_to_str=True)
+    names = load_model.flags_of(architecture_of(loaded))
+    return {name: value for name, value in sorted(values.items()) if name in names}
+
+
+def copy_backbone(source: Path, target: Path) -> None:
+    """Copies the sizes and the tokeniser of a pre-trained model, without weights."""
+    copy_existing(source, target, [DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER])
+    entries = {name: value for name, value in read_object(source / "config.json").items() if name != HERE}
+    write_lines(target / "config.json", [json.dumps(entries, indent=1)])
+
+
+def write_texts(extras: Extras, folder: Path) -> None:
+    """Writes the words to leave alone, the thresholds, and the lines for training further."""
+    if extras.words is not None:
+        write_lines(folder / model_folder.KEPT, read_lines(extras.words))
+    if extras.thresholds is not None:
+        write_lines(folder / model_folder.THRESHOLDS, [json.dumps(extras.thresholds, ensure_ascii=False, indent=1)])
+    for name, paths in extras.own_text.items():
+        write_lines(folder / name, islice((line for path in paths for line in read_lines(path)), OWN_LINES))
+
+
+def validation_score(state: Checkpoint) -> dict[str, float]:
+    """Returns the score on the validation set by which training chose its best checkpoint, if it has one."""
+    metric = checkpoints.config_of(state, "checkpoint", "best_checkpoint_metric")
+    value = (state.get("extra_state") or {}).get("val_loss")
+    return {f"validation {metric}": round(value, 4)} if value is not None and math.isfinite(value) else {}
 
 
 def write_noise(noise: Mapping[str, Flag], folder: Path) -> dict[str, Flag]:

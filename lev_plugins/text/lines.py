@@ -2,7 +2,7 @@
 
 import codecs
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,10 @@ def nonempty_lines(path: Path) -> list[str]:
     lines = list(read_lines(path))
     require(bool(lines), f"{path} is empty")
     return lines
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
 
 
 def require_parallel(path: Path, lines: int, second_path: Path, second_lines: int, unit: str = "lines") -> None:
