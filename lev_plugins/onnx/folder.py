@@ -9,6 +9,7 @@ index.npz                                       with --spelling, what is known o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -55,10 +56,12 @@ class Vocabulary:
 
     def __init__(self, path: Path) -> None:
         self.symbols, self.count = [*SYMBOLS], [1] * len(SYMBOLS)
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8", errors="surrogateescape") as lines:
             for number, line in enumerate(lines, 1):
                 symbol, _, count = line.rstrip().removesuffix(" #fairseq:overwrite").rpartition(" ")
-                require(count.isdecimal(), f"{path}, line {number} is not a word and its count: {model_folder.AGAIN}")
+                # surrogates stand for bytes that are not UTF-8
+                is_word = count.isdecimal() and not re.search("[\udc80-\udcff]", symbol)
+                require(is_word, f"{path}, line {number} is not a word and its count: {model_folder.AGAIN}")
                 self.symbols.append(symbol)
                 self.count.append(int(count))
         self.indices, self.size = {symbol: i for i, symbol in enumerate(self.symbols)}, len(self.symbols)

@@ -6,7 +6,8 @@
 What the model kept is printed as it was, with the white space around it. The model decides whether there is a blank
 before a new word, but white space of the text stays: a replaced word keeps what is around it, an inserted one gets one
 blank, and a deleted word takes the white space on one side with it. If pieces do not say where blanks are, as in
-WordPiece, a replacement has a blank before it only where the text has one.
+WordPiece, and behind a dash, an opening bracket or an opening quote, a replacement has a blank before it only where the
+text has one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+import regex
 from rapidfuzz.distance import OSA
 
 from lev_plugins.text.edited import WORD, Edit, in_word, trim
@@ -22,6 +24,7 @@ from lev_plugins.text.offsets import Offsets, Unit
 from lev_plugins.text.segments import Segment
 
 UNKNOWN = "<unk>"
+OPENING = regex.compile(r"""[\p{Ps}\p{Pi}\p{Pd}]$|(?:^|\s)["']$""")  # up to a place behind which no blank is missing
 SIMILAR = 0.5  # similarity from which a word is a spelling of the one that it replaces
 
 Origin = Sequence[int | None]  # for each output piece, which piece of the text it is; None: it is new
@@ -68,8 +71,10 @@ def rewrites(segment: Segment, output: Sequence[str], origin: Origin) -> list[Re
             continue
         if replacement == offsets.spell(pieces[removed.start : removed.stop]):  # the same text in other pieces
             continue
-        if not offsets.says_blanks and b.unit - a.unit > 1 and not units[a.unit + 1].blank:
-            replacement = replacement.lstrip(" ")
+        if b.unit - a.unit > 1 and not units[a.unit + 1].blank:
+            start = units[a.unit + 1].start
+            if not offsets.says_blanks or OPENING.search(text, max(0, start - 2), start):
+                replacement = replacement.lstrip(" ")
         edit = trim(text, edit_between(text, units, a, b, replacement))
         if text[edit.start : edit.end] != edit.replacement:
             changes.append(Rewrite(edit, removed, range(a.end, b.start)))

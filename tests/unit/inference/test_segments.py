@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lev_plugins.errors import UserError
 from lev_plugins.inference.segments import LevTSegments, Seq2SeqSegments
 from lev_plugins.onnx.folder import Vocabulary
 from lev_plugins.text.edited import apply
@@ -21,6 +22,14 @@ def words(tmp_path: Path) -> Vocabulary:
     path = tmp_path / "dict.txt"
     path.write_text("the 9\ncat 5\nsat 3\n", encoding="utf-8")
     return Vocabulary(path)
+
+
+@pytest.mark.parametrize("line", [b"the", b"the x", b"caf\xe9 3"])
+def test_a_dictionary_with_a_line_that_is_not_a_word_and_its_count(line: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "dict.txt"
+    path.write_bytes(b"the 9\n" + line + b"\n")
+    with pytest.raises(UserError, match=r"dict\.txt, line 2 is not a word and its count: export it again"):
+        Vocabulary(path)
 
 
 def edited(model: LevTSegments | Seq2SeqSegments, text: str) -> str:

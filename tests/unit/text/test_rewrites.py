@@ -128,8 +128,8 @@ def test_where_the_model_wrote_an_unknown_word_the_text_stays() -> None:
 @pytest.mark.parametrize(
     ("text", "written", "origin", "expected"),
     [
-        ('"quoted" vlaues', '▁" ▁the quoted . ▁values', [0, None, 1, None, None], '" the quoted. values'),
-        ("the (cat)", "▁the ▁( ▁small cat )", [0, 1, None, 2, 3], "the ( small cat)"),
+        ('"quoted" vlaues', '▁" ▁the quoted . ▁values', [0, None, 1, None, None], '"the quoted. values'),
+        ("the (cat)", "▁the ▁( ▁small cat )", [0, 1, None, 2, 3], "the (small cat)"),
         ("vlaues\0are", "▁values are", [None, 2], "values are"),
         ("a well-known cat", "▁a ▁well known ▁cat", [0, 1, 3, 4], "a well known cat"),
         ("हिन्दी,में", "▁हिन्दी में", [0, 2], "हिन्दी में"),
@@ -137,9 +137,12 @@ def test_where_the_model_wrote_an_unknown_word_the_text_stays() -> None:
     ],
 )
 def test_words_are_never_glued(text: str, written: str, origin: list[int | None], expected: str) -> None:
-    """With --bpe words, no text is cut into two words with nothing between them; the decoding of fairseq agrees."""
+    """With --bpe words, no text is cut into two words with nothing between them; the decoding of fairseq agrees.
+
+    It knows no text, though, and so writes the blanks of the pieces behind opening signs as well.
+    """
     assert edited(offsets_of("words"), text, written.split(), origin).text == expected
-    assert Words().decode(written) == expected
+    assert re.sub('(["(]) ', r"\1", Words().decode(written)) == expected
 
 
 @given(st.text(st.sampled_from("ab1 ,.'\u2019\u0301\u200dहि\x00"), max_size=12))
@@ -233,6 +236,27 @@ def test_a_word_is_replaced_without_blanks_that_the_text_does_not_have(text: str
     written = [pieces[int(part)] if part.isdigit() else part for part in parts]
     origin = [int(part) if part.isdigit() else None for part in parts]
     assert edited(BLANKLESS, text, written, origin).text == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("go (teh way", "go (the way"),
+        ("go “teh way", "go “the way"),
+        ('go "teh way', 'go "the way'),
+        ("'teh way", "'the way"),
+        ("go—teh way", "go—the way"),
+        ("go,teh way", "go, the way"),
+        ('go"teh way', 'go" the way'),
+        ("go)teh way", "go) the way"),
+    ],
+)
+def test_a_word_behind_an_opening_sign_gets_no_blank(text: str, expected: str) -> None:
+    offsets = offsets_of("words")
+    pieces = [piece for unit in offsets.units(text) for piece in unit.pieces]
+    written = ["▁the" if piece == "teh" else piece for piece in pieces]
+    origin = [None if piece == "teh" else i for i, piece in enumerate(pieces)]
+    assert edited(offsets, text, written, origin).text == expected
 
 
 # ---- what was kept ---------------------------------------------------------------------------------------------------
