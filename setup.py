@@ -93,6 +93,7 @@ setup(
             *("pytest", "pytest-xdist", "hypothesis", "ruff", "mypy", "import-linter", "pre-commit"),
             *("build", "twine"),  # the packages as they would be published
             *("language_tool_python", "selenium"),  # clients of the server
+            *("dask[bag]", "distributed"),  # docs/scaling.md: a corpus edited by several processes
             "nltk",  # its sentence BLEU
             "subword-nmt",  # a BPE of fairseq
         ],
