@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from lev_plugins.cli.flags import requires
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.cli.trace import in_colour
 from lev_plugins.compatibility import require_training
@@ -19,6 +20,7 @@ from lev_plugins.model_folder import Decoding, model_path
 from lev_plugins.onnx.folder import has_graphs
 from lev_plugins.ranges import at_least
 from lev_plugins.text.edited import Edited
+from lev_plugins.text.glossary import as_dict
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.protected import PROTECTED_KINDS, parse_kinds
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
@@ -47,6 +49,9 @@ def add_editor_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_place_arguments(add)
     add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line")
+    terms = "lines TERM<TAB>TRANSLATION: the edited text of a source that has a term has its translation"
+    add("--glossary", metavar="FILE", type=Path, help=terms)
+    add("--soft-glossary", action="store_true", help="the model may change these translations where it is sure")
     recurring = "treat an unknown word that recurs in a text as any other; otherwise, an edit of it must be surer"
     add("--no-document-words", action="store_true", help=recurring)
     add_decoding_arguments(add)
@@ -131,6 +136,7 @@ def editor_from_args(args: argparse.Namespace, **settings: Any) -> Editor:
 
 def editor_options(args: argparse.Namespace, model: str | Path) -> EditOptions:
     """Returns the settings that the flags of ``add_editor_arguments`` name, but for --words."""
+    requires(args, "--glossary", args.glossary is not None, soft_glossary=False)
     return EditOptions(
         **vars(decoding_of(args)),
         backbone=args.backbone,
@@ -138,13 +144,15 @@ def editor_options(args: argparse.Namespace, model: str | Path) -> EditOptions:
         device=device_of(args, model),
         cpu_int8=args.cpu_int8,
         document_words=not args.no_document_words,
+        glossary=args.glossary,
+        soft_glossary=args.soft_glossary,
     )
 
 
 def output_format(args: argparse.Namespace) -> Callable[[Edited], str]:
     """Returns the function that turns an edited text into a line of output."""
     if args.json:
-        return lambda edited: json.dumps(edited.as_dict(), ensure_ascii=False)
+        return lambda edited: json.dumps(as_dict(edited), ensure_ascii=False)
     if args.diff:
         style = COLOUR if args.resume is None and in_colour(None) else PLAIN
         return lambda edited: diff_of(edited, style)

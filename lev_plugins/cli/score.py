@@ -13,7 +13,7 @@ from lev_plugins.errors import require
 from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.scoring import m2, resampling
 from lev_plugins.scoring.evaluation import Array, Evaluation
-from lev_plugins.scoring.metrics import GOLD, MAYBE_SOURCES, METRICS, REFERENCES, SOURCES
+from lev_plugins.scoring.metrics import GOLD, MAYBE_SOURCES, METRICS, REFERENCES, SOURCES, SOURCES_ALONE
 from lev_plugins.text.lines import nonempty_lines, require_parallel
 from lev_plugins.traces.log import lines_by_sentence, parse_line
 
@@ -38,15 +38,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add("system", metavar="SYSTEM", type=Path, help="text to score, one sentence per line")
         if metric.files == GOLD:
             add("gold", metavar="GOLD", type=Path, help="sources and annotators' edits, in M2 format")
-        else:
+        elif metric.files != SOURCES_ALONE:
             add("references", metavar="REFERENCE", type=Path, nargs="+", help="reference text")
-        if metric.files in (SOURCES, MAYBE_SOURCES):
-            required = metric.files == SOURCES
+        if metric.files in (SOURCES, SOURCES_ALONE, MAYBE_SOURCES):
+            required = metric.files != MAYBE_SOURCES
             add("--source", type=Path, metavar="FILE", required=required, help="the text before correction")
         for field, option in metric.options.items():
             value: dict[str, Any] = {"action": "store_true"}
             if option.default is not False:
                 value = {"type": option.kind, "default": option.default, "choices": option.choices}
+                value["required"] = option.required
                 value["metavar"] = None if option.choices else "FILE" if option.kind is Path else "N"
             add(flag_name(field), help=option.help, **value)
         add("--draft", type=Path, metavar="FILE", help="text before editing; also print its score")
@@ -94,10 +95,12 @@ def read_files(args: argparse.Namespace, lines: int) -> list[Any]:
         return [gold]
     source = vars(args).get("source")
     columns = []
-    for path in [*args.references, *([] if source is None else [source])]:
+    for path in [*vars(args).get("references", []), *([] if source is None else [source])]:
         columns.append(nonempty_lines(path))
         require_parallel(args.system, lines, path, len(columns[-1]))
     sources = [] if files == REFERENCES else [None if source is None else columns.pop()]
+    if files == SOURCES_ALONE:
+        return sources
     return [*sources, [list(references) for references in zip(*columns, strict=True)]]
 
 
@@ -156,7 +159,7 @@ def text_report(args: argparse.Namespace, rows: Sequence[ScoredText], comparison
 
 def detail_rows(rows: Sequence[ScoredText]) -> list[list[str]]:
     """Returns a table of the details named ``ROW: COLUMN``; the first column, of the source, is shown once."""
-    names = [name.split(": ") for name in rows[0].evaluation.details if ": " in name]
+    names = [name.rsplit(": ", 1) for name in rows[0].evaluation.details if ": " in name]
     titles, columns = dict.fromkeys(title for title, _ in names), [*dict.fromkeys(column for _, column in names)]
     cells = [(row, column) for row in rows for column in columns if row is rows[0] or column != columns[0]]
     header = [column if column == columns[0] else f"{column} ({row.title})" for row, column in cells]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
@@ -124,18 +125,31 @@ class RefinementGenerator:
             alternatives: how many of the best words to record for each placeholder
             target: the references (B, R) without <s>, for an oracle
         """
+        with self.policies(src_tokens, words, alternatives) as model_policies:
+            policies: Policies = model_policies
+            if target is not None:
+                references = F.pad(target.cpu(), (1, 0), value=BOS)
+                policies = Oracle(model_policies, references, counts=self.options.oracle == "delete+placeholder")
+            return self.refiner.refine(policies, source_lengths, drafts, marks)
+
+    def fits(
+        self, src_tokens: Tensor, source_lengths: Iterable[int], drafts: Rows, words: BatchWords | None = None
+    ) -> list[float]:
+        """Returns the log-probability of leaving each draft as it is; see ``refine``."""
+        with self.policies(src_tokens, words) as policies:
+            return self.refiner.fits(policies, source_lengths, drafts)
+
+    @contextmanager
+    def policies(
+        self, src_tokens: Tensor, words: BatchWords | None = None, alternatives: int = 0
+    ) -> Iterator[EnsemblePolicies]:
         for model in self.ensemble.models:
             if model.training:  # model.eval() visits all modules, which takes time
                 model.eval()
         if self.random.device != src_tokens.device:
             self.random = torch.Generator(src_tokens.device).manual_seed(self.random.initial_seed())
         with torch.inference_mode() if self.options.inference_mode else torch.no_grad():
-            model_policies = EnsemblePolicies(self.ensemble, src_tokens, words, alternatives, self.options, self.random)
-            policies: Policies = model_policies
-            if target is not None:
-                references = F.pad(target.cpu(), (1, 0), value=BOS)
-                policies = Oracle(model_policies, references, counts=self.options.oracle == "delete+placeholder")
-            return self.refiner.refine(policies, source_lengths, drafts, marks)
+            yield EnsemblePolicies(self.ensemble, src_tokens, words, alternatives, self.options, self.random)
 
     def hypotheses(self, sentences: list[Sentence]) -> Iterator[Hypothesis]:
         """Yields the sentences as fairseq's hypotheses, which begin after <s>."""

@@ -13,6 +13,7 @@ from fairseq.data.data_utils import collate_tokens
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.tasks import FairseqTask
 from fairseq.utils import split_paths
+from torch import Tensor
 
 from lev_plugins.data.batch import Batch, Hypothesis
 from lev_plugins.data.noisy import WITHOUT_NOISE
@@ -104,13 +105,22 @@ class TorchLevT(LevTSegments):
         self.decoder = decoder
 
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
+        src_tokens, words = self.batch(sources, unknown)
+        lengths = map(len, sources)
+        return self.decoder.generator.refine(src_tokens, lengths, drafts, marks, words, ALTERNATIVES)
+
+    def score_rows(self, sources: Rows, drafts: Rows, unknown: list[str]) -> list[float]:
+        src_tokens, words = self.batch(sources, unknown)
+        return self.decoder.generator.fits(src_tokens, map(len, sources), drafts, words)
+
+    def batch(self, sources: Rows, unknown: list[str]) -> tuple[Tensor, BatchWords | None]:
+        """Returns the sources as a tensor, and with --spelling the unknown words."""
         task, device = self.decoder.task, self.decoder.device
         src_tokens, words = torch.from_numpy(padded(sources)), None
         if task.word_index is not None:
             words = BatchWords.of_words(unknown, task.word_index).with_pieces(src_tokens, unknown, task.word_index)
             words = utils.move_to_cuda(words, device)  # despite its name, to any device
-        lengths = map(len, sources)
-        return self.decoder.generator.refine(src_tokens.to(device), lengths, drafts, marks, words, ALTERNATIVES)
+        return src_tokens.to(device), words
 
 
 class TorchSeq2Seq(Seq2SeqSegments):

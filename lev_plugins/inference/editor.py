@@ -18,11 +18,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from itertools import compress
+from math import inf
 from pathlib import Path
 from typing import TypeVar
 
 from lev_plugins import compatibility, model_folder
 from lev_plugins.data.drafts import marks
+from lev_plugins.data.drafts.terms import TermDraft, with_replaced_terms, with_terms
 from lev_plugins.edits.mark_bits import KEEP, SPAN
 from lev_plugins.errors import at_line, require
 from lev_plugins.inference.onnx_models import load_editor
@@ -33,6 +36,7 @@ from lev_plugins.onnx.folder import has_graphs
 from lev_plugins.text.calibration import calibrate, recurring_words, with_own_words
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Span, as_list, require_text
+from lev_plugins.text.glossary import Glossary
 from lev_plugins.text.ids import TokenDictionary
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.offsets import offsets_of
@@ -88,6 +92,10 @@ class Editor:
             require(words is None or Path(words).is_file(), f"--words: there is no file {words}")
             words = WordList(None if words is None else Path(words))
         self.words, self.words_of_model = words, WordList(words_of_model)
+        glossary = options.glossary
+        if glossary is not None and not isinstance(glossary, Glossary):
+            glossary = Glossary.read(Path(glossary), options.soft_glossary)
+        self.glossary = glossary
         self.document_words = options.document_words
         document = "" if options.document is None else "\n".join(read_lines(Path(options.document)))
         self.recurring = recurring_words(document, sentences(document, self.language))
@@ -140,6 +148,7 @@ class Editor:
         words: Sequence[Iterable[OwnWords]] | None = None,
         first_line: int = 1,
         min_confidence: float | None = None,
+        glossaries: Sequence[Glossary | None] | None = None,
     ) -> list[Edited]:
         """Edits each text, or its draft where it has one.
 
@@ -149,43 +158,79 @@ class Editor:
         words: for each text, more words that no edit may touch
         first_line: the number of the first text in messages
         min_confidence: leaves out edits that are less sure than this; None: that of the options
+        glossaries: for each text, the terms that must become their translations; None: those of the options
         """
         texts = as_list("texts", texts)
         count = len(texts)
         drafts = one_per_text("drafts", drafts, count, None)
         languages = one_per_text("languages", languages, count, None)
         words = one_per_text("words", words, count, ())
-        parts = []
-        for number, row in enumerate(zip(texts, drafts, languages, words, strict=True), first_line):
+        glossaries = one_per_text("glossaries", glossaries, count, self.glossary)
+        parts, with_terms = [], list[TermDraft | None]()
+        for number, row in enumerate(zip(texts, drafts, languages, words, glossaries, strict=True), first_line):
             with at_line("the input", number):
-                parts.append(self.segments(*row))
+                text, draft, language, own_words, glossary = row
+                item = self.with_terms(text, draft, own_words, glossary) if glossary else None
+                with_terms.append(item)
+                if item and draft is None:
+                    text = item.text
+                elif item:
+                    draft = item.line
+                parts.append(self.segments(text, draft, language, own_words, item.spans if item else ()))
         self.form.check([edited.original for edited, _ in parts])
         every = [segment for _, segments in parts for _, segment in segments]
         with self.lock:
             decoded = iter(self.model.decode(every) if every else [])
         minimum = self.min_confidence if min_confidence is None else min_confidence
         results = []
-        for (edited, segments), draft in zip(parts, drafts, strict=True):
+        for (edited, segments), draft, item in zip(parts, drafts, with_terms, strict=True):
             edits = [self.edit_of_text(edit, start, edited.original) for start, _ in segments for edit in next(decoded)]
             edited = without_protected(replace(edited, edits=tuple(edits)))
             if draft is None and self.calibration:
                 edited = calibrate(edited, self.calibration)
             if draft is None and self.document_words:
                 edited = with_own_words(edited, self.recurring | recurring_words(edited.original, edited.sentences))
-            results.append(edited.without_unsure(minimum))
+            edited = edited.without_unsure(minimum)
+            results.append(item.followed_by(edited) if item else edited)
         return results
 
+    def with_terms(
+        self, text: str, draft: str | None, words: Iterable[OwnWords], glossary: Glossary
+    ) -> TermDraft | None:
+        """Puts the terms of a text into its draft, or replaces them in the text itself; None: it has no terms."""
+        require_text(text)
+        terms = glossary.terms_in(text)
+        if draft is None and terms:
+            return with_replaced_terms(text, terms, self.untouchable(text, words), glossary.mark)
+        if draft is None or not terms or not self.model.drafts:
+            return None
+        require_text(draft)
+        source = self.tokeniser.pieces(self.form.read(text).removeprefix(BYTE_ORDER_MARK))
+
+        def fits(drafts: list[str]) -> Sequence[float]:
+            texts = (self.form.read(draft.strip().removeprefix(BYTE_ORDER_MARK)) for draft in drafts)
+            segments = [Segment(text, self.offsets, source) for text in texts]
+            short = [max(len(source), len(segment.pieces)) <= self.model.longest for segment in segments]
+            with self.lock:
+                scores = iter(self.model.fits(list(compress(segments, short))))
+            return [next(scores) if is_short else -inf for is_short in short]
+
+        return with_terms(draft, [term for _, term in terms], glossary.mark, fits)
+
     def segments(
-        self, text: str, draft: str | None, language: str | None, words: Iterable[OwnWords]
+        self, text: str, draft: str | None, language: str | None, words: Iterable[OwnWords], terms: Sequence[Span] = ()
     ) -> tuple[Edited, Segments]:
-        """Returns the text or the draft without edits, and the segments of it that the model edits."""
+        """Returns the text or the draft without edits, and the segments of it that the model edits.
+
+        ``terms``: the places of those of a glossary, which no edit may touch
+        """
         for string in (text, "" if draft is None else draft):
             require_text(string)
         if draft is not None:
             require(self.model.drafts, "drafts are for a levt: a model of text_correction edits the text itself")
             require(language is None, "languages are for texts without drafts: leave them out")
             edited, segments = self.segment_of_draft(text, draft)
-            return replace(edited, protected=self.own_words(edited.original, words)), segments
+            return replace(edited, protected=(*self.own_words(edited.original, words), *terms)), segments
         spans = sentences(text, language or self.language) if self.split else lines(text)
         cut: dict[str, Segment] = {}
 
@@ -194,13 +239,17 @@ class Editor:
             return len(cut[part].pieces) <= self.model.longest
 
         parts = [part for span in spans for part in split_to_fit(text, span, fits)]
-        by_looks = protected_spans(text, self.knows, None if text.isascii() else self.letters, self.edit_also)
-        untouchable = merge_spans([*by_looks, *self.own_words(text, words)])
+        untouchable = merge_spans([*self.untouchable(text, words), *terms])
         segments = [(start, copy(cut[text[start:end]])) for start, end in parts]
         if self.model.drafts:
             for start, segment in segments:
                 segment.requests = keep_requests(segment, start, untouchable)
         return Edited(text, sentences=tuple(spans), protected=tuple(untouchable)), segments
+
+    def untouchable(self, text: str, words: Iterable[OwnWords]) -> list[Span]:
+        """Returns what no edit of a text without a draft may touch."""
+        by_looks = protected_spans(text, self.knows, None if text.isascii() else self.letters, self.edit_also)
+        return [*by_looks, *self.own_words(text, words)]
 
     def own_words(self, text: str, words: Iterable[OwnWords]) -> tuple[Span, ...]:
         lists = (self.words.protected, self.words_of_model.protected, *words)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lev_plugins.errors import require
 from lev_plugins.model_folder import Decoding
+from lev_plugins.text.glossary import Glossary
 from lev_plugins.text.own_words import WordList
 
 
@@ -39,6 +40,8 @@ class EditOptions(Decoding, Computation):
     words: str | Path | WordList | None = None  # words that no edit may touch: a file with one per line, or a list
     document_words: bool = True  # an unknown word in several sentences of a text is changed only if that is surer
     document: str | Path | None = None  # a file: what recurs in it counts as recurring in each text
+    glossary: str | Path | Glossary | None = None  # terms and their translations; a file: one per line, with a TAB
+    soft_glossary: bool = False  # a model may change the terms where it is sure
     calibrated: bool = True  # correct confidences with the calibration of the model folder, if it has one
     search_flags: Mapping[str, object] = field(default_factory=dict)  # more of fairseq's, such as {"lenpen": 0.5}
     task_flags: Mapping[str, object] = field(default_factory=dict)  # more flags of the model's task to override

@@ -79,6 +79,9 @@ class SegmentDecoder:
         """Returns the edits of each segment."""
         raise NotImplementedError
 
+    def fits(self, segments: list[Segment]) -> list[float]:
+        raise NotImplementedError
+
     def pieces(self, segment: Segment, tokens: list[int], origin: Origin) -> list[str]:
         """Spells an output; tokens from the segment are spelt as there, even if the dictionary lacks them."""
         places = zip(tokens, origin, strict=True)
@@ -120,12 +123,27 @@ class LevTSegments(SegmentDecoder):
 
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         self.warn_of_unknown(segments)
-        sizes = [max(len(segment.pieces), len(segment.source or ())) + BOUNDARIES for segment in segments]
-        results = map_in_batches(self.refine_segments, segments, sizes, self.max_tokens)
+        results = self.map_in_batches(self.refine_segments, segments)
         return [self.edits(segment, *result) for segment, result in zip(segments, results, strict=True)]
+
+    def fits(self, segments: list[Segment]) -> list[float]:
+        """Returns the log-probability of leaving each segment as it is."""
+        return self.map_in_batches(lambda batch: self.score_rows(*self.rows(batch)), segments)
+
+    def map_in_batches(
+        self, function: Callable[[list[Segment]], Iterable[Result]], segments: list[Segment]
+    ) -> list[Result]:
+        sizes = [max(len(segment.pieces), len(segment.source or ())) + BOUNDARIES for segment in segments]
+        return map_in_batches(function, segments, sizes, self.max_tokens)
 
     def refine_segments(self, segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
         """Returns the tokens that each segment became, with </s>, and how."""
+        sources, drafts, unknown = self.rows(segments)
+        marks = [[*(segment.requests or [0] * (len(segment.pieces) + 1)), 0] for segment in segments]
+        return [sentence.edits() for sentence in self.refine(sources, drafts, marks, unknown)]
+
+    def rows(self, segments: list[Segment]) -> tuple[Rows, Rows, list[str]]:
+        """Returns the sources and drafts of segments, and the unknown words in them."""
         unknown: dict[str, int] = {}
 
         def row(pieces: list[str], dictionary: TokenDictionary, spells: bool) -> list[int]:
@@ -138,11 +156,14 @@ class LevTSegments(SegmentDecoder):
         texts = (segment.pieces if segment.source is None else segment.source for segment in segments)
         sources = [row(pieces, self.source, self.spells) for pieces in texts]
         drafts = [row(segment.pieces, self.words, True) for segment in segments]
-        marks = [[*(segment.requests or [0] * (len(segment.pieces) + 1)), 0] for segment in segments]
-        return [sentence.edits() for sentence in self.refine(sources, drafts, marks, list(unknown))]
+        return sources, drafts, list(unknown)
 
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
         """Refines drafts, with boundaries; ``unknown`` are the words whose ids come after the placeholder."""
+        raise NotImplementedError
+
+    def score_rows(self, sources: Rows, drafts: Rows, unknown: list[str]) -> list[float]:
+        """Returns the log-probability of leaving each draft as it is."""
         raise NotImplementedError
 
     def edits(self, segment: Segment, tokens: list[int], edits: WordEdits) -> list[Edit]:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.scoring import bleu, chrf, errors, exact_match, gleu, harm, m2, rouge, ter, wrr
+from lev_plugins.scoring import bleu, chrf, errors, exact_match, gleu, harm, m2, rouge, ter, terms, wrr
 
 REFERENCES, SOURCES, GOLD = "references", "sources and references", "an M2 file"
+SOURCES_ALONE = "sources"
 MAYBE_SOURCES = "references, and perhaps sources"
 
 
@@ -24,6 +25,7 @@ class Option:
     default: Any = False  # False: it takes no value
     choices: Sequence[str] | None = None
     kind: type = str
+    required: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,5 +118,14 @@ METRICS = {
         "right words that a corrector breaks, of 1,000; with --source, also the typos that it repairs",
         harm.evaluate,
         files=MAYBE_SOURCES,
+    ),
+    "terms": Metric(
+        "share of the terms in the sources whose translation in a glossary a text has",
+        terms.evaluate,
+        {
+            "glossary": Option("lines TERM<TAB>TRANSLATION", None, kind=Path, required=True),
+            "details": Option("also print how often each term occurs, and how often it is used"),
+        },
+        files=SOURCES_ALONE,
     ),
 }

@@ -25,6 +25,14 @@ PART = regex.compile(rf"(?V1)\s+|[[\w\p{{M}}]--[{UNSPACED}]]+|\X")
 WORD = regex.compile(rf"(?V1)[[\w\p{{M}}]--[{UNSPACED}]]")
 
 
+class Term(NamedTuple):
+    """A term of a glossary in a source."""
+
+    source: str
+    target: str
+    place: float = 0.0  # in the source, from 0 to 1
+
+
 class Span(NamedTuple):
     """A part of a text, in code points."""
 
@@ -82,6 +90,7 @@ class Edited:
     edits: tuple[Edit, ...] = ()
     sentences: tuple[Span, ...] = field(default=(), compare=False, repr=False)
     protected: tuple[Span, ...] = field(default=(), compare=False, repr=False)  # what no edit may touch
+    terms: tuple[Term, ...] = field(default=(), compare=False, repr=False)  # of the source, in a glossary
     text: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -116,6 +125,47 @@ def apply(original: str, edits: Sequence[Edit]) -> str:
         parts += [original[end : edit.start], edit.replacement]
         end = edit.end
     return "".join([*parts, original[end:]])
+
+
+def follow(original: str, first: Sequence[Edit], edited: Edited) -> Edited:
+    """Returns the edits of a text that do what ``first`` does, and then what was ``edited`` in its result.
+
+    Two edits that overlap become one, which is certain.
+
+    >>> follow("a b c", [Edit(2, 2, "x ")], Edited("a x b c", (Edit(0, 1, "A", 0.5), Edit(3, 5, "", 0.5)))).edits
+    (Edit(start=0, end=1, replacement='A', confidence=0.5, iteration=1), \
+Edit(start=2, end=3, replacement='x', confidence=1.0, iteration=1))
+    """
+    images, growth = list[Edit](), 0  # the first edits, at their places in the text that was edited
+    for edit in first:
+        start = edit.start + growth
+        images.append(replace(edit, start=start, end=start + len(edit.replacement)))
+        growth = images[-1].end - edit.end
+
+    def span_of(span: Span | Edit) -> Span:
+        """Returns the place in the original."""
+        shifts = [0, *(image.end - edit.end for edit, image in zip(first, images, strict=True))]
+        return Span(*(at - shifts[sum(image.end <= at for image in images)] for at in (span.start, span.end)))
+
+    groups: list[list[Edit]] = []
+    for edit in sorted([*images, *edited.edits], key=lambda edit: (edit.start, edit.end)):
+        if groups and edit.start < max(member.end for member in groups[-1]):
+            groups[-1].append(edit)
+        else:
+            groups.append([edit])
+    joined = []
+    for group in groups:
+        edit, span = group[0], Span(group[0].start, max(edit.end for edit in group))
+        if len(group) > 1:
+            changes = [e for e in group if all(e is not image for image in images)]
+            moved = [replace(e, start=e.start - span.start, end=e.end - span.start) for e in changes]
+            edit = Edit(*span, apply(edited.original[span.start : span.end], moved))
+        start, end = span_of(span)
+        alternatives = tuple(replace(alternative, start=start, end=end) for alternative in edit.alternatives)
+        if original[start:end] != edit.replacement:
+            joined.append(replace(edit, start=start, end=end, alternatives=alternatives))
+    sentences, protected = (tuple(map(span_of, spans)) for spans in (edited.sentences, edited.protected))
+    return Edited(original, tuple(joined), sentences, protected)
 
 
 def parts_of(text: str) -> list[str]:

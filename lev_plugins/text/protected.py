@@ -154,7 +154,7 @@ MIN_SCRIPT_SHARE = 0.01  # of the words of a dictionary, for a script to belong 
 MIN_LETTER_SHARE = 0.001  # of the words of a dictionary, for a letter to belong to it
 MIN_LOGOGRAMS = 200  # letters in a dictionary from which a script counts as one without an alphabet
 MAX_WORD_CHARS = 200  # characters of a user's own word
-END = None  # the key in the tree of parts that says that a word ends there
+END = None  # the key in the tree of parts whose value is the word that ends there
 
 
 def parse_kinds(names: str) -> frozenset[str]:
@@ -281,33 +281,42 @@ class OwnWords:
                 len(word) <= MAX_WORD_CHARS,
                 f"a word must have at most {MAX_WORD_CHARS} characters, but {word[:20]!r}... has more",
             )
-            for spelling in (word, word[:1].upper() + word[1:]):  # as at the start of a sentence
+            for spelling in (word, capitalised(word)):  # as at the start of a sentence
                 node = self.tree
                 for part in parts_of(spelling.strip()):
                     node = node.setdefault(unicodedata.normalize("NFC", part), {})
-                node[END] = {}
+                if spelling == word or END not in node:
+                    node[END] = word
 
     def spans(self, text: str) -> list[Span]:
-        """Returns where these words are in a text, as whole words; of those that begin at one place, the longest."""
-        if not self.tree:
-            return []
-        parts = parts_of(text)
+        """Returns where these words are in a text."""
+        return [span for span, _ in self.matches(text)]
+
+    def matches(self, text: str) -> Iterator[tuple[Span, str]]:
+        """Yields whole words of a text that are these words, and the words; of those at one place, the longest."""
+        parts = parts_of(text) if self.tree else []
         places = [0, *accumulate(map(len, parts))]
         # macOS writes letters and their accents apart
         composed = [unicodedata.normalize("NFC", part) for part in parts]
-        ends = [self.end(composed, i) for i in range(len(parts))]
-        return [Span(places[i], places[end]) for i, end in enumerate(ends) if end > i]
+        for i in range(len(parts)):
+            end, word = self.longest(composed, i)
+            if end > i:
+                yield Span(places[i], places[end]), word
 
-    def end(self, parts: Sequence[str], start: int) -> int:
-        """Returns the end of the longest word that begins with the part ``start``; ``start`` if none does."""
-        node, end = self.tree, start
+    def longest(self, parts: Sequence[str], start: int) -> tuple[int, str]:
+        """Returns the end of the longest word that begins with the part ``start``, and the word; ``start`` if none."""
+        node, end, word = self.tree, start, ""
         for i in range(start, len(parts)):
             if parts[i] not in node:
                 break
             node = node[parts[i]]
             if END in node:
-                end = i + 1
-        return end
+                end, word = i + 1, node[END]
+        return end, word
+
+
+def capitalised(word: str) -> str:
+    return word[:1].upper() + word[1:]
 
 
 # ---- the edits -------------------------------------------------------------------------------------------------------

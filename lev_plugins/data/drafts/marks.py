@@ -12,7 +12,7 @@ A draft is tokenised without its marks, and a mark covers every token it touches
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from rapidfuzz.distance import Prefix
@@ -23,6 +23,7 @@ from lev_plugins.errors import UserError, require
 MARK_BITS = {"!": mark_bits.KEEP, "~": mark_bits.PREFER, "-": mark_bits.DELETE, "+": mark_bits.INSERT}
 MARKED = re.compile(r"(?<!\\)(?:\\\\)*⟦[!~+-]")
 BRACKET = re.compile(r"(?<!\\)(?P<slashes>\\*)(?:(?P<open>⟦)(?P<kind>[!~+-])?|(?P<close>⟧))")
+TRAILING_SLASHES = re.compile(r"\\+\Z")
 
 
 class Mark(NamedTuple):
@@ -79,6 +80,24 @@ def parse_marks(line: str) -> tuple[str, list[Mark]]:
     return text, [mark._replace(start=min(mark.start, len(text)), end=min(mark.end, len(text))) for mark in marks]
 
 
+def with_marks(text: str, marks: Iterable[Mark]) -> str:
+    """Returns the line for which ``parse_marks`` returns this text and these marks.
+
+    >>> with_marks("I love New York much .", [Mark("!", 7, 15), Mark("+", 20, 20)])
+    'I love ⟦!New York⟧ much⟦+⟧ .'
+    """
+    line, at = "", 0
+    for kind, start, end in sorted(marks, key=lambda mark: (mark.start, mark.end)):
+        before, inside = (
+            TRAILING_SLASHES.sub(r"\g<0>\g<0>", escape(part)) for part in (text[at:start], text[start:end])
+        )
+        line += f"{before}⟦{kind}{inside}⟧"
+        if kind == "+" and text[:start][-1:].isspace() and text[start : start + 1].isspace():
+            line += " "  # which ``parse_marks`` leaves out
+        at = end
+    return line + escape(text[at:])
+
+
 def _check(line: str, place: int, mark: Mark, text: str) -> None:
     inside = text[mark.start : mark.end]
     if mark.kind == "+":
@@ -113,6 +132,8 @@ def tokenize(line: str, encode: Callable[[str], str]) -> tuple[list[str], list[i
             continue
         span += 1
         for i in range(start + 1, end + 1):
+            if bits[i] & MARK_BITS[mark.kind] and mark.kind in "!~":
+                continue  # it belongs to the first of two spans
             require(
                 bits[i] & ~mark_bits.INSERT == 0,
                 f"two marks of the draft {line!r} touch the same token {tokens[i - 1]!r}: remove one of them",

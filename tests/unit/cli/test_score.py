@@ -69,7 +69,8 @@ EXPECTED: dict[str, tuple[list[str], str, str]] = {
 
 
 def test_every_metric_is_here() -> None:
-    assert EXPECTED.keys() == METRICS.keys()
+    elsewhere = {"terms"}  # has no references
+    assert EXPECTED.keys() == METRICS.keys() - elsewhere
 
 
 @pytest.mark.parametrize("metric", EXPECTED)

@@ -1,0 +1,105 @@
+"""Where the terms of a glossary go in a draft, with a score that needs no model."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.data.drafts.marks import Mark, parse_marks, with_marks
+from lev_plugins.data.drafts.terms import candidates, with_terms
+from lev_plugins.text.edited import Edit, Edited, Term, apply, follow
+from tests.helpers import thorough
+
+
+def nearest_to(wanted: str) -> object:
+    def fits(texts: list[str]) -> Sequence[float]:
+        return [0.0 if text == wanted else -100.0 for text in texts]
+
+    return fits
+
+
+def put(draft: str, *terms: tuple[str, str], wanted: str = "", kind: str = "!") -> str:
+    return with_terms(draft, [Term(*term) for term in terms], kind, nearest_to(wanted)).line
+
+
+def test_a_term_that_the_draft_has_gets_a_mark() -> None:
+    assert put("ein Hut .", ("hat", "Hut")) == "ein ⟦!Hut⟧ ."
+    assert put("ein Hut .", ("hat", "Hut"), kind="~") == "ein ⟦~Hut⟧ ."
+    assert put("Hut, Hut", ("hat", "Hut")) == "⟦!Hut⟧, Hut"
+    assert put("ein ⟦!roter Hut⟧", ("hat", "Hut")) == "ein ⟦!roter Hut⟧"  # it has one already
+
+
+@pytest.mark.parametrize(
+    ("draft", "wanted"),
+    [
+        ("ein Haus .", "ein Hut Haus ."),
+        ("ein Haus.", "ein Haus Hut."),
+        ("ein Haus.", "ein Hut."),
+        ("(ein Haus)", "(ein Hut)"),
+        ("ein altes graues Haus .", "ein Hut ."),
+        ("", "Hut"),
+    ],
+)
+def test_a_missing_term_goes_where_the_text_fits_best(draft: str, wanted: str) -> None:
+    assert parse_marks(put(draft, ("hat", "Hut"), wanted=wanted))[0] == wanted
+
+
+def test_words_that_look_like_the_term_are_replaced_first() -> None:
+    assert put("zwei Hüte liegen", ("hat", "Hut")) == "zwei ⟦!Hut⟧ liegen"
+
+
+def test_marks_of_a_person_come_first() -> None:
+    assert put("ein ⟦-Hut⟧", ("hat", "Hut"), wanted="ein Hut Hut") == "ein ⟦!Hut⟧ ⟦-Hut⟧"
+    line = put("⟦!a b⟧ c⟦+⟧", ("hat", "Hut"), ("cap", "Kappe"))
+    text, marks = parse_marks(line)
+    kept = [text[start:end] for kind, start, end in marks]
+    assert sorted(kept) == ["", "Hut", "Kappe", "a b"]
+
+
+def test_more_terms_than_places() -> None:
+    assert parse_marks(put("", *[("hat", "Hut")] * 3))[0] == "Hut Hut Hut"
+    assert parse_marks(put("⟦!a⟧", *[("hat", "Hut")] * 4))[0].count("Hut") == 4
+
+
+def test_a_text_without_blanks() -> None:
+    edits = candidates("我很大。", [], Term("hat", "帽子"))
+    assert "我帽子很大。" in [apply("我很大。", [edit]) for edit in edits]
+    assert not any(" " in edit.replacement for edit in edits)
+
+
+marked = st.lists(st.sampled_from(["a", "b ", " ", "⟦", "⟧", "\\", "!", "⟦!", "+"]), max_size=8).map("".join)
+
+
+@thorough
+@given(
+    text=marked,
+    places=st.lists(st.integers(0, 20), max_size=6),
+    kinds=st.lists(st.sampled_from("!~-+"), min_size=6, max_size=6),
+)
+def test_marks_are_written_as_they_are_read(text: str, places: list[int], kinds: list[str]) -> None:
+    ends = sorted(min(place, len(text)) for place in places)
+    pairs = zip(ends[::2], ends[1::2], kinds, strict=False)
+    marks = [Mark(kind, start, start if kind == "+" else end) for start, end, kind in pairs]
+    marks = [mark for mark in marks if mark.kind == "+" or text[mark.start : mark.end].strip()]
+    assert parse_marks(with_marks(text, marks)) == (text, marks)
+
+
+texts = st.text("ab ", min_size=0, max_size=8)
+
+
+@st.composite
+def edits_of(draw: st.DrawFn, size: int) -> list[Edit]:
+    places = sorted(draw(st.lists(st.integers(0, size), max_size=6)))
+    words = st.text("xy ", min_size=1, max_size=3)
+    return [Edit(start, end, draw(words), 0.5) for start, end in zip(places[::2], places[1::2], strict=False)]
+
+
+@thorough
+@given(data=st.data(), text=texts)
+def test_edits_that_follow_others_give_the_same_text(data: st.DataObject, text: str) -> None:
+    first = data.draw(edits_of(len(text)))
+    between = apply(text, first)
+    edited = Edited(between, tuple(data.draw(edits_of(len(between)))))
+    both = follow(text, first, edited)
+    assert both.original == text and both.text == edited.text

@@ -1,0 +1,67 @@
+"""Which terms of a glossary a text has."""
+
+from pathlib import Path
+
+import pytest
+
+from lev_plugins.errors import UserError
+from lev_plugins.text.edited import Term
+from lev_plugins.text.glossary import Glossary, find_terms
+
+
+def targets(glossary: dict[str, str], source: str) -> list[str]:
+    return [term.target for _, term in Glossary(glossary).terms_in(source)]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("in New York City, in New York", ["NYC", "N.Y."]),  # contained: the longer one
+        ("the York Times Square", ["Platz"]),  # overlapping: the longer one
+        ("Hat. Hat, that Hat", ["Hut", "Hut"]),  # a capital at the start of a sentence, and not elsewhere
+        ("hats, HAT, that", []),  # inflected, other capitals, a part of a word
+        ("café, cafe\u0301", ["Kaffee", "Kaffee"]),  # accents may be written apart
+        ("hat-hat", ["Hut", "Hut"]),
+        ("i use C++.", ["C++"]),
+        ("帽子很大", ["hat"]),
+        ("", []),
+    ],
+)
+def test_terms_of_a_source(source: str, expected: list[str]) -> None:
+    glossary = {"New York": "N.Y.", "New York City": "NYC", "York Times": "Zeit", "Times Square": "Platz"}
+    glossary |= {"York Times Square": "Platz", "hat": "Hut", "cafe\u0301": "Kaffee", "C++": "C++", "帽子": "hat"}
+    assert targets(glossary, source) == expected
+
+
+def test_each_time_a_source_has_a_term_needs_a_translation() -> None:
+    terms = [Term("hat", "Hut"), Term("cap", "Hut"), Term("hat", "Hut")]
+    assert len(find_terms(terms, "Hut und Hut")[1]) == 1
+    assert find_terms([Term("red hat", "roter Hut"), Term("hat", "Hut")], "ein roter Hut")[1] == [Term("hat", "Hut")]
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_bytes(b"hat\tHut\r\n\n  red hat \t roter Hut\nhat\tHut\n")
+    assert Glossary.read(path).terms == {"hat": "Hut", "red hat": "roter Hut"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"hat Hut\n", "line 1: must be a term, a TAB and its translation, but is 'hat Hut'"),
+        (b"\nhat\t\n", "line 2: must be a term, a TAB and its translation"),
+        (b"a\tb\tc\n", "line 1: must be a term, a TAB"),
+        (b"hat\tHut\nhat\tHuete\n", "line 2: 'hat' already has the translation 'Hut': leave one of them out"),
+        (b"hat\tH\xfct\n", "line 1 is not UTF-8"),
+        (b"\xef\xbb\xbfhat\tHut\n", "begins with a byte order mark"),
+        (b"hat\t" + b"x" * 201, "line 1: a word must have at most 200 characters"),
+    ],
+)
+def test_refusals(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=message) as error:
+        Glossary.read(path)
+    assert str(path) in str(error.value)
+    with pytest.raises(UserError, match=r"--glossary: there is no file .*none\.tsv"):
+        Glossary.read(tmp_path / "none.tsv")
