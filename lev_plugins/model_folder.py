@@ -19,11 +19,11 @@ import json
 import os
 import re
 from argparse import Namespace
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from safetensors import SafetensorError, safe_open
 
@@ -52,6 +52,7 @@ PLAIN_NAME = re.compile(r"[\w+@][\w.+@-]*")
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
 Flag = bool | int | float | str | None
+Settings = TypeVar("Settings", bound="Decoding")
 
 
 @dataclass(frozen=True)
@@ -69,18 +70,24 @@ class Decoding:
     def check(self) -> None:
         """Checks the values; messages name the flags of ``edit`` and ``export``."""
         check_ranges(self)
+        also = self.edit_also
+        require(also is None or isinstance(also, str), f"--edit-also must be text such as a,b, but is {also!r}")
         require(
-            self.language is None or LANGUAGE.fullmatch(self.language) is not None,
+            self.language is None or LANGUAGE.fullmatch(str(self.language)) is not None,
             f"--language must be a code such as de or pt-BR, but is {self.language!r}",
         )
 
     def check_for(self, *tasks: str) -> None:
         """Raises an error for a setting that has no effect on a model of any of these tasks."""
-        ignored = {"text_editing": ["beam"], "text_correction": EDITING_FLAGS, "text_labelling": vars(self)}
         of_task = f"of --task {' or '.join(dict.fromkeys(tasks))}"
         for flag in self.given():
-            effective = any(flag not in ignored.get(task, ()) for task in tasks)
+            effective = any(flag in self.suited_to(task).given() for task in tasks)
             require(effective, f"{flag_name(flag)} has no effect on a model {of_task}: leave it out")
+
+    def suited_to(self: Settings, task: str) -> Settings:
+        """Returns these settings without those that have no effect on a model of the task."""
+        ignored = {"text_editing": ["beam"], "text_correction": EDITING_FLAGS, "text_labelling": self.given()}
+        return replace(self, **dict.fromkeys(ignored.get(task, ())))
 
     @property
     def search(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Mapping
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 from lev_plugins.errors import require
@@ -34,11 +34,11 @@ BOUNDS: dict[str, list[dict[str, Any]]] = {  # names of numbers in configuration
     "max_ratio|max_ratio_floor|min_words": [{"minimum": 0}],
     "soft_protection": [{"minimum": 0, "maximum": MAX_BIAS}],
     "keep_bias|iter_decode_eos_penalty": [{"minimum": -MAX_BIAS, "maximum": MAX_BIAS}],
-    "iter_decode_max_iter": [{"minimum": 0, "maximum": MAX_ITERATIONS}],
+    "iter_decode_max_iter": [{"minimum": 0, "maximum": MAX_ITERATIONS, "whole": True}],
     "backbone_lr_factor": [{"above": 0, "advice": FROZEN}],
     "num_shards": [{"maximum": 1, "advice": SHARDS}],
     "shard_id": [{"maximum": 0, "advice": SHARDS}],
-    "beam": [{"minimum": 1, "maximum": MAX_BEAM}],
+    "beam": [{"minimum": 1, "maximum": MAX_BEAM, "whole": True}],
     "nbest|iter_decode_with_beam": [{"minimum": 1}],
     "max_len_a|max_len_b|min_len|prefix_size": [{"minimum": 0}],
     "temperature": [{"minimum": 0.0001, "maximum": 10_000}],  # beyond these, scores become indistinguishable
@@ -96,6 +96,7 @@ def bounded(
     *,
     above: float = -math.inf,
     below: float = math.inf,
+    whole: bool = False,
     advice: str = "",
 ) -> None:
     """Raises an error that says which rule the value breaks; ``advice`` ends its message.
@@ -113,7 +114,8 @@ def bounded(
     Traceback (most recent call last):
     lev_plugins.errors.UserError: --keep-bias must be a finite number, but is inf
     """
-    require(isinstance(value, Real), f"{name} must be a number, but is {value!r}")
+    kind, noun = (Integral, "whole number") if whole else (Real, "number")
+    require(isinstance(value, kind), f"{name} must be a {noun}, but is {value!r}")
     limits = {"at least": minimum, "above": above, "at most": maximum, "below": below}
     rules = [f"{word} {limit}" for word, limit in limits.items() if abs(limit) < math.inf]
     if -math.inf < minimum and maximum < math.inf:

@@ -106,9 +106,8 @@ def decoding_of(args: argparse.Namespace) -> Decoding:
 
 
 def run(args: argparse.Namespace) -> int:
-    at_least(args, 1, "batch_lines", "max_tokens")
-    for flag, path in {"--drafts": args.drafts, "--document": args.document}.items():
-        require(path is None or path.is_file(), f"{flag}: there is no file {path}")
+    at_least(args, 1, "batch_lines")
+    require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
     both = args.document is not None and args.no_document_words
     require(not both, "--document has no effect with --no-document-words: leave one of them out")
     settings = {"max_tokens": args.max_tokens, "words": args.words, "document": args.document}
@@ -129,9 +128,7 @@ def run(args: argparse.Namespace) -> int:
 def editor_from_args(args: argparse.Namespace, **settings: Any) -> Editor:
     """Returns the editor that the flags of ``add_editor_arguments`` describe; ``settings`` are more ``EditOptions``."""
     options = replace(editor_options(args, args.model), **settings)
-    editor = Editor.load(args.model, args.data, options)
-    options.check_for(editor.model.task)
-    return editor
+    return Editor.load(args.model, args.data, options)
 
 
 def editor_options(args: argparse.Namespace, model: str | Path) -> EditOptions:

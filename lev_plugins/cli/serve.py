@@ -117,7 +117,7 @@ def load_models(args: argparse.Namespace) -> list[ServedModel]:
             labelling = LabelOptions(device=edit.device_of(args, path), cpu_int8=args.cpu_int8)
             model = lev_plugins.load(path, args.data, options=labelling)
         else:
-            model = lev_plugins.load(path, args.data, options=edit.editor_options(args, path))
+            model = lev_plugins.load(path, args.data, options=edit.editor_options(args, path).suited_to(tasks[name]))
         models.append(ServedModel.start(name, model, args.queue))
     return models
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from lev_plugins.data.batch import Batch, Hypothesis
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.data.tokenise import MODEL
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, require
 from lev_plugins.generators.copy_bias import score_sentences
 from lev_plugins.generators.refinement import ALTERNATIVES, Sentence
 from lev_plugins.inference.load_model import Loaded, read_models
@@ -56,7 +56,15 @@ class CheckpointDecoder:
         # without the metrics and the noise of their own training
         self.loaded = read_models(paths, {**WITHOUT_SCORES, **WITHOUT_NOISE, **overrides}, folder=folder)
         self.models, self.task = self.loaded.models, self.loaded.task
-        self.device = torch.device(device)
+        try:
+            self.device = torch.device(device)
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError, TypeError) as error:
+            raise UserError(f"device must be one that torch has here, such as cpu, but is {device!r}") from error
+        for name in search:
+            require(
+                hasattr(GenerationConfig, name), f"search_flags has {name!r}, which is not a flag of fairseq-generate"
+            )
         options = GenerationConfig(**search)
         for model in self.models:
             model.eval().to(self.device, torch.half if fp16 else None)
@@ -160,6 +168,9 @@ def segment_model(
         [path], overrides, {**options.search, **options.search_flags}, options.device, folder=folder
     )
     require_editor(decoder.loaded, path)
+    for name in options.task_flags:
+        known = hasattr(decoder.task.cfg, name)
+        require(known, f"task_flags has {name!r}, which is not a flag of --task {decoder.task.name}")
     model = (TorchLevT if isinstance(decoder.models[0], LevT) else TorchSeq2Seq)(decoder, options.max_tokens)
     return model, Tokeniser(folder.bpe(path) if folder else bpe_of(decoder.task, options.bpe))
 

@@ -88,15 +88,21 @@ class Editor:
         self.calibration, self.form = calibration if options.calibrated else None, form or TextStyle()
         self.edit_also = parse_kinds(options.edit_also or "")
         words = options.words
-        if not isinstance(words, WordList):
-            require(words is None or Path(words).is_file(), f"--words: there is no file {words}")
-            words = WordList(None if words is None else Path(words))
+        if isinstance(words, (str, Path)):
+            require(Path(words).is_file(), f"--words: there is no file {words}")
+            words = WordList(Path(words))
+        elif not isinstance(words, WordList):
+            words = WordList(words=as_list("words", words or ()))
         self.words, self.words_of_model = words, WordList(words_of_model)
         glossary = options.glossary
         if glossary is not None and not isinstance(glossary, Glossary):
             glossary = Glossary.read(Path(glossary), options.soft_glossary)
         self.glossary = glossary
         self.document_words = options.document_words
+        require(
+            options.document is None or Path(options.document).is_file(),
+            f"--document: there is no file {options.document}",
+        )
         document = "" if options.document is None else "\n".join(read_lines(Path(options.document)))
         self.recurring = recurring_words(document, sentences(document, self.language))
         self.lock = threading.Lock()
@@ -114,8 +120,11 @@ class Editor:
         data: for a checkpoint, the folder with its dictionaries, if it has moved since the training
         options: settings, which go before those of the model folder
         """
+        options.check()
         moved = {"data": data, "backbone": options.backbone, "bpe": options.bpe}
         folder = model_folder.read_kind(path, model_folder.EDITOR, **moved)
+        if folder:
+            options.check_for(folder.task)
         options = options if folder is None else options.over(folder.decoding)
         model: SegmentDecoder | None = None
         if folder and options.device == "cpu" and has_graphs(path):
@@ -128,6 +137,7 @@ class Editor:
 
             model, tokeniser = segment_model(Path(path), folder, data, options)
         if folder is None:
+            options.check_for(model.task)
             return cls(model, tokeniser, options, form_of(model.words))
         # older folders do not store the form
         form = from_entries(TextStyle, folder.form, f"{path}: form") if folder.form else form_of(model.words)

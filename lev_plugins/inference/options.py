@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lev_plugins.errors import require
 from lev_plugins.model_folder import Decoding
+from lev_plugins.ranges import bounded
 from lev_plugins.text.glossary import Glossary
 from lev_plugins.text.own_words import WordList
 
@@ -37,7 +38,7 @@ class EditOptions(Decoding, Computation):
     """
 
     split: bool = True  # cut lines into sentences
-    words: str | Path | WordList | None = None  # words that no edit may touch: a file with one per line, or a list
+    words: str | Path | WordList | Sequence[str] | None = None  # words that no edit may touch: a file, or a list
     document_words: bool = True  # an unknown word in several sentences of a text is changed only if that is surer
     document: str | Path | None = None  # a file: what recurs in it counts as recurring in each text
     glossary: str | Path | Glossary | None = None  # terms and their translations; a file: one per line, with a TAB
@@ -49,6 +50,10 @@ class EditOptions(Decoding, Computation):
     bpe: Namespace | None = None
     backbone: str | Path | None = None  # for a checkpoint: the folder from import-pretrained, if it has moved
     max_tokens: int = 4096  # tokens in a batch of the model
+
+    def check(self) -> None:
+        super().check()
+        bounded("--max-tokens", self.max_tokens, 1, whole=True)
 
     def over(self, decoding: Decoding) -> EditOptions:
         """Fills in the settings of a model folder where these options have None."""

@@ -30,6 +30,7 @@ NOISE_KINDS: dict[str, Callable[["NoiseOptions"], kinds.NoiseKind]] = {
     "confusions": lambda options: confuser(read_table(Path(options.confusions or ""))),
 }
 WITH_RATES = ("ocr", "confusions")  # the kinds with their own rates
+WITH_ALPHABET = ("random", "insert", "substitute")
 
 
 def noise_flag(metavar: str, meaning: str, default: Any = MISSING) -> Any:
@@ -124,6 +125,9 @@ def check_options(options: NoiseOptions, weights: dict[str, float]) -> None:
         ("confusions" in weights) == (options.confusions is not None),
         f"{prefix}confusions FILE and the kind confusions go together: give both or neither",
     )
+    require(not options.shift_rate or "keyboard" in weights, f"{prefix}shift-rate needs {prefix}kind keyboard")
+    writes = options.alphabet is None or not weights.keys().isdisjoint(WITH_ALPHABET)
+    require(writes, f"{prefix}alphabet needs {prefix}kind {' or '.join(WITH_ALPHABET)}")
     require(options.alphabet != "", f"{prefix}alphabet must have letters, but is empty")
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 
@@ -159,7 +159,7 @@ class StoredIndex(WordIndex):
                 fit = bool((stored["numbers"] >= 0).all() and begins[-1] <= len(stored["owners"]))
                 stored["owners"] = unpack(stored["owners"], begins) if fit else begins
                 fit = fit and bool((stored["owners"] >= 0).all() and (stored["owners"] < size).all())
-        except (ValueError, EOFError, OSError, KeyError, BadZipFile) as error:
+        except Exception as error:  # NumPy reads the header of an array as Python: TokenError, MemoryError, ...
             raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
         require(fit, f"{path} does not fit the dictionary: {model_folder.AGAIN}")
         word_pieces = None

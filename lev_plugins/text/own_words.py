@@ -1,6 +1,7 @@
 """The list of the user's own words, which may be a file."""
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from lev_plugins.errors import UserError, explain, require
@@ -15,11 +16,11 @@ MAX_WORDS = 100_000
 class WordList:
     """The user's own words, one per line of a file; without a file, they only last as long as the process."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, words: Sequence[str] = ()) -> None:
         self.path = path
         self.lock = threading.Lock()
-        self.words: dict[str, None] = {}
-        self.protected = OwnWords(())
+        self.words = dict.fromkeys(words)
+        self.protected = OwnWords(words)
         self.read()
 
     def read(self) -> None:

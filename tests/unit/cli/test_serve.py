@@ -104,6 +104,7 @@ def test_a_server_refuses_flags_that_no_model_of_it_reads() -> None:
     found = "--beam has no effect on a model of --task text_editing or text_labelling: leave it out"
     with pytest.raises(UserError, match=found):
         beam.check_for("text_editing", "text_labelling")
+    assert (beam.suited_to("text_editing").beam, beam.suited_to("text_correction").beam) == (None, 3)
 
 
 def test_models_of_both_kinds(tmp_path: Path) -> None:

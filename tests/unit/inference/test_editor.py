@@ -291,6 +291,32 @@ def test_refusals(pbd: Editor, lively: Editor) -> None:
         Editor.load("none.pt", LEVT)
 
 
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"beam": 2}, "--beam has no effect on a model of --task text_editing: leave it out"),
+        ({"iter_decode_max_iter": 1.5}, "--iter-decode-max-iter must be a whole number, but is 1.5"),
+        ({"max_tokens": 0}, "--max-tokens must be at least 1, but is 0"),
+        ({"edit_also": ["numbers"]}, r"--edit-also must be text such as a,b, but is \['numbers'\]"),
+        ({"document": "none"}, "--document: there is no file none"),
+        ({"search_flags": {"lenpn": 1}}, "search_flags has 'lenpn', which is not a flag of fairseq-generate"),
+        ({"task_flags": {"soft": 1}}, "task_flags has 'soft', which is not a flag of --task text_editing"),
+        ({"device": "gpu"}, "device must be one that torch has here, such as cpu, but is 'gpu'"),
+    ],
+)
+def test_options_that_are_refused(options: dict[str, Any], rule: str, lively_path: Path) -> None:
+    with pytest.raises(UserError, match=rule):
+        Editor.load(lively_path, LEVT, EditOptions(**options))
+
+
+def test_a_list_of_words_is_left_alone(pbd: Editor) -> None:
+    free, bound = (
+        Editor(pbd.model, pbd.tokeniser, EditOptions(words=each)).edit([NOISES[0]])[0]
+        for each in (None, NOISES[0].split())
+    )
+    assert any(edit.end > edit.start for edit in free.edits) and all(edit.end == edit.start for edit in bound.edits)
+
+
 # ---- tokenisers ------------------------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,8 @@ from lev_plugins.noise import NoiseOptions, build_corruption
         (NoiseOptions("confusions", 0.1), "--confusions FILE and the kind confusions go together"),
         (NoiseOptions("swap", 0.1, confusions="x.tsv"), "--confusions FILE and the kind confusions go together"),
         (NoiseOptions("insert", 0.1, alphabet=""), "--alphabet must have letters, but is empty"),
+        (NoiseOptions("swap", 0.1, shift_rate=0.5), "--shift-rate needs --kind keyboard"),
+        (NoiseOptions("swap", 0.1, alphabet="x"), "--alphabet needs --kind random or insert or substitute"),
         (NoiseOptions("keyboard", 0.1, shift_rate=2), "--shift-rate must be between 0 and 1, but is 2"),
         (NoiseOptions("typos", 0.1, prefix="--noise-"), "--noise-kind 'typos' is unknown"),
     ],
