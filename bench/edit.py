@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,8 @@ from lev_plugins.onnx.folder import GRAPHS, INDEX
 from lev_plugins.text.lines import read_lines
 
 ENGINES = ("torch", "graphs", "graphs, 8 bits")
-BATCH = 64  # lines
+ON_GPU = ("torch", "GPU")
+BATCH, GPU_BATCH = 64, 512  # lines
 SINGLE = 300  # lines that are also edited one by one
 TYPO = "I beleive it.\n"
 
@@ -43,7 +44,8 @@ def without_graphs(folder: Path, parent: Path) -> Path:
 
 def first_edit(folder: Path, engine: str) -> dict[str, float]:
     """Measures the command on one sentence with a typo."""
-    command = [sys.executable, "-m", "lev_plugins", "edit", str(folder), "--cpu"]
+    command = [sys.executable, "-m", "lev_plugins", "edit", str(folder)]
+    command += [] if engine == "GPU" else ["--cpu"]
     command += ["--cpu-int8"] if engine.endswith("8 bits") else []
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, input=TYPO, text=True, stdout=subprocess.DEVNULL, check=True)
@@ -53,16 +55,19 @@ def first_edit(folder: Path, engine: str) -> dict[str, float]:
 
 def measure(folder: Path, lines: list[str], engine: str) -> dict[str, Any]:
     """Measures loaded editors in this process."""
-    editor = lev_plugins.load(folder, options=lev_plugins.EditOptions(cpu_int8=engine.endswith("8 bits")))
-    editor.edit(lines[:BATCH])
-    clock = timing.Clock(torch.device("cpu"))
-    single = [clock.time(lambda line=line: editor.edit([line]))[0] for line in lines[:SINGLE]]
-    start, edits = time.process_time(), list[Any]()
-    for first in range(0, len(lines), BATCH):
-        texts = editor.edit(lines[first : first + BATCH])
+    device = torch.device("cuda" if engine == "GPU" else "cpu")
+    options = lev_plugins.EditOptions(cpu_int8=engine.endswith("8 bits"), device=device.type)
+    editor = lev_plugins.load(folder, options=options)
+    batch = GPU_BATCH if engine == "GPU" else BATCH
+    editor.edit(lines[:batch])
+    clock, seconds, edits = timing.Clock(device), 0.0, list[Any]()
+    single = [clock.time(partial(editor.edit, [line]))[0] for line in lines[:SINGLE]]
+    for first in range(0, len(lines), batch):
+        time, texts = clock.time(partial(editor.edit, lines[first : first + batch]))
         edits += [[(edit.start, edit.end, edit.replacement) for edit in text.edits] for text in texts]
+        seconds += time
     return {
-        "lines_per_second": len(lines) / (time.process_time() - start),
+        "lines_per_second": len(lines) / seconds,
         "p50_milliseconds": 1000 * float(np.median(single)),
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "edits": edits,
@@ -77,11 +82,11 @@ def in_new_process(folder: Path, args: argparse.Namespace, engine: str) -> dict[
 
 
 def main(arguments: list[str] | None = None) -> None:
-    flags = timing.parser(__doc__, device=False)
+    flags = timing.parser(__doc__)
     flags.add_argument("folder", metavar="FOLDER", type=Path, help="an editor with graphs, from lev-plugins export")
     flags.add_argument("text", metavar="TEXT", type=Path, help="lines to edit")
     flags.add_argument("--lines", metavar="N", type=int, default=1000, help="use the first N lines (default: 1000)")
-    flags.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
+    flags.add_argument("--engine", choices=(*ENGINES, "GPU"), help=argparse.SUPPRESS)
     args = flags.parse_args(arguments)
     args.lines = 20 if args.quick else args.lines
     if args.engine:
@@ -89,14 +94,15 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.write(json.dumps(measure(args.folder, lines, args.engine)))
         return
     with tempfile.TemporaryDirectory() as parent:
-        plain = without_graphs(args.folder, Path(parent))
-        results = {name: in_new_process(plain if name == "torch" else args.folder, args, name) for name in ENGINES}
+        plain, engines = without_graphs(args.folder, Path(parent)), ON_GPU if args.device == "cuda" else ENGINES
+        folders = {"torch": plain, "GPU": plain}
+        results = {name: in_new_process(folders.get(name, args.folder), args, name) for name in engines}
     expected, rows = results["torch"]["edits"], []
     for name, line in results.items():
         line["lines_edited_otherwise"] = sum(a != b for a, b in zip(expected, line.pop("edits"), strict=True))
         rows.append([name, *(f"{line[key]:.1f}" for key in list(line)[:-1]), line["lines_edited_otherwise"]])
     titles = ["engine", "first edit, s", "lines/s", "one line, ms", "memory, MiB", "lines edited otherwise"]
-    results = {"machine": timing.machine(torch.device("cpu")), "lines": args.lines, "editing": results}
+    results = {"machine": timing.machine(torch.device(args.device)), "lines": args.lines, "editing": results}
     timing.report(results, timing.table(titles, rows), args.out)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -17,6 +17,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.generators.policies import Ensemble, EnsemblePolicies, Oracle
 from lev_plugins.generators.refinement import ALTERNATIVES, Policies, Refiner, Sentence
 from lev_plugins.generators.rerank import rerank
+from lev_plugins.layers.transformer import NO_PADDING
 from lev_plugins.models.levt import LevT
 from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary
 from lev_plugins.text.ids import BOS, EOS, PAD, Rows
@@ -107,7 +108,7 @@ class RefinementGenerator:
     def refine(
         self,
         src_tokens: Tensor,
-        source_lengths: Iterable[int],
+        source_lengths: Sequence[int],
         drafts: Rows,
         marks: Rows | None = None,
         words: BatchWords | None = None,
@@ -125,7 +126,7 @@ class RefinementGenerator:
             alternatives: how many of the best words to record for each placeholder
             target: the references (B, R) without <s>, for an oracle
         """
-        with self.policies(src_tokens, words, alternatives) as model_policies:
+        with self.policies(src_tokens, source_lengths, words, alternatives) as model_policies:
             policies: Policies = model_policies
             if target is not None:
                 references = F.pad(target.cpu(), (1, 0), value=BOS)
@@ -133,15 +134,19 @@ class RefinementGenerator:
             return self.refiner.refine(policies, source_lengths, drafts, marks)
 
     def fits(
-        self, src_tokens: Tensor, source_lengths: Iterable[int], drafts: Rows, words: BatchWords | None = None
+        self, src_tokens: Tensor, source_lengths: Sequence[int], drafts: Rows, words: BatchWords | None = None
     ) -> list[float]:
         """Returns the log-probability of leaving each draft as it is; see ``refine``."""
-        with self.policies(src_tokens, words) as policies:
+        with self.policies(src_tokens, source_lengths, words) as policies:
             return self.refiner.fits(policies, source_lengths, drafts)
 
     @contextmanager
     def policies(
-        self, src_tokens: Tensor, words: BatchWords | None = None, alternatives: int = 0
+        self,
+        src_tokens: Tensor,
+        source_lengths: Sequence[int],
+        words: BatchWords | None = None,
+        alternatives: int = 0,
     ) -> Iterator[EnsemblePolicies]:
         for model in self.ensemble.models:
             if model.training:  # model.eval() visits all modules, which takes time
@@ -149,7 +154,8 @@ class RefinementGenerator:
         if self.random.device != src_tokens.device:
             self.random = torch.Generator(src_tokens.device).manual_seed(self.random.initial_seed())
         with torch.inference_mode() if self.options.inference_mode else torch.no_grad():
-            yield EnsemblePolicies(self.ensemble, src_tokens, words, alternatives, self.options, self.random)
+            padding = NO_PADDING if min(source_lengths) == src_tokens.size(1) else None
+            yield EnsemblePolicies(self.ensemble, src_tokens, words, alternatives, self.options, self.random, padding)
 
     def hypotheses(self, sentences: list[Sentence]) -> Iterator[Hypothesis]:
         """Yields the sentences as fairseq's hypotheses, which begin after <s>."""

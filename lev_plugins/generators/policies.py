@@ -23,6 +23,7 @@ from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.source_alignment import align_to_source
 from lev_plugins.errors import require
 from lev_plugins.generators.refinement import Choices, Insertions, Policies, Sentence, removed_tokens, replaced_tokens
+from lev_plugins.layers.transformer import NO_PADDING, Padding
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.levt_spelling import removed_per_placeholder
 from lev_plugins.spelling.batch_words import BatchWords
@@ -91,6 +92,7 @@ class EnsemblePolicies(Policies):
         alternatives: int = 0,
         options: RefinementOptions | None = None,
         random: torch.Generator | None = None,
+        padding: Padding | None = None,
     ) -> None:
         """
         Args:
@@ -100,10 +102,11 @@ class EnsemblePolicies(Policies):
             alternatives: how many of the best words to report for each placeholder, the chosen one included
             options: how many candidates there are for each source, and their temperature
             random: draws all candidates but the first; on the device of the sources
+            padding: that of the sources, if it is known
         """
         self.models, self.ensemble, self.device = ensemble.models, ensemble, src_tokens.device
         self.alternatives, self.options, self.random = alternatives, options or RefinementOptions(), random
-        self.memories = [model.encode(src_tokens, words) for model in self.models]
+        self.memories = [model.encode(src_tokens, words, padding=padding) for model in self.models]
         self.sources = src_tokens.tolist() if self.models[0].decoder.reads_alignment else []
         self.excluded = self.to_device(np.array(ensemble.excluded_tokens))
         # the row of each sentence in the memories, and in the states of the deletion policy
@@ -192,6 +195,7 @@ class EnsemblePolicies(Policies):
         rows, index = padded([sentence.tokens for sentence in sentences]), self.memory_rows(sentences)
         alignment, states = None, []
         tokens = self.to_device(self.ensemble.unknown_to_unk(rows))
+        padding = None if (rows == PAD).any() else NO_PADDING
         if self.sources:
             sources = [self.sources[sentence.number // self.options.candidates] for sentence in sentences]
             pairs = zip(rows.tolist(), sources, strict=True)
@@ -204,7 +208,7 @@ class EnsemblePolicies(Policies):
                 cached[-1] = top[:, : tokens.size(1)]
             if index is not None and len(cached) <= depth:
                 memory = memory.select(index)
-            states.append(model.decoder.states(head, tokens, memory, removed, alignment, cached))
+            states.append(model.decoder.states(head, tokens, memory, removed, alignment, cached, padding))
         return states
 
     def memory_rows(self, sentences: list[Sentence]) -> Tensor | None:

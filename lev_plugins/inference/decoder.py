@@ -114,12 +114,12 @@ class TorchLevT(LevTSegments):
 
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
         src_tokens, words = self.batch(sources, unknown)
-        lengths = map(len, sources)
+        lengths = [*map(len, sources)]
         return self.decoder.generator.refine(src_tokens, lengths, drafts, marks, words, ALTERNATIVES)
 
     def score_rows(self, sources: Rows, drafts: Rows, unknown: list[str]) -> list[float]:
         src_tokens, words = self.batch(sources, unknown)
-        return self.decoder.generator.fits(src_tokens, map(len, sources), drafts, words)
+        return self.decoder.generator.fits(src_tokens, [*map(len, sources)], drafts, words)
 
     def batch(self, sources: Rows, unknown: list[str]) -> tuple[Tensor, BatchWords | None]:
         """Returns the sources as a tensor, and with --spelling the unknown words."""

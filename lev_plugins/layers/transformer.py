@@ -136,6 +136,9 @@ class Padding(NamedTuple):
     real: RealTokens | None  # None: there is too little padding to leave it out
 
 
+NO_PADDING = Padding(None, None)
+
+
 def gathered(x: Tensor, real: RealTokens | None) -> Tensor:
     """Returns the rows of the real tokens: (B, T, C) -> (n, C); without ``real``, x itself."""
     return x if real is None else x.flatten(0, 1).index_select(0, real.places)
@@ -149,7 +152,7 @@ def spread(x: Tensor, real: RealTokens | None) -> Tensor:
 def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
     """Returns (B, 1, 1, T), True = may be attended to; None, which is faster, if nothing is padded on a CPU.
 
-    On a GPU this is not checked, since it would take a device-to-host copy.
+    On a GPU this is not checked, since it would take a device-to-host copy: who knows it passes ``NO_PADDING`` on.
     """
     real = tokens.ne(pad)
     return None if not tokens.is_cuda and bool(real.all()) else real[:, None, None, :]

@@ -26,7 +26,14 @@ from lev_plugins.edits.expert import align
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.output_loss import SummedLoss
-from lev_plugins.layers.transformer import TextEmbedding, TokenEmbedding, bert_init, padding_of, token_embedding
+from lev_plugins.layers.transformer import (
+    Padding,
+    TextEmbedding,
+    TokenEmbedding,
+    bert_init,
+    padding_of,
+    token_embedding,
+)
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape, source_table
 from lev_plugins.models.levt_spelling import SpellingDecoder, build_embedding, upgrade_names
 from lev_plugins.models.levt_stacks import SHARING, EncodedSource, LevTDecoder, LevTEncoder
@@ -180,6 +187,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         words: BatchWords | None = None,
         target: Tensor | None = None,
         sample: VocabularySample = WHOLE_VOCABULARY,
+        padding: Padding | None = None,
     ) -> EncodedSource:
         """Encodes the sources, once for all passes of the decoder.
 
@@ -189,8 +197,9 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
             target: (B, T) with --spelling, in training: a word of the target counts as if the training text had it once
                 less, so that a word that occurs only here is read as an unknown one
             sample: with --spelling, in training: the words of the dictionary that get vectors in this step
+            padding: that of the sources, if it is known
         """
-        padding = padding_of(src_tokens, self.encoder.embedding.pad)
+        padding = padding or padding_of(src_tokens, self.encoder.embedding.pad)
         words = None if words is None else BatchWords(*words)  # fairseq makes it a plain tuple
         vectors = self.decoder.word_vectors(words, target, sample)
         states = self.encoder(src_tokens, padding, vectors, () if words is None else words.pieces)

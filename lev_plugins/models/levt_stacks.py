@@ -192,6 +192,7 @@ class LevTDecoder(nn.Module):
         removed: RemovedTokens | None = None,
         alignment: Tensor | None = None,
         computed: Sequence[Tensor] = (),
+        padding: Padding | None = None,
     ) -> list[Tensor]:
         """Returns the states after each block up to the one that ``head`` reads, each (B, T, C), embedding first.
 
@@ -202,9 +203,10 @@ class LevTDecoder(nn.Module):
             removed: the words that were deleted after each token, or the word that a placeholder replaces
             alignment: (B, T) the position in the source of each token, from ``source_positions``
             computed: states of the same tokens from the same stack, computed for another head, to continue from
+            padding: that of the tokens, if it is known
         """
         stack = self.sharing[head]
-        mask, real = padding_of(tokens, self.embedding.pad)
+        mask, real = padding or padding_of(tokens, self.embedding.pad)
         states = list(computed) or [self.embed(tokens, source, removed, alignment, padded=mask is not None)]
         x = gathered(states[-1], real)
         blocks = list(zip(self.stack(stack), source.keys_values[stack], strict=True))
