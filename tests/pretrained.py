@@ -150,6 +150,99 @@ def pieces() -> dict[str, int]:
     return {piece: row for row, piece in enumerate(rows)}
 
 
+# model_type -> the class of its tokenizer, and settings beside ``SIZES``
+SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 66,
+}
+DEBERTA = {"relative_attention": True, "position_buckets": 8, "pos_att_type": ["p2c", "c2p"], "type_vocab_size": 0}
+DISTILBERT = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
+ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "roberta": ("RobertaTokenizer", {"type_vocab_size": 1}),
+    "xlm-roberta": ("XLMRobertaTokenizer", {"type_vocab_size": 1}),
+    "deberta-v2": (
+        "DebertaV2Tokenizer",
+        {**DEBERTA, "norm_rel_ebd": "layer_norm", "share_att_key": True, "position_biased_input": False},
+    ),
+    "electra": ("ElectraTokenizer", {"embedding_size": 8}),
+    "mpnet": ("MPNetTokenizer", {}),
+    "distilbert": ("DistilBertTokenizer", DISTILBERT),
+    "modernbert": (
+        "PreTrainedTokenizerFast",
+        {"num_hidden_layers": 3, "global_attn_every_n_layers": 2, "local_attention": 8},
+    ),
+    "albert": ("AlbertTokenizer", {"embedding_size": 8}),
+}
+
+
+def encoder(model_type: str, folder: Path, tokenizer_class: str = "") -> Any:
+    """Any encoder with its output layer, and a tokenizer like that of its family."""
+    from transformers import AutoConfig, AutoModelForMaskedLM
+
+    kind, settings = ENCODERS[model_type]
+    folder.mkdir(parents=True)
+    tokenizer = trained_tokenizer(tokenizer_class or kind)
+    tokenizer.save_pretrained(folder)
+    names = ("pad", "bos", "eos", "cls", "sep", "mask")
+    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id", None) for name in names}
+    torch.manual_seed(4)
+    config = AutoConfig.for_model(model_type, **{**SIZES, **settings, **ids, "vocab_size": len(tokenizer) + 3})
+    model = liven(AutoModelForMaskedLM.from_config(config), 10, eos=3)
+    model.save_pretrained(folder)
+    return model.eval()
+
+
+def trained_tokenizer(kind: str) -> Any:
+    import tokenizers
+    import transformers
+
+    if kind in ("RobertaTokenizer", "PreTrainedTokenizerFast"):
+        special = ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"]
+        if kind == "RobertaTokenizer":
+            special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+        library = tokenizers.ByteLevelBPETokenizer()
+        library.train_from_iterator(LINES * 3, vocab_size=330, special_tokens=special, show_progress=False)
+        if kind == "RobertaTokenizer":
+            entries = json.loads(library.to_str())["model"]
+            return transformers.RobertaTokenizer(vocab=entries["vocab"], merges=[*map(tuple, entries["merges"])])
+        ends = [(name, library.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+        library._tokenizer.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A [SEP]", None, ends)
+        names = {f"{name.lower()}_token": f"[{name}]" for name in ("CLS", "PAD", "SEP", "UNK", "MASK")}
+        return transformers.PreTrainedTokenizerFast(tokenizer_object=library._tokenizer, **names)
+    if kind in ("XLMRobertaTokenizer", "DebertaV2Tokenizer", "AlbertTokenizer"):
+        special = {
+            "XLMRobertaTokenizer": ["<s>", "<pad>", "</s>", "<unk>"],
+            "DebertaV2Tokenizer": ["[PAD]", "[CLS]", "[SEP]", "[UNK]"],
+            "AlbertTokenizer": ["<pad>", "<unk>", "[CLS]", "[SEP]"],
+        }[kind]
+        library = tokenizers.SentencePieceUnigramTokenizer()
+        library.train_from_iterator(LINES * 20, vocab_size=60, show_progress=False)
+        vocabulary = json.loads(library.to_str())["model"]["vocab"]
+        rows = [(piece, score) for piece, score in vocabulary if piece not in special]
+        return getattr(transformers, kind)(vocab=[*((name, 0.0) for name in special), *rows])
+    rows = pieces()
+    if kind == "MPNetTokenizer":
+        rest = [name for name in rows if name not in ("[PAD]", "[CLS]", "[SEP]", "[MASK]")]
+        rows = {name: row for row, name in enumerate(["<s>", "<pad>", "</s>", *rest, "<mask>"])}
+    return getattr(transformers, kind)(vocab=rows)
+
+
+def umt5(folder: Path) -> Any:
+    from transformers import UMT5Config, UMT5ForConditionalGeneration
+
+    folder.mkdir(parents=True)
+    pieces_of_t5(folder)
+    write_config(folder, tokenizer_class="T5Tokenizer", extra_ids=0, unk_token="<unk>")
+    return save_t5(UMT5ForConditionalGeneration, UMT5Config, folder, False, 50)
+
+
+def encoder_decoder(model_type: str, folder: Path) -> Any:
+    return {"umt5": umt5, **MAKERS}[model_type](folder)
+
+
 MAKERS: dict[str, Callable[[Path], Any]] = {
     "t5": t5,
     "t5-1.1": lambda folder: t5(folder, tied=False),

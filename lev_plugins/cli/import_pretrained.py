@@ -16,7 +16,6 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.json_schema import read_object
 from lev_plugins.models.backbones import library
-from lev_plugins.models.backbones.enct5_weights import ENCODERS
 from lev_plugins.text.pretrained import (
     BYTE_SPECIALS,
     SENTENCEPIECE,
@@ -50,8 +49,8 @@ def run(args: argparse.Namespace) -> int:
     with all_or_nothing_folder(out) as scratch:
         family = convert_pretrained(source, scratch)
         open_to_all(scratch)
-    encoders = ", enct5 or levt (with --spelling)" if family in ENCODERS else ""
-    sys.stdout.write(f"{out} is complete; train with --backbone {out} and --arch gated_{family}{encoders}\n")
+    archs = f"levt (with --spelling), enct5 or gated_{family}"
+    sys.stdout.write(f"{out} is complete; train with --backbone {out} and --arch {archs}\n")
     return 0
 
 
@@ -66,24 +65,24 @@ def fetch(name: str) -> Path:
 
 
 def convert_pretrained(source: Path, out: Path) -> str:
-    """Writes all files to ``out`` and returns the model family."""
+    """Writes all files to ``out`` and returns the family of gated models that takes it."""
     config = library.read_config(source)
     tokenizer, special_ids = copy_tokenizer(source, out, config)
     symbols = name_symbols(tokenizer.vocabulary, special_ids, sentinels(source, config, tokenizer))
     dictionary, rows = order(symbols, special_ids)
     dictionary.save(str(out / "dict.txt"))
     (out / "symbols.txt").write_text("".join(f"{symbol}\n" for symbol in symbols), encoding="utf-8")
-    model, missing = library.read_model(library.class_of(config), source)
+    model, missing = library.read_complete(source)
     library.require_pretrained(model, missing, source)
     library.reorder_tables(model, rows)
-    library.save_backbone(model, missing, dictionary, out)
+    library.save_backbone(model, missing, dictionary, rows, out)
     return library.backbone_family(config.model_type)
 
 
 def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dict[str, int]]:
     """Writes the tokenizer to ``out``; returns it and its ids for fairseq's <s> (if any), <pad>, </s>, <unk>."""
     pieces = source / SENTENCEPIECE
-    if config.model_type in ("t5", "mt5") and pieces.is_file():
+    if library.backbone_family(config.model_type) == "t5" and pieces.is_file():
         tokenizer = SentencePieces(pieces)
         shutil.copyfile(pieces, out / SENTENCEPIECE)
         unk = tokenizer.vocabulary.index("<unk>")
@@ -91,15 +90,25 @@ def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dic
     pretrained = library.read_tokenizer(source)
     if type(pretrained).__name__ == "ByT5Tokenizer":
         return ByteTokenizer(), {name: i for i, name in enumerate(BYTE_SPECIALS)}
-    pretrained.backend_tokenizer.save(str(out / TOKENIZER))
-    bert = config.model_type == "bert"
-    ids = {
-        "<s>": pretrained.cls_token_id if bert else pretrained.bos_token_id,
-        "<pad>": pretrained.pad_token_id,
-        "</s>": pretrained.sep_token_id if bert else pretrained.eos_token_id,
-        "<unk>": pretrained.unk_token_id,
-    }
-    return load_tokenizer(out), {name: i for name, i in ids.items() if i is not None}
+    backend = getattr(pretrained, "backend_tokenizer", None)
+    require(backend is not None, f"{source}: its tokenizer has no fast version, {TOKENIZER}: choose another model")
+    backend.save(str(out / TOKENIZER))
+    ids = {"<pad>": pretrained.pad_token_id, "<unk>": pretrained.unk_token_id, **ends_of_text(backend)}
+    require(
+        None not in ids.values() and "</s>" in ids,
+        f"{source}: its tokenizer must have symbols for padding and unknown words, put one symbol after a text, and at "
+        "most one in front: choose another model",
+    )
+    return load_tokenizer(out), ids
+
+
+def ends_of_text(backend: Any) -> dict[str, int]:
+    """Returns the id that a tokenizer puts in front of a text, if it does, as <s>, and the one after it as </s>."""
+    encoding = backend.encode("a")
+    before, *inside, after = zip(encoding.special_tokens_mask, encoding.ids, strict=True)
+    if not after[0] or any(special for special, _ in inside):
+        return {}
+    return {"</s>": after[1], **({"<s>": before[1]} if before[0] else {})}
 
 
 def sentinels(source: Path, config: Any, tokenizer: Tokenizer) -> list[str]:

@@ -21,7 +21,7 @@ from lev_plugins.errors import require
 from lev_plugins.files import require_free
 from lev_plugins.ranges import at_least, bounded, dictionary_size
 from lev_plugins.text.lines import read_lines
-from lev_plugins.text.pretrained import DICTIONARY, positions_of_bert
+from lev_plugins.text.pretrained import DICTIONARY, longest_text
 from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments
 
 MIN_LONGEST = 2  # tokens: a piece and </s>
@@ -105,10 +105,7 @@ def check_label_arguments(args: argparse.Namespace, parts: dict[str, Path]) -> N
 
 def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path, scratch: Path) -> list[str]:
     """Rows -> pieces, labels and dictionary -> binarised parts; returns the lines of the report."""
-    positions = positions_of_bert(args.pretrained_tokenizer)
-    longest = args.longest or DEFAULT_LONGEST
-    if positions is not None and args.longest is None:
-        longest = min(DEFAULT_LONGEST, positions - 1)  # [CLS] takes one
+    longest = args.longest or min(DEFAULT_LONGEST, longest_text(args.pretrained_tokenizer) or DEFAULT_LONGEST)
     info = LabellingInfo(
         kind=args.label_kind,
         columns=args.text_columns,

@@ -1,5 +1,6 @@
 """Loads checkpoints or a model folder as fairseq's models, with their configuration and task."""
 
+import json
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Mapping
@@ -218,14 +219,12 @@ def configuration(config: ModelConfig, folder: Path, overrides: Mapping[str, obj
     flags: dict[str, Any] = {"_name": config.architecture if legacy else family_of(config.architecture)}
     flags |= config.model_flags
     if flags.get("backbone") is not None:
-        # its configuration goes to a library that reads what else it finds there, and believes every number
         backbone = folder / BACKBONE
         model_folder.require_listed(config, folder, BACKBONE)
-        for name, value in read_object(backbone / "config.json").items():
-            if isinstance(value, int):
-                maximum = MAX_LAYERS if name.endswith("layers") else MAX_SIZE
-                bounded(f"{backbone / 'config.json'}: {name[:60]}", value, -MAX_SIZE, maximum)
+        check_sizes(read_object(backbone / "config.json"), backbone / "config.json")
         flags["backbone"] = str(backbone)
+    if flags.get("encoder_config") is not None:
+        check_sizes(json.loads(str(flags["encoder_config"])), folder / model_folder.CONFIG)
     names = {field.name for field in fields(TASK_DATACLASS_REGISTRY[config.task])}
     changed = {name: value for name, value in overrides.items() if name in names}
     cfg = OmegaConf.structured(FairseqConfig())
@@ -235,6 +234,13 @@ def configuration(config: ModelConfig, folder: Path, overrides: Mapping[str, obj
         cfg.optimizer = {"_name": "adam"}
     overwrite_args_by_name(cfg, dict(overrides))
     return cfg
+
+
+def check_sizes(entries: Mapping[str, object], path: Path) -> None:
+    """Checks the numbers in the configuration of a pre-trained model, since its library believes every number."""
+    for name, value in entries.items():
+        if isinstance(value, int):
+            bounded(f"{path}: {name[:60]}", value, -MAX_SIZE, MAX_LAYERS if name.endswith("layers") else MAX_SIZE)
 
 
 def build_task(config: ModelConfig, cfg: DictConfig, folder: Path) -> FairseqTask:

@@ -1,8 +1,8 @@
 """EncT5 (Liu et al., 2021, https://arxiv.org/abs/2110.08426): labels from a T5 encoder, in one pass.
 
-The encoder is T5's (or, which the paper does not try, BERT's). The decoder is new: its inputs are learned *latent
-vectors* instead of words, its attention is not causal, and projection heads read its output instead of the vocabulary's
-table (Framework 1).
+The encoder is T5's (or, which the paper does not try, any other of ``transformers``). The decoder is new: its inputs
+are learned *latent vectors* instead of words, its attention is not causal, and projection heads read its output instead
+of the vocabulary's table (Framework 1).
 
 Algorithm 1   classification, regression   one latent; without self-attention, which would be an identity
 Algorithm 2   multilabel                   one latent and one head of two classes per label; or, with --latents one, the
@@ -32,7 +32,7 @@ from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.t5 import Norm, T5Block, T5Shape, require_range
 from lev_plugins.models.backbones.enct5_weights import load_backbone
 from lev_plugins.models.enct5_config import EncT5Config, LabelSpec, check_enct5_config
-from lev_plugins.models.enct5_encoders import BertLabelEncoder, T5LabelEncoder, encoder_of, same
+from lev_plugins.models.enct5_encoders import LabelEncoder, encoder_of, same
 from lev_plugins.models.presets import register_presets
 from lev_plugins.optim.scaled_adam import scale_learning_rate
 from lev_plugins.spelling.batch_words import BatchWords
@@ -124,9 +124,7 @@ class LabelHead(nn.Module):
 
 @register_model("enct5", dataclass=EncT5Config)
 class EncT5(LoadedFromFolder, BaseFairseqModel):
-    def __init__(
-        self, encoder: T5LabelEncoder | BertLabelEncoder, decoder: LatentDecoder | Pooling, head: LabelHead
-    ) -> None:
+    def __init__(self, encoder: LabelEncoder, decoder: LatentDecoder | Pooling, head: LabelHead) -> None:
         super().__init__()
         self.encoder, self.decoder, self.head = encoder, decoder, head
 

@@ -12,11 +12,11 @@ from omegaconf import DictConfig, open_dict
 from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.layers.t5 import FEED_FORWARDS
-from lev_plugins.models.backbones.enct5_weights import ENCODERS, backbone_sizes
+from lev_plugins.models.backbones.enct5_weights import backbone_sizes
 from lev_plugins.models.requirements import BUCKETS, require_task
 from lev_plugins.optim.scaled_adam import check_learning_rate
 from lev_plugins.ranges import flag
-from lev_plugins.text.pretrained import imported_folder
+from lev_plugins.text.pretrained import imported_folder, longest_text
 
 LATENTS = ["label", "one"]
 LABEL_HEADS = ["label", "shared"]
@@ -28,8 +28,8 @@ POOLS = ["no", "cls", "mean"]
 class EncT5Config(FairseqDataclass):
     backbone: Optional[str] = flag(
         None,
-        "folder made by lev-plugins import-pretrained from a T5, T5 1.1, mT5, ByT5 or BERT, which provides the "
-        "encoder and all sizes; needed only to start training",
+        "folder made by lev-plugins import-pretrained, of any type, which provides the encoder and all sizes; needed "
+        "only to start training",
     )
     backbone_lr_factor: float = flag(
         1.0,
@@ -37,7 +37,10 @@ class EncT5Config(FairseqDataclass):
         "--optimizer scaled_adam",
     )
     # sizes; usual: where neither --backbone nor the user sets it, that of T5 1.1 "small"
-    encoder: Optional[str] = flag(None, "t5 or bert, which requires --backbone", usual="t5")
+    encoder: Optional[str] = flag(None, "t5, or with --backbone, the type of its encoder", usual="t5")
+    encoder_config: Optional[str] = flag(
+        None, "configuration of an encoder that is neither a T5 nor a BERT, as JSON; set by --backbone", usual=None
+    )
     embed_dim: Optional[int] = flag(None, "width (without --backbone: 512)", usual=512)
     ffn_embed_dim: Optional[int] = flag(None, "feed-forward width (1024)", usual=1024)
     layers: Optional[int] = flag(None, "blocks of the encoder (8)", usual=8)
@@ -97,32 +100,40 @@ class LabelSpec:
 def check_enct5_config(cfg: EncT5Config, task: FairseqTask) -> LabelSpec:
     require_task(task, "text_labelling", cfg._name or "enct5")
     ranges.check_ranges(cfg)
-    for name, choices in (("feed_forward", FEED_FORWARDS), ("encoder", ENCODERS)):
-        value = getattr(cfg, name)
-        require(value in choices, f"{ranges.flag_name(name)} must be {' or '.join(choices)}, but is {value}")
+    require(
+        cfg.feed_forward in FEED_FORWARDS,
+        f"--feed-forward must be {' or '.join(FEED_FORWARDS)}, but is {cfg.feed_forward}",
+    )
+    t5 = cfg.encoder == "t5"
+    require(
+        t5 or cfg.encoder == "bert" or cfg.encoder_config is not None,
+        f"--encoder must be t5 or, with --backbone, another type, but is {cfg.encoder}: leave it out",
+    )
     check_learning_rate(cfg)
     require(cfg.spelling or not cfg.word_dropout, "--word-dropout is for spelling-aware words: add --spelling")
     require(
-        not cfg.spelling or (cfg.backbone is None and cfg.encoder != "bert"),
+        not cfg.spelling or (cfg.backbone is None and t5),
         "--spelling is for words and cannot be used with --backbone, whose pieces have a table of their own",
     )
-    if cfg.encoder == "bert":
-        require(cfg.backbone is not None or task.from_checkpoint, "--encoder bert requires --backbone: add it")
+    if not t5:
+        require(
+            cfg.backbone is not None or task.from_checkpoint, f"--encoder {cfg.encoder} requires --backbone: add it"
+        )
         require(
             task.from_checkpoint or not task.cfg.pack,
-            "--pack cannot be used with a BERT, whose positions count from the start of a row: leave it out",
+            "--pack requires a T5: other encoders count positions from the start of a row: leave it out",
         )
-        assert cfg.positions is not None  # fill_sizes has set it
+        longest = longest_text(cfg.backbone)
         require(
-            task.info.longest < cfg.positions,
-            f"the folder has examples of up to {task.info.longest} tokens, but a BERT of {cfg.positions} positions can "
-            f"read {cfg.positions - 1}, besides [CLS]: make it again with --longest {cfg.positions - 1}",
+            longest is None or task.info.longest <= longest,
+            f"the folder has examples of up to {task.info.longest} tokens, but --backbone {cfg.backbone} reads "
+            f"{longest}: make it again with --longest {longest}",
         )
     kind = str(task.cfg.label_kind)
     pool = str(cfg.pool)
     require(
-        pool != "cls" or (cfg.encoder == "bert" and kind != "tagging"),
-        "--pool cls is for whole texts, read by a BERT: choose mean",
+        pool != "cls" or (not t5 and kind != "tagging"),
+        "--pool cls is for whole texts, read by an encoder that puts a symbol in front, such as BERT: choose mean",
     )
     require(
         pool == "no" or str(cfg.decoder_init) == "scratch", "--pool leaves no decoder for --decoder-init: leave it out"

@@ -70,8 +70,8 @@ class LevTConfig(EncoderDecoderConfig):
     spelling_buckets: int = flag(BUCKETS, "with --spelling: size of the hash table for letter n-grams")
     backbone: Optional[str] = flag(
         None,
-        "with --spelling: folder made by lev-plugins import-pretrained from a T5 or a BERT, whose encoder reads the "
-        "source words as well; also needed to decode with a checkpoint",
+        "with --spelling: folder made by lev-plugins import-pretrained, of any type, whose encoder reads the source "
+        "words as well; also needed to decode with a checkpoint",
     )
     freeze_backbone: bool = flag(False, "do not train the weights of --backbone")
     backbone_lr_factor: float = flag(

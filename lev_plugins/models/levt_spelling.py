@@ -54,7 +54,7 @@ def build_embedding(cfg: Any, task: FairseqTask) -> tuple[IntendedWordEmbedding,
         index = WordIndex.of_dictionary(dictionary, cfg.spelling_buckets)
         return IntendedWordEmbedding(dictionary, dim, index), None
     folder = imported_folder(cfg.backbone, "--backbone", MOVED_HINT)
-    sizes, symbols = backbone_sizes(folder, "levt"), Dictionary.load(str(folder / DICTIONARY))
+    sizes, symbols = backbone_sizes(folder), Dictionary.load(str(folder / DICTIONARY))
     special = {dictionary.eos(): symbols.eos(), dictionary.unk(): symbols.unk()}
     pieces = WordPieces.of_words(WordTokenizer(folder, symbols), words_and_counts(dictionary)[0], special)
     index = WordIndex.of_dictionary(dictionary, cfg.spelling_buckets, pieces)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lev_plugins.text.ids import BLANK, TokenDictionary, flatten_rows
-from lev_plugins.text.pretrained import SentencePieces, load_tokenizer, positions_of_bert, symbols_of
+from lev_plugins.text.pretrained import SentencePieces, load_tokenizer, longest_text, symbols_of
 
 Integers = NDArray[np.int64]
 
@@ -27,18 +27,21 @@ class WordTokenizer:
             folder: made by ``lev-plugins import-pretrained``
             symbols: the dictionary in that folder
         """
-        self.tokenizer, unk, self.pad = load_tokenizer(folder), symbols.index("<unk>"), symbols.index("<pad>")
-        positions = positions_of_bert(folder)
-        self.longest = None if positions is None else positions - 1  # [CLS] takes one
-        self.ids = [symbols.index(symbol) for symbol in symbols_of(folder)]
-        # sentencepiece puts a blank in front of every text
-        blank = symbols.index(BLANK) if isinstance(self.tokenizer, SentencePieces) else unk
-        self.blank = None if blank == unk else blank
+        self.tokenizer, self.pad = load_tokenizer(folder), symbols.index("<pad>")
+        self.longest, names = longest_text(folder), symbols_of(folder)
+        self.ids = [symbols.index(symbol) for symbol in names]
+        # some tokenizers put a blank in front of every text: what a word without a blank begins with instead
+        without_blank = set[str]() if isinstance(self.tokenizer, SentencePieces) else set(names)
+        self.inner = {
+            symbols.index(name): [symbols.index(name[1:])] if name[1:] else []
+            for name in names
+            if name == BLANK or (name.startswith(BLANK) and name[1:] in without_blank)
+        }
 
     def pieces(self, word: str) -> list[int]:
         """Returns the ids of a word's pieces in the dictionary of the folder."""
         ids = [self.ids[i] for i in self.tokenizer.encode(word.replace(BLANK, " "))]
-        return ids[1:] if ids[:1] == [self.blank] and not word.startswith(BLANK) else ids
+        return ids if not ids or word.startswith(BLANK) else [*self.inner.get(ids[0], ids[:1]), *ids[1:]]
 
 
 class WordPieces:

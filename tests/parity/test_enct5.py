@@ -155,7 +155,7 @@ def test_what_a_bert_refuses(bert: Bert) -> None:
     assert bert.task.info.longest == 63  # by prepare-labels, which asks the folder
     config = OmegaConf.structured(EncT5Config(_name="enct5", backbone=str(bert.folder)))
     packed = TextLabellingTask.setup_task(TextLabellingConfig(data=str(bert.data), pack=True))
-    with pytest.raises(ValueError, match="--pack cannot be used with a BERT"):
+    with pytest.raises(ValueError, match="--pack requires a T5: other encoders count positions"):
         packed.build_model(config)
 
 
@@ -206,7 +206,7 @@ def test_a_t5_that_is_an_encoder_alone(tmp_path: Path) -> None:
         assert torch.equal(weight, states[1][name]), name
     with pytest.raises(ValueError, match=r"lacks decoder.block.0.*: import a complete model"):
         build(one, tmp_path, decoder_init="backbone")
-    with pytest.raises(ValueError, match="has no decoder, which --arch gated_t5 requires: import a complete T5"):
+    with pytest.raises(ValueError, match="has no decoder, which --arch gated_t5 requires: import a complete model"):
         gated(one)
 
 

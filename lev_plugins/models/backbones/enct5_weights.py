@@ -1,4 +1,4 @@
-"""The encoder of a pre-trained T5 or BERT in EncT5 and in a levt: its sizes, and its weights."""
+"""The pre-trained encoder in EncT5 and in a levt: its sizes, and its weights."""
 
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from lev_plugins.errors import require
 from lev_plugins.json_schema import read_object
 from lev_plugins.layers.t5 import FEED_FORWARDS
 from lev_plugins.models.backbones import library
+from lev_plugins.models.backbones.library_encoder import LibraryEncoder
 
 # EncT5's flag -> the setting in the library's configuration; a BERT's decoder has blocks of T5 1.1 of the same width
 CONFIG_NAMES = {
@@ -31,8 +32,9 @@ CONFIG_NAMES = {
         "positions": "max_position_embeddings",
     },
 }
-ENCODERS = list(CONFIG_NAMES)
-# settings that EncT5 does not offer, and their values there
+OWN = {"t5": "t5", "mt5": "t5", "bert": "bert"}  # model_type in config.json -> --encoder, for layers of our own
+FFN_RATIO = 4  # feed-forward width of a new decoder, as a multiple of its width, where the encoder does not name one
+# the values of settings that the layers of our own are for: other models of these types are the library's
 FIXED: dict[str, dict[str, list[Any]]] = {
     "t5": {"feed_forward_proj": FEED_FORWARDS},
     "bert": {"hidden_act": ["gelu"], "type_vocab_size": [2], "layer_norm_eps": [1e-12]},
@@ -61,21 +63,36 @@ BERT_LAYERS = {
 }
 
 
-def backbone_sizes(folder: Path, arch: str = "enct5") -> dict[str, Any]:
-    """Returns the sizes of a pre-trained encoder by EncT5's flags; this needs no ``transformers``."""
+def backbone_sizes(folder: Path) -> dict[str, Any]:
+    """Returns the sizes of a pre-trained encoder by EncT5's flags; for a T5 or BERT, without ``transformers``."""
     config = read_object(folder / "config.json")
-    family = library.backbone_family(config.get("model_type"))
-    require(family in ENCODERS, f"--arch {arch} requires a T5 or a BERT, but --backbone {folder} contains a {family}")
-    lacking = [name for name in (*CONFIG_NAMES[family].values(), *FIXED[family]) if name not in config]
+    family = OWN.get(str(config.get("model_type")))
+    if family is None or any(config.get(name) not in values for name, values in FIXED[family].items()):
+        return library_sizes(folder)
+    lacking = [name for name in CONFIG_NAMES[family].values() if name not in config]
     require(not lacking, f"{folder / 'config.json'} lacks {', '.join(lacking)}: import the model again")
-    for name, values in FIXED[family].items():
-        require(
-            config[name] in values,
-            f"--backbone {folder}: its {name} must be {' or '.join(map(str, values))}, but is {config[name]}: "
-            "choose another model",
-        )
     sizes = {flag: config[name] for flag, name in CONFIG_NAMES[family].items()}
-    return {"encoder": family, "head_dim": sizes["embed_dim"] // sizes["attention_heads"], **sizes}
+    return {
+        "encoder": family,
+        "encoder_config": None,
+        "head_dim": sizes["embed_dim"] // sizes["attention_heads"],
+        **sizes,
+    }
+
+
+def library_sizes(folder: Path) -> dict[str, Any]:
+    config = library.read_config(folder)
+    require(hasattr(config, "text_positions"), f"{folder / 'config.json'} lacks text_positions: import the model again")
+    dim, heads = config.hidden_size, config.num_attention_heads
+    return {
+        "encoder": config.model_type,
+        "encoder_config": config.to_json_string(use_diff=False),
+        "embed_dim": dim,
+        "ffn_embed_dim": getattr(config, "intermediate_size", FFN_RATIO * dim),
+        "layers": config.num_hidden_layers,
+        "attention_heads": heads,
+        "head_dim": dim // heads,
+    }
 
 
 def t5_name(name: str, gated: bool) -> str:
@@ -116,29 +133,32 @@ def load_backbone(encoder: nn.Module, sizes: Any, folder: Path, decoder: nn.Modu
 
     ``sizes`` has those of ``backbone_sizes``.
     """
-    bert = sizes.encoder == "bert"
-    gated = not bert and sizes.feed_forward == "gated-gelu"
-    if bert:
+    t5 = sizes.encoder == "t5" and not isinstance(encoder, LibraryEncoder)
+    require(
+        decoder is None or t5,
+        f"--decoder-init backbone needs the decoder of a T5, but --backbone {folder} is a {sizes.encoder}: leave it "
+        "out",
+    )
+    model, missing = library.read_complete(folder)
+    library.require_pretrained(model, missing, folder)
+    sides = {"encoder": encoder}
+    if decoder is not None:
+        sides["decoder"], available = decoder, model.config.num_decoder_layers
         require(
-            decoder is None,
-            f"--decoder-init backbone needs the decoder of a T5, but --backbone {folder} is a BERT: leave it out",
+            sizes.decoder_layers <= available,
+            f"--decoder-init backbone: --decoder-layers must be at most {available}, as in --backbone {folder}, "
+            f"but is {sizes.decoder_layers}",
         )
-        model, missing = library.read_model("BertModel", folder, add_pooling_layer=False)
-    else:
-        model, missing = library.read_model(library.class_of(library.read_config(folder)), folder)
-        available = model.config.num_decoder_layers
-        if decoder is not None:
-            require(
-                sizes.decoder_layers <= available,
-                f"--decoder-init backbone: --decoder-layers must be at most {available}, as in --backbone {folder}, "
-                f"but is {sizes.decoder_layers}",
-            )
-    weights = model.state_dict()
-    sides = {"encoder": encoder} if decoder is None else {"encoder": encoder, "decoder": decoder}
+        lacking = library.missing_in(model.decoder, model, missing)
+        require(not lacking, f"--backbone {folder} lacks {', '.join(lacking)}: import a complete model")
+    gated = t5 and sizes.feed_forward == "gated-gelu"
+    weights = (model if t5 else library.encoder_of(model)).state_dict()
     for name, parameter in nn.ModuleDict(sides).named_parameters():
-        if name != "decoder.latents.weight":
-            names = bert_names(name) if bert else [t5_name(name, gated)]
-            lacking = sorted(missing.intersection(names))
-            require(not lacking, f"--backbone {folder} lacks {', '.join(lacking)}: import a complete model")
-            with torch.no_grad():
-                parameter.copy_(torch.cat([weights[part] for part in names]))
+        if name == "decoder.latents.weight":
+            continue
+        if isinstance(encoder, LibraryEncoder):
+            names = [name.removeprefix("encoder.stack.")]
+        else:
+            names = [t5_name(name, gated)] if t5 else bert_names(name)
+        with torch.no_grad():
+            parameter.copy_(torch.cat([weights[part] for part in names]))

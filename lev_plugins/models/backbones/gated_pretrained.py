@@ -46,7 +46,6 @@ class GatedPretrained(GatedModel):
     """One subclass per family: which library model to load, and how to split it into stacks."""
 
     FAMILY: ClassVar[str]
-    DROPOUTS: ClassVar[list[str]]  # dropout fields in the library's configuration
 
     @classmethod
     def load_stacks(
@@ -66,7 +65,8 @@ class GatedPretrained(GatedModel):
                 f"({len(dictionary)} symbols): tokenise the text with lev-plugins encode {folder}, then run "
                 f"fairseq-preprocess with --joined-dictionary --srcdict {folder / DICTIONARY}",
             )
-        options: dict[str, Any] = {} if cfg.dropout is None else dict.fromkeys(cls.DROPOUTS, cfg.dropout)
+        settings = library.read_config(folder).to_dict()
+        options: dict[str, Any] = {} if cfg.dropout is None else library.with_dropout(settings, cfg.dropout)
         options["weights"] = not (isinstance(task, BestCheckpointTask) and task.from_checkpoint)
         stacks = cls.load_stacks(folder, options, dictionary, cfg)
         encoder = PretrainedEncoder(dictionary, stacks, cfg.max_source_positions)
@@ -126,20 +126,34 @@ class BartHead(nn.Module):
 
 @register_model("gated_bart", dataclass=PretrainedConfig)
 class GatedBart(GatedPretrained):
-    """BART reads source and target as <s> ... </s>, and its decoder starts with </s> <s>."""
+    """BART reads source and target as <s> ... </s>, and its decoder starts with </s> <s>; others have no <s>."""
 
     FAMILY = "bart"
-    DROPOUTS = ["dropout", "attention_dropout", "activation_dropout"]
 
     @classmethod
     def load_stacks(
         cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
     ) -> Stacks:
-        model, _ = library.read_model("BartForConditionalGeneration", folder, **options)
-        bos, eos = dictionary.bos(), dictionary.eos()
-        head = BartHead(model.lm_head, model.final_logits_bias)
-        positions = model.config.max_position_embeddings
-        return Stacks(model.model.encoder, model.model.decoder, head, [bos], [eos, bos], positions)
+        model, _ = read_both_sides(folder, options)
+        require(
+            hasattr(model, "final_logits_bias"),
+            f"--backbone {folder} has not the parts of a BART: choose another model",
+        )
+        config, head = model.config, BartHead(model.lm_head, model.final_logits_bias)
+        before = [] if config.bos_token_id is None else [dictionary.bos()]
+        start = [config.decoder_start_token_id, *before]
+        return Stacks(model.get_encoder(), model.get_decoder(), head, before, start, config.max_position_embeddings)
+
+
+def read_both_sides(folder: Path, options: dict[str, Any]) -> tuple[Any, set[str]]:
+    """Returns ``read_model`` of an encoder-decoder; a folder may have an encoder alone, for ``enct5``."""
+    model, missing = library.read_model(library.ENCODER_DECODER, folder, **options)
+    require(
+        not library.missing_in(model.get_decoder(), model, missing),
+        f"--backbone {folder} has no decoder, which --arch gated_{library.backbone_family(model.config.model_type)} "
+        "requires: import a complete model",
+    )
+    return model, missing
 
 
 # ---- BERT ------------------------------------------------------------------------------------------------------------
@@ -152,31 +166,41 @@ class GatedBertConfig(PretrainedConfig):
 
 @register_model("gated_bert", dataclass=GatedBertConfig)
 class GatedBert(GatedPretrained):
-    """BERT twice; the decoder's cross-attention is new, and so is its output layer if the folder has none."""
+    """BERT twice; the decoder's cross-attention is new, and so is its output layer if the folder has none.
+
+    So for other encoders whose blocks the library also has with cross-attention, such as RoBERTa and ELECTRA.
+    """
 
     FAMILY = "bert"
-    DROPOUTS = ["hidden_dropout_prob", "attention_probs_dropout_prob"]
 
     @classmethod
     def load_stacks(
         cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
     ) -> Stacks:
-        encoder, _ = library.read_model("BertModel", folder, add_pooling_layer=False, **options)
+        encoder = library.encoder_of(library.read_model(library.ENCODER, folder, **options)[0])
         decoder, missing = library.read_model(
-            "BertLMHeadModel", folder, is_decoder=True, add_cross_attention=True, **options
+            "AutoModelForCausalLM", folder, is_decoder=True, add_cross_attention=True, **options
         )
+        require(
+            any("crossattention" in name for name, _ in decoder.named_parameters()),
+            f"--backbone {folder}: a {encoder.config.model_type} has no cross-attention in transformers, which --arch "
+            "gated_bert requires: use --arch levt or enct5",
+        )
+        blocks = decoder.base_model
+        head = nn.Sequential(*(part for part in decoder.children() if part is not blocks))
+        head = head[0] if len(head) == 1 else head
         if cfg.tie_encoder_decoder:  # replace the decoder's weights by the encoder's of the same names
             for name, parameter in encoder.named_parameters():
                 owner, _, leaf = name.rpartition(".")
-                decoder.bert.get_submodule(owner).register_parameter(leaf, parameter)
-            decoder.cls.predictions.decoder.weight = encoder.embeddings.word_embeddings.weight
+                blocks.get_submodule(owner).register_parameter(leaf, parameter)
+            decoder.get_output_embeddings().weight = encoder.get_input_embeddings().weight
         return Stacks(
             encoder,
-            decoder.bert,
-            decoder.cls,
+            blocks,
+            head,
             before_source=[dictionary.bos()],
             start=[dictionary.bos()],
-            positions=decoder.config.max_position_embeddings,
+            positions=getattr(decoder.config, "text_positions", decoder.config.max_position_embeddings),
             untrained=[parameter for name, parameter in decoder.named_parameters() if name in missing],
         )
 
@@ -199,19 +223,12 @@ class T5Head(nn.Module):
 @register_model("gated_t5", dataclass=PretrainedConfig)
 class GatedT5(GatedPretrained):
     FAMILY = "t5"
-    DROPOUTS = ["dropout_rate"]
 
     @classmethod
     def load_stacks(
         cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
     ) -> Stacks:
-        name = library.class_of(library.read_config(folder))
-        model, missing = library.read_model(name, folder, **options)
-        for side in ("encoder", "decoder"):
-            require(
-                not any(weight.startswith(f"{side}.block") for weight in missing),
-                f"--backbone {folder} has no {side}, which --arch gated_t5 requires: import a complete T5",
-            )
+        model, _ = read_both_sides(folder, options)
         scaled = getattr(model.config, "scale_decoder_outputs", False)  # mT5 lacks this setting
         head = T5Head(model.lm_head, model.config.d_model**-0.5 if scaled else 1.0, dictionary.bos())
         return Stacks(model.encoder, model.decoder, head, before_source=[], start=[dictionary.pad()])

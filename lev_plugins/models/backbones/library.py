@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 from torch.utils._pytree import register_pytree_node
 
 from lev_plugins.errors import UserError, explain, require
@@ -19,15 +20,7 @@ if TYPE_CHECKING:
     from fairseq.data import Dictionary
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-# model_type in config.json -> FAMILY in --arch gated_FAMILY, and the library's class
-BACKBONE_CLASSES = {
-    "t5": ("t5", "T5ForConditionalGeneration"),  # T5, T5 1.1, ByT5
-    "mt5": ("t5", "MT5ForConditionalGeneration"),
-    "bart": ("bart", "BartForConditionalGeneration"),
-    "bert": ("bert", "BertForMaskedLM"),
-}
-# weights that a folder may lack: BERT's output layer, T5's decoder (unused in EncT5), a bias missing in old BART files
-DISPENSABLE = {"bert": ("cls.",), "t5": ("decoder.", "lm_head."), "bart": ("final_logits_bias", "lm_head.")}
+ENCODER, ENCODER_DECODER = "AutoModelForMaskedLM", "AutoModelForSeq2SeqLM"
 
 
 @contextmanager
@@ -59,30 +52,47 @@ def register_caches() -> None:
     register_pytree_node(Cache, lambda cache: ([*cache], None), lambda layers, _: Cache(layers))
 
 
+def kind_of(model_type: str) -> str:
+    """Returns the library's class for models of a type: encoders, or encoder-decoders."""
+    from transformers.models.auto import modeling_auto as names
+
+    if model_type in names.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES:
+        return ENCODER_DECODER
+    return ENCODER if model_type in names.MODEL_FOR_MASKED_LM_MAPPING_NAMES else ""
+
+
+def encoder_of(model: Any) -> Any:
+    """Returns the encoder of a model of one of the two classes."""
+    return model.get_encoder() if kind_of(model.config.model_type) == ENCODER_DECODER else model.base_model
+
+
 def read_config(folder: Path) -> PretrainedConfig:
-    """Returns the configuration of a model of a supported type."""
+    """Returns the configuration of an encoder or an encoder-decoder."""
     from transformers import AutoConfig
 
     require(
         (folder / "config.json").is_file(), f"{folder} has no config.json: choose the folder of a Hugging Face model"
     )
-    kind = read_object(folder / "config.json").get("model_type")
+    model_type = str(read_object(folder / "config.json").get("model_type"))
     require(
-        kind in BACKBONE_CLASSES,
-        f"{folder}: the type of the model must be one of {', '.join(BACKBONE_CLASSES)}, but is {kind}",
+        kind_of(model_type) != "",
+        f"{folder}: its type, {model_type}, is neither an encoder nor an encoder-decoder of transformers",
     )
     with quietly(folder):
-        return AutoConfig.from_pretrained(folder, local_files_only=True)
+        return plain_config(AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False))
 
 
-def backbone_family(model_type: object) -> str:
-    """Returns the family of a ``model_type`` in config.json; a type that is not supported is returned as it is."""
-    name = str(model_type)
-    return BACKBONE_CLASSES[name][0] if name in BACKBONE_CLASSES else name
+def plain_config(config: PretrainedConfig) -> PretrainedConfig:
+    """Returns a configuration without the implementation of attention that it may name, which may be code."""
+    config._attn_implementation = None
+    return config
 
 
-def class_of(config: PretrainedConfig) -> str:
-    return BACKBONE_CLASSES[config.model_type][1]
+def backbone_family(model_type: str) -> str:
+    """Returns FAMILY in the --arch gated_FAMILY that takes models of a type."""
+    if kind_of(model_type) == ENCODER:
+        return "bert"
+    return "t5" if "t5" in model_type else "bart"
 
 
 def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
@@ -100,37 +110,64 @@ def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def read_model(name: str, folder: Path, weights: bool = True, **options: Any) -> tuple[Any, set[str]]:
-    """Returns a model of the class ``name`` in 32 bits, and the names of the weights missing from the folder.
+def with_dropout(names: Iterable[str], rate: float) -> dict[str, float]:
+    """Returns those of the ``names`` of settings that are rates of dropout, all with this ``rate``."""
+    return {name: rate for name in names if name.endswith(("dropout", "dropout_prob", "dropout_rate"))}
+
+
+def build_encoder(entries: dict[str, Any], dropout: float) -> nn.Module:
+    """Returns an encoder with random weights; ``entries`` are those of its config.json."""
+    import transformers
+
+    entries = {**entries, **with_dropout(entries, dropout)}
+    config = plain_config(transformers.AutoConfig.for_model(**entries))
+    auto = getattr(transformers, kind_of(config.model_type))
+    return encoder_of(auto.from_config(config, trust_remote_code=False))
+
+
+def read_model(kind: str, folder: Path, weights: bool = True, **options: Any) -> tuple[Any, set[str]]:
+    """Returns a model in 32 bits, and the names of the weights missing from the folder.
 
     Pickled weights are read with ``weights_only``, which executes no code from the file. Without ``weights`` they are
-    random, and none of them counts as missing.
+    random, and none of them counts as missing. ``kind`` is one of the library's classes whose names begin with Auto;
+    ``options`` replace settings of its configuration.
     """
     import transformers
 
-    if not weights:
-        with quietly(folder):
-            config, more = transformers.AutoConfig.from_pretrained(
-                folder, local_files_only=True, trust_remote_code=False, return_unused_kwargs=True, **options
-            )
-            return getattr(transformers, name)(config, **more), set()
-    checks = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # reported more plainly below
+    config, auto = read_config(folder), getattr(transformers, kind)
     with quietly(folder):
-        model, info = getattr(transformers, name).from_pretrained(
-            folder, local_files_only=True, dtype=torch.float32, **checks, **options
+        for name, value in options.items():
+            setattr(config, name, value)
+        if not weights:
+            return auto.from_config(config, trust_remote_code=False), set()
+        checks = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # reported more plainly below
+        model, info = auto.from_pretrained(
+            folder, config=config, local_files_only=True, trust_remote_code=False, dtype=torch.float32, **checks
         )
     for weight, *shapes in info["mismatched_keys"]:
-        file, config = ("x".join(map(str, shape)) for shape in shapes)
+        file, expected = ("x".join(map(str, shape)) for shape in shapes)
         raise UserError(
-            f"{folder}: {weight} is {file} in the weights, but {config} in config.json: copy the folder again"
+            f"{folder}: {weight} is {file} in the weights, but {expected} in config.json: copy the folder again"
         )
     return model, set(info["missing_keys"])
 
 
+def read_complete(folder: Path) -> tuple[Any, set[str]]:
+    """Returns ``read_model`` of an encoder with its output layer, or of an encoder-decoder."""
+    return read_model(kind_of(read_config(folder).model_type), folder)
+
+
+def missing_in(part: nn.Module, model: nn.Module, missing: set[str]) -> list[str]:
+    """Returns those of the names of ``missing`` weights of a ``model`` that its ``part`` has."""
+    names: dict[int, set[str]] = {}  # tied weights have several
+    for name, weight in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(weight), set()).add(name)
+    return sorted(min(names[id(weight)]) for weight in part.parameters() if names[id(weight)] <= missing)
+
+
 def require_pretrained(model: PreTrainedModel, missing: set[str], folder: Path) -> None:
     """Refuses the weights of another model: the library leaves weights random whose names it does not find."""
-    family = backbone_family(model.config.model_type)
-    lacking = sorted(name for name in missing if not name.startswith(DISPENSABLE[family]))
+    lacking = missing_in(encoder_of(model), model, missing)
     require(
         not lacking,
         f"{folder}: its weights do not match the {type(model).__name__} in its config.json: "
@@ -154,15 +191,42 @@ def reorder_tables(model: Any, rows: list[int]) -> None:
         model.final_logits_bias = model.final_logits_bias[:, index]
 
 
-def save_backbone(model: PreTrainedModel, missing: set[str], dictionary: Dictionary, folder: Path) -> None:
-    """Writes the model in the library's format, with fairseq's ids and without the ``missing`` weights."""
+def place_text(model: PreTrainedModel, dictionary: Dictionary, begins: bool) -> None:
+    """Sets ``text_positions``: the number of symbols that the encoder reads; None: it has no maximum.
+
+    The positions of a RoBERTa begin after the id of <pad>, so its table moves with this id. ``begins``: texts begin
+    with <s>.
+    """
+    config, offset = model.config, 0
+    for name, table in encoder_of(model).named_modules():
+        if isinstance(table, nn.Embedding) and name.endswith("position_embeddings") and table.padding_idx is not None:
+            offset = dictionary.pad() + 1
+            if table.padding_idx == config.pad_token_id:
+                shift = dictionary.pad() - table.padding_idx
+                table.weight.data = nn.functional.pad(table.weight.data, (0, 0, shift, 0))
+                config.max_position_embeddings += shift
+    positions = getattr(config, "max_position_embeddings", None)
+    config.text_positions = positions and positions - offset
+    config.bos_token_id = dictionary.bos() if begins else None
+
+
+def save_backbone(
+    model: PreTrainedModel, missing: set[str], dictionary: Dictionary, rows: list[int], folder: Path
+) -> None:
+    """Writes the model in the library's format, with fairseq's ids and without the ``missing`` weights.
+
+    ``rows``: the model's own id of each symbol of the dictionary.
+    """
     from transformers import GenerationConfig
 
     config = model.config
+    place_text(model, dictionary, rows[dictionary.bos()] != rows[dictionary.pad()])
     config.vocab_size = len(dictionary)
-    config.bos_token_id, config.pad_token_id = dictionary.bos(), dictionary.pad()
-    config.eos_token_id = dictionary.eos()
-    config.decoder_start_token_id = dictionary.pad() if backbone_family(config.model_type) == "t5" else dictionary.eos()
+    numbers = {row: number for number, row in enumerate(rows)}
+    for name, row in config.to_dict().items():
+        if name.endswith("_token_id") and name != "bos_token_id":
+            setattr(config, name, numbers.get(row))
+    config.pad_token_id, config.eos_token_id = dictionary.pad(), dictionary.eos()
     model.generation_config = GenerationConfig.from_model_config(config)
     state = {name: value for name, value in model.state_dict().items() if name not in missing}
     with quietly(folder):

@@ -44,7 +44,7 @@ class BackboneWords(nn.Module):
 
     def load(self, folder: Path, lr_factor: float) -> None:
         """Read the pre-trained weights, to start a training; they learn with ``lr_factor`` times the learning rate."""
-        load_backbone(self.encoder, Namespace(**backbone_sizes(folder, "levt")), folder)
+        load_backbone(self.encoder, Namespace(**backbone_sizes(folder)), folder)
         scale_learning_rate(self.encoder.parameters(), lr_factor)
 
     def upgrade_projection(self, weight: Tensor) -> Tensor:

@@ -96,7 +96,7 @@ def test_some_labels_are_scored_as_all_are(folders: dict[str, Path], options: di
     [
         ("tagging", {"latents": "one"}, "--latents one requires --label-kind multilabel"),
         ("regression", {"decoder_init": "backbone"}, "--decoder-init backbone requires --backbone"),
-        ("regression", {"pool": "cls"}, "--pool cls is for whole texts, read by a BERT: choose mean"),
+        ("regression", {"pool": "cls"}, "--pool cls is for whole texts, read by an encoder that puts"),
         ("regression", {"encoder": "bert", "head_dim": 8}, "--encoder bert requires --backbone: add it"),
     ],
 )

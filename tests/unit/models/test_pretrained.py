@@ -182,7 +182,7 @@ def test_folders_that_cannot_be_imported(folders: dict[str, Path], tmp_path: Pat
     empty.mkdir()
     refused(empty, out, "has no config.json: choose the folder of a Hugging Face model")
     (empty / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
-    refused(empty, out, "the type of the model must be one of t5, mt5, bart, bert, but is gpt2")
+    refused(empty, out, "its type, gpt2, is neither an encoder nor an encoder-decoder of transformers")
     light = copy_without_weights(folders["bert"], tmp_path / "light")
     refused(light, out, "no file named model.safetensors")
     (light / "model.safetensors").write_bytes(b"damaged")

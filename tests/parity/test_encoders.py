@@ -1,0 +1,242 @@
+"""Encoders of ``transformers`` in a ``levt`` and in an ``enct5``: states, pieces, weights, graphs and labels."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from fairseq.data import Dictionary
+from omegaconf import OmegaConf
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from torch import Tensor, nn
+
+from lev_plugins.cli.main import main
+from lev_plugins.data.tokenise import Words
+from lev_plugins.layers.linear import Linear, pack_weights
+from lev_plugins.models.backbones.library_encoder import LibraryEncoder
+from lev_plugins.models.enct5_config import EncT5Config
+from lev_plugins.models.levt import LevT
+from lev_plugins.onnx import export, names
+from lev_plugins.onnx.graph_file import check_graph
+from lev_plugins.spelling.word_pieces import WordTokenizer
+from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
+from lev_plugins.text.pretrained import PretrainedBPE, longest_text
+from tests.parity.test_backbone import build, read
+from tests.pretrained import ENCODERS, LINES, encoder, encoder_decoder, imported
+
+transformers = pytest.importorskip("transformers")
+
+BOTH_SIDES = ["bart", "umt5", "t5", "t5-1.1", "mt5", "byt5"]
+FAMILIES = [*ENCODERS, "bert", *BOTH_SIDES]
+OWN = ["bert", "t5", "t5-1.1", "mt5", "byt5"]  # with layers of our own
+UNCASED = ["bert", "electra", "mpnet", "distilbert", "albert"]
+UNICODE = [
+    "The quick fox isn't (over) zzyx.",
+    "cafe\u0301 \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627 \u0e01\u0e33\u0928\u093f",
+    "\U0001f600 \U0001f469\u200d\U0001f4bb \U0001f1fa\U0001f1e6 \u200b \ufb01sh \x01 \u65e5\u672c \uff21",
+]
+
+
+@dataclass
+class Family:
+    name: str
+    folder: Path
+    theirs: Any  # the whole model
+    ids: Tensor  # the library's id of each of our symbols
+
+    @property
+    def ours(self) -> Path:
+        return self.folder / "ours"
+
+    @property
+    def stack(self) -> Any:
+        return self.theirs.get_encoder() if self.name in BOTH_SIDES else self.theirs.base_model
+
+    def states(self, rows: Tensor, prefix: bool) -> list[Tensor]:
+        """The library's states of rows of our symbols after each block, normed as the last one is."""
+        tokens, real = self.ids[rows], rows.ne(1)
+        if prefix:
+            begin = self.ids[0].expand(len(rows), 1)
+            tokens, real = torch.cat([begin, tokens], 1), torch.cat([torch.ones_like(begin).bool(), real], 1)
+        with torch.no_grad():
+            output = self.stack(input_ids=tokens, attention_mask=real.long(), output_hidden_states=True)
+        norm = getattr(self.stack, "final_layer_norm", None) or getattr(self.stack, "final_norm", nn.Identity())
+        blocks = [*map(norm, output.hidden_states[1:-1]), output.last_hidden_state]
+        return [block[:, int(prefix) :] for block in blocks]
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Family:
+    return make(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def make(name: str, folder: Path) -> Family:
+    maker = encoder if name in ENCODERS else encoder_decoder
+    return of_folder(name, folder, maker(name, folder / "theirs"))
+
+
+def of_folder(name: str, folder: Path, theirs: Any) -> Family:
+    imported(folder / "theirs", folder / "ours")
+    symbols = (folder / "ours" / "symbols.txt").read_text("utf-8").split("\n")[:-1]
+    ours = Dictionary.load(str(folder / "ours" / "dict.txt"))
+    ids = [symbols.index(symbol) if symbol in symbols else 0 for symbol in ours.symbols]
+    return Family(name, folder, theirs.eval(), torch.tensor(ids))
+
+
+def with_identity(model: LevT) -> LevT:
+    part = model.encoder.backbone
+    assert part is not None
+    part.project = Linear(part.project.in_features, part.project.in_features)
+    nn.init.eye_(part.project.weight)
+    nn.init.zeros_(part.project.bias)
+    return model
+
+
+def begins(family: Family) -> bool:
+    return family.name not in BOTH_SIDES or family.name == "bart"
+
+
+def test_states_of_words_are_the_means_of_the_library(family: Family) -> None:
+    model = with_identity(build(family.ours))
+    assert isinstance(model.encoder.backbone.encoder, LibraryEncoder) == (family.name not in OWN)
+    tokens, words = read(model, *UNICODE, *LINES)
+    rows, places, owners = words.pieces
+    assert bool(rows.eq(1).any())
+    with torch.no_grad():
+        found = model.encoder.backbone(tokens, rows, places, owners).flatten(0, 1)
+    expected = torch.cat(family.states(rows, begins(family)), -1).flatten(0, 1)[places]
+    for word in range(tokens.numel()):
+        pieces = expected[owners == word]
+        assert float((found[word] - (pieces.mean(0) if len(pieces) else 0)).abs().max()) < 1e-5
+    assert float(expected.std()) > 0.3
+
+
+def test_pieces_are_those_of_the_tokenizer(family: Family) -> None:
+    """Words in which the library sees a blank have its pieces; words that follow a sign have none of it."""
+    kind = transformers.T5Tokenizer if family.name == "umt5" else transformers.AutoTokenizer
+    theirs = kind.from_pretrained(family.folder / "theirs")
+    dictionary = Dictionary.load(str(family.ours / "dict.txt"))
+    tokenizer, bpe = WordTokenizer(family.ours, dictionary), PretrainedBPE(str(family.ours))
+    for text in [*UNICODE, *LINES]:
+        words = Words().encode(text).split()
+        pieces = [tokenizer.pieces(word) for word in words]
+        for word, ids in zip(words, pieces, strict=True):
+            if word.startswith("\u2581"):
+                expected = theirs(word.replace("\u2581", " "), add_special_tokens=False)["input_ids"]
+                assert family.ids[ids].tolist() == expected if ids else not expected
+            else:
+                assert not ids or not dictionary[ids[0]].startswith("\u2581")
+        whole = theirs(text, add_special_tokens=False)["input_ids"]
+        symbols = bpe.encode(text).split()
+        assert [dictionary.index(symbol) for symbol in symbols] == [list(family.ids).index(i) for i in whole]
+    if family.name not in UNCASED:
+        assert bpe.decode(bpe.encode(LINES[0])) == LINES[0]
+
+
+def test_an_update_changes_every_weight_that_is_not_frozen(family: Family) -> None:
+    for frozen in (False, True):
+        model = build(family.ours, freeze_backbone=frozen).train()
+        tokens, words = read(model, *LINES)
+        model.encoder.backbone(tokens, *words.pieces).square().sum().backward()
+        idle = {n for n, p in model.encoder.backbone.encoder.named_parameters() if p.grad is None or not p.grad.any()}
+        every = {n for n, _ in model.encoder.backbone.encoder.named_parameters()}
+        # the same for all keys, so attention ignores it; only the last block of a pre-norm encoder
+        unused = {n for n in every if n.endswith(("key.bias", "k_lin.bias", "k_proj.bias", "k.bias"))}
+        assert (idle == every) if frozen else idle <= unused | {n for n in every if "position" in n or "pair" in n}
+        half = model.eval().to(torch.bfloat16)
+        assert half.encoder.backbone(tokens, *words.pieces).isfinite().all()
+
+
+class PieceReader(nn.Module):
+    """The part of the encoder's graph that reads pieces."""
+
+    def __init__(self, model: LevT) -> None:
+        super().__init__()
+        self.backbone = model.encoder.backbone
+
+    def forward(self, tokens: Tensor, *pieces: Tensor) -> Tensor:
+        return self.backbone(tokens, *pieces)
+
+
+def test_graphs_say_what_the_model_does(family: Family, tmp_path: Path) -> None:
+    model = build(family.ours)
+    example = {"tokens": export.example("B S"), "rows": export.example("R W")}
+    example |= {"places": export.example("Q"), "owners": export.example("Q")}
+    exact, rounded = tmp_path / "exact.onnx", tmp_path / "rounded.onnx"
+    with torch.no_grad():
+        export.trace(export.Traced(PieceReader(model), example, ["vectors"]), exact)
+    quantize_dynamic(exact, rounded, ["MatMul"], per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+    (tmp_path / "weights.bin").write_bytes(b" ")
+    sessions = []
+    for path in (exact, rounded):
+        check_graph(path, tmp_path / "weights.bin")
+        sessions.append(onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]))
+    for texts in (LINES, UNICODE, ["fox"]):
+        tokens, words = read(model, *texts)
+        with torch.no_grad():
+            expected = model.encoder.backbone(tokens, *words.pieces).numpy()
+        values = dict(zip(example, (tokens.numpy(), *(part.numpy() for part in words.pieces)), strict=True))
+        found, near = (session.run(None, values)[0] for session in sessions)
+        assert np.abs(found - expected).max() < 1e-4
+        assert np.corrcoef(near.flat, expected.flat)[0, 1] > 0.9
+
+
+ROWS = "the quick brown fox\tA\nhello world! it costs 3\tB\nsea shells, by the shore\tA\n"
+
+
+def task_of(family: Family, folder: Path) -> TextLabellingTask:
+    (folder / "train.tsv").write_text(ROWS, encoding="utf-8")
+    command = ["prepare-labels", "--label-kind", "classification", "--train", folder / "train.tsv"]
+    command += ["--dest", folder / "data", "--pretrained-tokenizer", family.ours]
+    assert main([str(word) for word in command]) == 0
+    task = TextLabellingTask.setup_task(TextLabellingConfig(data=str(folder / "data")))
+    task.load_dataset("train")
+    return task
+
+
+def test_labels_from_the_states_of_the_library(family: Family, tmp_path: Path) -> None:
+    task = task_of(family, tmp_path)
+    assert task.info.longest == min(longest_text(family.ours) or 512, 512)
+    cfg = OmegaConf.structured(EncT5Config(_name="enct5", backbone=str(family.ours), dropout=0.0))
+    model = task.build_model(cfg).eval()
+    batch = task.datasets["train"].collater([task.datasets["train"][i] for i in range(3)])["net_input"]
+    tokens = batch["src_tokens"]
+    assert bool(tokens.eq(1).any())
+    output = model(**batch)
+    expected, real = family.states(tokens, begins(family))[-1], tokens.ne(1)
+    assert float((output.encoder_states - expected)[real].abs().max()) < 1e-5
+    # the checkpoint has all that is needed to build the model
+    family.ours.rename(tmp_path / "moved")
+    try:
+        again = task.build_model(OmegaConf.create(OmegaConf.to_container(cfg, enum_to_str=True)), from_checkpoint=True)
+    finally:
+        (tmp_path / "moved").rename(family.ours)
+    again.load_state_dict(model.state_dict())
+    pack_weights(again.eval())
+    assert torch.allclose(again(**batch).logits, output.logits, atol=1e-5)
+    path = tmp_path / "label.onnx"
+    with torch.no_grad():
+        export.trace(export.enct5_graphs(model)[names.LABEL], path)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    values = {"latents": batch["latents"], "where": batch["where"], names.WORDS: tokens[None]}
+    (scores,) = session.run(None, {name: value.numpy() for name, value in values.items()})
+    assert np.abs(scores - output.logits.log_softmax(-1).detach().numpy()).max() < 1e-4 or np.allclose(
+        scores, output.logits.softmax(-1).detach().numpy(), atol=1e-4
+    )
+
+
+def test_positions_move_with_the_id_of_padding(tmp_path: Path) -> None:
+    """A RoBERTa whose <pad> is 0 counts positions from 1, but here <pad> is 1."""
+    theirs = encoder("roberta", tmp_path / "theirs", "BertTokenizer")
+    assert theirs.config.pad_token_id == 0 and theirs.config.max_position_embeddings == 66
+    family = of_folder("roberta", tmp_path, theirs)
+    assert longest_text(family.ours) == 64  # and <s>
+    rows = torch.randint(4, 60, (2, 64), generator=torch.Generator().manual_seed(1))
+    rows[1, 40:] = 1
+    model = build(family.ours)
+    with torch.no_grad():
+        found = model.encoder.backbone.encoder(rows, None)
+    assert float((found - family.states(rows, True)[-1])[rows.ne(1)].abs().max()) < 1e-5
