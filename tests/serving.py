@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -20,6 +21,7 @@ from lev_plugins.serving.app import application
 from lev_plugins.serving.context import Context, ServedModel
 from lev_plugins.serving.limits import Limits
 from lev_plugins.text.edited import Edit, Edited
+from lev_plugins.text.glossary import Glossary
 from lev_plugins.text.protected import OwnWords, without_protected
 from lev_plugins.text.sentences import sentences
 
@@ -65,6 +67,7 @@ class FakeEditor(Editor):
         words: Sequence[Iterable[OwnWords]] | None = None,
         first_line: int = 1,
         min_confidence: float | None = None,
+        glossaries: Sequence[Glossary | None] | None = None,
     ) -> list[Edited]:
         if not texts:
             return []
@@ -78,7 +81,11 @@ class FakeEditor(Editor):
         spans = (
             [span for own in some for span in own.spans(one.original)] for one, some in zip(found, lists, strict=True)
         )
-        return [without_protected(*row) for row in zip(found, spans, strict=True)]
+        terms = (
+            tuple(term for _, term in glossary.terms_in(text)) if glossary else ()
+            for text, glossary in zip(texts, glossaries or [None] * len(texts), strict=True)
+        )
+        return [replace(without_protected(*row[:2]), terms=row[2]) for row in zip(found, spans, terms, strict=True)]
 
     def one(self, text: str, language: str | None = None) -> Edited:
         if "crash" in text:

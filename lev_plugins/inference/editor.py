@@ -175,11 +175,12 @@ class Editor:
         drafts = one_per_text("drafts", drafts, count, None)
         languages = one_per_text("languages", languages, count, None)
         words = one_per_text("words", words, count, ())
-        glossaries = one_per_text("glossaries", glossaries, count, self.glossary)
+        glossaries = one_per_text("glossaries", glossaries, count, None)
         parts, with_terms = [], list[TermDraft | None]()
         for number, row in enumerate(zip(texts, drafts, languages, words, glossaries, strict=True), first_line):
             with at_line("the input", number):
                 text, draft, language, own_words, glossary = row
+                glossary = glossary or self.glossary
                 item = self.with_terms(text, draft, own_words, glossary) if glossary else None
                 with_terms.append(item)
                 if item and draft is None:

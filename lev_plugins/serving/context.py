@@ -18,6 +18,7 @@ from lev_plugins.inference.labeller import Answer, Labeller
 from lev_plugins.serving.limits import Access, ClientDisconnected, Limits, Refusal
 from lev_plugins.serving.queue import QueueFull, Worker
 from lev_plugins.text.edited import Edited
+from lev_plugins.text.glossary import Glossary
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import OwnWords
 
@@ -36,6 +37,7 @@ class RequestText(NamedTuple):
     language: str | None = None  # a code; None: that of the editor, or guessed
     scores: bool = False  # answer with the scores of all labels
     words: tuple[OwnWords, ...] = ()  # which no edit may touch
+    glossary: Glossary | None = None  # None: that of the editor
 
     def size(self) -> int:
         words = (self.text,) if isinstance(self.text, str) else self.text
@@ -45,8 +47,9 @@ class RequestText(NamedTuple):
 def edit_texts(editor: Editor, texts: Sequence[RequestText]) -> list[Edited]:
     if not texts:
         return []
-    originals, drafts, confidences, languages, _, words = zip(*texts, strict=True)
-    edits = editor.edit(originals, drafts, languages, words, min_confidence=0.0)  # each text has its own
+    originals, drafts, confidences, languages, _, words, glossaries = zip(*texts, strict=True)
+    # each text has a minimum of its own
+    edits = editor.edit(originals, drafts, languages, words, min_confidence=0.0, glossaries=glossaries)
     return [edited.without_unsure(confidence) for edited, confidence in zip(edits, confidences, strict=True)]
 
 

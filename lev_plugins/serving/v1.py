@@ -14,6 +14,7 @@ from lev_plugins.serving.context import EDIT, LABEL, Context, RequestText
 from lev_plugins.serving.journal import Decision, append_pairs, decided_pairs
 from lev_plugins.serving.limits import read_body
 from lev_plugins.text.control import BYTE_ORDER_MARK
+from lev_plugins.text.glossary import Glossary, as_dict
 from lev_plugins.text.protected import OwnWords
 
 MAX_WORDS_LENGTH = 100_000  # characters of all words of a request
@@ -26,6 +27,8 @@ class EditRequest:
     drafts: list[str] | None = None
     min_confidence: float | None = None
     words: list[str] = field(default_factory=list)
+    glossary: str | None = None
+    soft_glossary: bool = False
     model: str | None = None
 
 
@@ -50,16 +53,22 @@ async def edit(request: Request) -> Response:
     bounded("min_confidence", min_confidence, 0, 1)
     bounded("the length of all words", sum(map(len, body.words)), maximum=MAX_WORDS_LENGTH)
     protected = await asyncio.to_thread(OwnWords, [word.strip(BYTE_ORDER_MARK) for word in body.words])
+    glossary = None
+    if body.glossary is not None:
+        bounded("the length of the glossary", len(body.glossary), maximum=MAX_WORDS_LENGTH)
+        lines = body.glossary.removeprefix(BYTE_ORDER_MARK).split("\n")
+        glossary = await asyncio.to_thread(Glossary.parse, lines, "the glossary", body.soft_glossary)
     texts, drafts = body.texts, body.drafts
     require(drafts is None or model.drafts, f"drafts are for a levt, but {model.name} edits the text itself")
     count = len(texts if drafts is None else drafts)
     require(count == len(texts), f"there are {count} drafts for {len(texts)} texts: send one for each")
     words = (protected, context.words.protected)
     requested = [
-        RequestText(t, drafts[i] if drafts else None, min_confidence, words=words) for i, t in enumerate(texts)
+        RequestText(text, drafts[i] if drafts else None, min_confidence, words=words, glossary=glossary)
+        for i, text in enumerate(texts)
     ]
     edits = await context.answers(request, model, requested)
-    return JSONResponse({"model": model.name, "results": [edited.as_dict() for edited in edits]})
+    return JSONResponse({"model": model.name, "results": list(map(as_dict, edits))})
 
 
 async def label(request: Request) -> Response:

@@ -75,6 +75,19 @@ const scenes = {
     by("dial").fire("input");
     by("all").click();
   },
+  async terms_are_used_when_their_edits_are_accepted() {
+    type("ein Haus\nein Hut");
+    by("source").value = "a red hat\na hat";
+    by("glossary").value = "hat\tHut\nred hat\troter Hut\n";
+    by("check").click();
+    await moment();
+    const [{ body }] = requests;
+    const hat = { source: "hat", target: "Hut", used: true }, red = { source: "red hat", target: "roter Hut", used: true };
+    await answer({ results: [{ edits: [edit(4, 8, "roter Hut", 1)], terms: [red] }, { edits: [], terms: [hat, { ...hat }] }] });
+    const before = terms();
+    by("accept").click();
+    seen = { sent: [body.glossary, body.soft_glossary], before, after: terms(), sources: by("sources").textContent };
+  },
   async the_journal_is_told_what_was_decided() {
     await checked("😀 teh tset hat", edit(2, 5, "the"), edit(6, 10, "test"), edit(11, 14, "cat"));
     by("accept").click();
@@ -84,9 +97,12 @@ const scenes = {
   },
 };
 
+const terms = () => by("terms").children.map((item) => [item.textContent, item.className]);
+let seen = {};
+
 (async () => {
   await open(process.argv[4] === "journal");
   await scenes[process.argv[3]]();
   const said = by("said").textContent;
-  console.log(JSON.stringify({ text: by("text").value, said, waiting: requests.length, journal }));
+  console.log(JSON.stringify({ text: by("text").value, said, waiting: requests.length, journal, ...seen }));
 })();

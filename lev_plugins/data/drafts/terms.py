@@ -19,7 +19,7 @@ from lev_plugins.text.edited import UNSPACED, Edit, Edited, Span, Term, apply, f
 from lev_plugins.text.glossary import find_terms, in_place
 
 MAX_REPLACED = 3  # words that a term may replace
-MAX_CANDIDATES = 120  # places that the model compares for a term
+MAX_CANDIDATES, MAX_READINGS = 120, 480  # places that the model compares for a term, and for all terms of a draft
 SIMILARITY_BONUS = 5.0  # in nats, for a term in place of words that are spelt like it
 CHUNK = regex.compile(rf"(?V1)[{UNSPACED}]\p{{M}}*+|[[^\s]--[{UNSPACED}]]+")
 UNSPACED_SIGN = regex.compile(rf"(?V1)[{UNSPACED}]")
@@ -77,7 +77,8 @@ def with_terms(draft: str, terms: Sequence[Term], kind: str, fits: Fits) -> Term
             marks += [] if touching else [Mark(kind, *span)]
         else:  # its words do not all stay
             missing.append(term)
-    proposals = [(which, edit) for which, term in enumerate(missing) for edit in candidates(text, marks, term)]
+    limit = max(1, min(MAX_CANDIDATES, MAX_READINGS // max(1, len(missing))))
+    proposals = [(which, edit) for which, term in enumerate(missing) for edit in candidates(text, marks, term)[:limit]]
     scores = fits([apply(text, [edit]) for _, edit in proposals]) if proposals else []
     ranked = sorted(zip(scores, proposals, strict=True), key=lambda row: -row[0] - similarity(text, row[1][1]))
     chosen: dict[int, Edit] = {}  # for each missing term
@@ -111,7 +112,7 @@ def candidates(text: str, marks: Sequence[Mark], term: Term) -> list[Edit]:
                 edits.append(Edit(run[0].start, run[-1].end, term.target))
     free = [edit for edit in edits if not any(overlap(edit, mark) for mark in marks)] or [Edit(0, 0, f"{term.target} ")]
     free.sort(key=lambda edit: abs(edit.start + edit.end - 2 * term.place * len(text)))
-    return free[:MAX_CANDIDATES]
+    return free
 
 
 def inner_words(text: str) -> Iterator[Span]:

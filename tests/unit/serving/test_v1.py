@@ -36,6 +36,17 @@ def test_confidence_drafts_models_and_words(server: Client) -> None:
     assert texts("teh", model="m2") == ["the"]
 
 
+def test_a_glossary(server: Client) -> None:
+    answer = server.edit("teh hat", "no", drafts=["der Hut", "nein"], model="m2", glossary="hat\tHut\n\nteh\tDer\n")
+    assert [result.get("terms") for result in answer.json["results"]] == [
+        [{"source": "teh", "target": "Der", "used": False}, {"source": "hat", "target": "Hut", "used": True}],
+        None,
+    ]
+    refused = server.edit("a", glossary="hat\tHut\nhat Mütze")
+    assert refused.status == 400
+    assert refused.error == "the glossary, line 2: must be a term, a TAB and its translation, but is 'hat Mütze'"
+
+
 def test_labels(server: Client) -> None:
     answer = server.post("/v1/label", {"texts": ["good film", ["good", "good", "bad"]], "scores": False})
     assert answer.json["model"] == "m3"
