@@ -115,7 +115,8 @@ def bounded(
     lev_plugins.errors.UserError: --keep-bias must be a finite number, but is inf
     """
     kind, noun = (Integral, "whole number") if whole else (Real, "number")
-    require(isinstance(value, kind), f"{name} must be a {noun}, but is {value!r}")
+    is_number = isinstance(value, kind) and not isinstance(value, bool)
+    require(is_number, f"{name} must be a {noun}, but is {value!r}")
     limits = {"at least": minimum, "above": above, "at most": maximum, "below": below}
     rules = [f"{word} {limit}" for word, limit in limits.items() if abs(limit) < math.inf]
     if -math.inf < minimum and maximum < math.inf:

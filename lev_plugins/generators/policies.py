@@ -71,7 +71,7 @@ class Ensemble:
         """The symbols that the token policy must not choose."""
         excluded: tuple[int, ...] = (PAD,)  # padding within a sentence would truncate it
         if self.placeholder != UNK:  # fairseq's LevT, with <unk> as its placeholder, may choose these
-            excluded += (BOS, EOS)
+            excluded += (BOS, EOS, *self.models[0].fillers)
         if self.spells:  # unknown words can only be copied from the draft
             excluded += (UNK,)
         return excluded

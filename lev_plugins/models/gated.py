@@ -66,12 +66,12 @@ from lev_plugins.models.gate_equations import (
 )
 from lev_plugins.models.presets import fill_in
 from lev_plugins.ranges import flag
+from lev_plugins.text.ids import FILLER
 
 OUTPUT_GATES = ["copy", "generate", "skip"]
 GATES = ["mask", *OUTPUT_GATES]
 # [MASK] is the first of these symbols that the dictionary has, otherwise <unk>
 MASK_SYMBOLS = ["<mask>", "[MASK]", "<extra_id_0>", "▁<extra_id_0>"]  # of BART, BERT, T5 and ByT5, mT5
-FILLER = "madeupword"  # what fairseq-preprocess pads a dictionary with: not a word of any text
 
 
 @dataclass

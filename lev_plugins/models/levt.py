@@ -44,6 +44,7 @@ from lev_plugins.ranges import flag
 from lev_plugins.spelling.batch_words import BatchWords, EditingStates
 from lev_plugins.spelling.candidates import WordIndex
 from lev_plugins.spelling.embedding import WHOLE_VOCABULARY, VocabularySample
+from lev_plugins.text.ids import FILLER
 
 IGNORE = -100  # a label that every loss ignores
 
@@ -123,6 +124,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         """
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
+        self.fillers: tuple[int, ...] = ()  # words of the dictionary that are in no text
         self.pad, self.unk, self.placeholder = pad, unk, placeholder
 
     @classmethod
@@ -144,6 +146,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         embedding = TextEmbedding(tokens, cfg.max_target_positions, cfg.decoder_learned_pos, scale, cfg.dropout)
         decoder = (SpellingDecoder if cfg.spelling else LevTDecoder)(embedding, cfg, len(target))
         model = cls(encoder, decoder, target.pad(), target.unk(), len(target) if own_symbol else target.unk())
+        model.fillers = tuple(i for i, word in enumerate(target.symbols) if word.startswith(FILLER))
         if cfg.apply_bert_init:
             model.apply(bert_init)
         if backbone is not None and not task.from_checkpoint:

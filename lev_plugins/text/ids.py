@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 BLANK = "▁"
 BOS, PAD, EOS, UNK = range(4)
+FILLER = "madeupword"  # what fairseq-preprocess pads a dictionary with: not a word of any text
 Rows = Sequence[list[int]]  # texts as numbers of words
 Array = NDArray[Any]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import read_object
-from lev_plugins.text.ids import TokenDictionary
+from lev_plugins.text.ids import FILLER, TokenDictionary
 
 DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER = "dict.txt", "symbols.txt", "spiece.model", "tokenizer.json"
 MOVED_HINT = (
@@ -151,7 +151,7 @@ class PretrainedBPE:
 
     def require_dictionary(self, dictionary: TokenDictionary) -> None:
         """Refuses the dictionary of another model: up to 1 % of its symbols may be the user's own, such as tags."""
-        words = [word for word in dictionary.symbols[dictionary.nspecial :] if not word.startswith("madeupword")]
+        words = [word for word in dictionary.symbols[dictionary.nspecial :] if not word.startswith(FILLER)]
         foreign = [word for word in words if word not in self.ids]
         require(
             len(foreign) <= len(words) / 100,

@@ -86,6 +86,7 @@ def test_a_number_has_bounds(tmp_path: Any, config: type, name: str, value: floa
         ({"encoder_embed_dim": 30}, "--encoder-embed-dim must be a multiple of --encoder-attention-heads, but 30 is"),
         ({"dropout": 2.0}, "--dropout must be at least 0 and below 1, but is 2.0"),
         ({"max_source_positions": "1024"}, "--max-source-positions must be a number, but is '1024'"),
+        ({"max_source_positions": True}, "--max-source-positions must be a number, but is True"),
     ],
 )
 def test_sizes_of_fairseqs_own_models_too(options: dict[str, Any], message: str) -> None:

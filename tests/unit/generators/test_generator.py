@@ -12,6 +12,7 @@ from fairseq.models.transformer import TransformerModel
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.generators.generator import RefinementGenerator
+from lev_plugins.generators.policies import Ensemble
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT
 from lev_plugins.tasks.text_editing import TextEditingTask
@@ -187,6 +188,14 @@ def test_padding_fills_no_hole() -> None:
         for word in sentence.words[1:-1]:
             assert len(word.alternatives) == vocabulary
             assert sorted(token for token, score in word.alternatives if score == -math.inf) == sorted(never)
+
+
+def test_what_pads_a_dictionary_fills_no_hole() -> None:
+    task = toy_task(toy_dictionary(18))
+    task.target_dictionary.pad_to_multiple_(8)
+    model = lively_model(task)
+    fillers = {i for i, word in enumerate(task.target_dictionary.symbols) if word.startswith("madeupword")}
+    assert fillers and fillers == set(model.fillers) < set(Ensemble([model]).excluded_tokens)
 
 
 def test_the_task_hands_fairseq_flags_to_the_generator() -> None:

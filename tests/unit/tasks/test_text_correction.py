@@ -166,7 +166,7 @@ WRONG_SEARCH: dict[str, dict[str, Any]] = {
     "--iter-decode-max-iter must be between 0 and 1000, but is -1": {"iter_decode_max_iter": -1},
     "--beam must be between 1 and 1000, but is 0": {"beam": 0},
     "--print-step is for refinement, which a PBD does not do": {"print_step": True},
-    "--beam must be a number, but is .5": {"beam": "5"},
+    "--beam must be a whole number, but is .5": {"beam": "5"},
 }
 
 
