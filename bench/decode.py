@@ -119,17 +119,19 @@ def compare(results: list[tuple[Any, Any]], must_agree: bool) -> dict[str, float
 
 
 def launches(weights: Weights, rows: list[Tensor], batch: int | str, place: Place) -> list[list[object]]:
-    """Counts for both systems what a GPU does in one batch, and the share of the time in which it does nothing."""
+    """Counts what a GPU does in an iteration of each system, and the share of the time in which it does nothing."""
     samples, lines = batches(rows, batch, weights, place.device), []
     for name, decode in (("fairseq", fairseq_decoder(weights, place)), ("lev-plugins", our_decoder(weights, place))):
         decode(samples[0])
         with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
-            seconds = sum(timing.Clock(place.device).time(partial(decode, sample))[0] for sample in samples)
+            timed = [timing.Clock(place.device).time(partial(decode, sample)) for sample in samples]
+        iterations = sum(1 + max(best["steps"] for best, *_ in hypotheses) for _, hypotheses in timed)
         events = [event for event in profiler.events() or () if event.device_type == DeviceType.CUDA]
         copies = sum("DtoH" in event.name for event in events)
         kernels = sum(not event.name.startswith(("Memcpy", "Memset")) for event in events)
-        idle = 1 - sum(event.time_range.elapsed_us() for event in events) / (1e6 * seconds)
-        lines.append([batch, name, kernels / len(samples), copies / len(samples), round(idle, 2)])
+        busy = sum(event.time_range.elapsed_us() for event in events) / 1e6
+        idle = 1 - busy / sum(seconds for seconds, _ in timed)
+        lines.append([batch, name, round(kernels / iterations, 1), round(copies / iterations, 1), round(idle, 2)])
     return lines
 
 
@@ -189,7 +191,7 @@ def main(arguments: list[str] | None = None) -> None:
     if args.profile:
         for batch, count, _ in PLANS[plan]:
             lines += launches(weights, levt.sentences(min(count, 200), size.words, seed=1), batch, place)
-        titles = ["batch", "system", "kernels", "copies_to_the_host", "idle_share"]
+        titles = ["batch", "system", "kernels an iteration", "copies to the host", "idle share"]
         results = {
             "machine": timing.machine(device),
             "profile": [dict(zip(titles, line, strict=True)) for line in lines],
