@@ -10,6 +10,7 @@ import torch
 from fairseq.data import Dictionary
 
 from lev_plugins.cli.main import main
+from lev_plugins.models.backbones.library import backbone_family
 
 LINES = [
     "the quick brown fox jumps over the lazy dog .",
@@ -167,7 +168,8 @@ ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
         "DebertaV2Tokenizer",
         {**DEBERTA, "norm_rel_ebd": "layer_norm", "share_att_key": True, "position_biased_input": False},
     ),
-    "electra": ("ElectraTokenizer", {"embedding_size": 8}),
+    "electra": ("ElectraTokenizer", {"embedding_size": 16}),
+    "electra-small": ("ElectraTokenizer", {"embedding_size": 8}),
     "mpnet": ("MPNetTokenizer", {}),
     "distilbert": ("DistilBertTokenizer", DISTILBERT),
     "modernbert": (
@@ -178,19 +180,22 @@ ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def encoder(model_type: str, folder: Path, tokenizer_class: str = "") -> Any:
-    """Any encoder with its output layer, and a tokenizer like that of its family."""
+def encoder(name: str, folder: Path, tokenizer_class: str = "", more_rows: int = 0) -> Any:
+    """Any encoder with its output layer, and a tokenizer like that of its family; no token has ``more_rows``."""
     from transformers import AutoConfig, AutoModelForMaskedLM
 
-    kind, settings = ENCODERS[model_type]
+    kind, settings = ENCODERS[name]
     folder.mkdir(parents=True)
     tokenizer = trained_tokenizer(tokenizer_class or kind)
     tokenizer.save_pretrained(folder)
+    size = {"vocab_size": len(tokenizer) + more_rows}
     names = ("pad", "bos", "eos", "cls", "sep", "mask")
     ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id", None) for name in names}
     torch.manual_seed(4)
-    config = AutoConfig.for_model(model_type, **{**SIZES, **settings, **ids, "vocab_size": len(tokenizer) + 3})
-    model = liven(AutoModelForMaskedLM.from_config(config), 10, eos=3)
+    config = AutoConfig.for_model(name.removesuffix("-small"), **{**SIZES, **settings, **ids, **size})
+    end = tokenizer("a")["input_ids"][-1]
+    model = liven(AutoModelForMaskedLM.from_config(config), 10, end)
+    model.get_output_embeddings().bias.data[end] += 2
     model.save_pretrained(folder)
     return model.eval()
 
@@ -263,7 +268,7 @@ def build(folder: Path, arch: str = "", dictionary: Dictionary | None = None, **
     from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
     kind = json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"]
-    name = arch or {"bart": "gated_bart", "bert": "gated_bert"}.get(kind, "gated_t5")
+    name = arch or f"gated_{backbone_family(kind)}"
     defaults = {"gates": "", "max_source_positions": 1024, "max_target_positions": 1024}
     config = MODEL_DATACLASS_REGISTRY[name](**{"backbone": str(folder), **defaults, **options})
     dictionary = dictionary or Dictionary.load(str(folder / "dict.txt"))

@@ -131,7 +131,8 @@ def gated(kind: str, *flags: object) -> Callable[[Path], System]:
         for side in ("noisy", "clean"):
             shutil.copy(backbone / "dict.txt", data / f"dict.{side}.txt")
         own = ["--max-source-positions", 30, "--max-target-positions", 30, "--keep-bias", 0.5, *flags]
-        own += ["--arch", f"gated_{kind.removeprefix('by')}", "--backbone", backbone]
+        family = "bert" if kind in pretrained.ENCODERS else kind.removeprefix("by")
+        own += ["--arch", f"gated_{family}", "--backbone", backbone]
         checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *CORRECTION, *own)
         bpe = {"bpe": "pretrained", "pretrained_tokenizer": str(backbone)}
         return System(checkpoint, data, PRETRAINED, bpe=bpe, decoding={"beam": 2})
@@ -140,7 +141,8 @@ def gated(kind: str, *flags: object) -> Callable[[Path], System]:
 
 
 def imported(kind: str, folder: Path) -> Path:
-    pretrained.MAKERS[kind](folder / "theirs")
+    maker = pretrained.encoder if kind in pretrained.ENCODERS else pretrained.encoder_decoder
+    maker(kind, folder / "theirs")
     return pretrained.imported(folder / "theirs", folder / "backbone-of-training")
 
 
@@ -166,10 +168,13 @@ def pretrained_labeller(kind: str, *flags: object) -> Callable[[Path], System]:
     return make
 
 
-def speller_with_a_bert(folder: Path) -> System:
-    """The BERT reads the last text in parts."""
-    texts = ["the qiuck fox jumps.", "Zürich", "the quick fox", " ".join(["fox jmps"] * 40)]
-    return spelling(folder, ["the", "quick", "fox", "jumps"], texts, "--backbone", imported("bert", folder))
+def speller_with(kind: str) -> Callable[[Path], System]:
+    def make(folder: Path) -> System:
+        """The encoder reads the last text in parts, if it has positions."""
+        texts = ["the qiuck fox jumps.", "Zürich", "the quick fox", " ".join(["fox jmps"] * 40)]
+        return spelling(folder, ["the", "quick", "fox", "jumps"], texts, "--backbone", imported(kind, folder))
+
+    return make
 
 
 SYSTEMS: dict[str, Callable[[Path], System]] = {
@@ -191,5 +196,8 @@ if find_spec("transformers") is not None:
         "enct5_of_t5": pretrained_labeller("t5", "--decoder-init", "backbone"),
         "enct5_of_bert": pretrained_labeller("bert"),
         "enct5_with_cls": pretrained_labeller("bert", "--pool", "cls"),
-        "levt with a bert": speller_with_a_bert,
+        "enct5_of_electra": pretrained_labeller("electra-small", "--pool", "cls"),
+        "levt with a bert": speller_with("bert"),
+        "levt with a deberta": speller_with("deberta-v2"),
+        "gated_roberta": gated("xlm-roberta"),
     }

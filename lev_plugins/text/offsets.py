@@ -22,8 +22,8 @@ LETTERS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}\u200c\u200d]*"
 TOKEN = regex.compile(rf"{LETTERS}(?:['\u2019]{LETTERS})*|[^\s\x1c-\x1f]")  # white space as str.split has it
 WORD_GAP = regex.compile(r"(?<=[\p{L}\p{N}][\p{M}\u200c\u200d]*) (?=[\p{L}\p{N}])")  # between pieces that are words
 REFUSED = (
-    "so edits cannot be placed: use sentencepiece, subword_nmt, words, chars, a pre-trained T5, BART or BERT, or no "
-    "--bpe"
+    "so edits cannot be placed: use sentencepiece, subword_nmt, words, chars, a tokenizer of a pre-trained model, or "
+    "no --bpe"
 )
 
 
@@ -82,8 +82,9 @@ def offsets_of(name: str | None = None, bpe: Any = None) -> Offsets:
         )
     library = tokenizer.library
     decoder = (json.loads(library.to_str())["decoder"] or {}).get("type")
-    if decoder == "ByteLevel":
-        return Offsets(lambda text: group_pieces(text, library_pieces(library, text, symbols)), spell)
+    if decoder in ("ByteLevel", "Metaspace"):
+        spell_pieces = spell if decoder == "ByteLevel" else spell_blanks
+        return Offsets(lambda text: group_pieces(text, library_pieces(library, text, symbols)), spell_pieces)
     if decoder != "WordPiece":
         raise UserError(f"the tokenizer in {bpe.folder} ({decoder}) does not say where blanks are, {REFUSED}")
     # as the tokenizer prints pieces that follow a word: without a blank where it puts none, as before a full stop
@@ -192,7 +193,10 @@ def mark_blanks(separator: str, pieces: Sequence[str]) -> list[str]:
 def library_pieces(library: Any, text: str, symbols: Sequence[str]) -> list[Piece]:
     """Cuts a text with the package ``tokenizers``; ``symbols`` are the names of its ids."""
     encoding = library.encode(text, add_special_tokens=False)
-    blanks = (library.decode([i], skip_special_tokens=False).startswith(" ") for i in encoding.ids)
+    printed = (library.decode([i], skip_special_tokens=False) for i in encoding.ids)
+    blanks = (
+        text.startswith(" ") or token.startswith(BLANK) for text, token in zip(printed, encoding.tokens, strict=True)
+    )
     places = zip(encoding.ids, encoding.offsets, blanks, strict=True)
     return [Piece(symbols[i], start, end, blank or text[start:end].isspace()) for i, (start, end), blank in places]
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from lev_plugins.cli.main import main
 from lev_plugins.data.tokenise import Words
+from lev_plugins.errors import UserError
 from lev_plugins.layers.linear import Linear, pack_weights
 from lev_plugins.models.backbones.library_encoder import LibraryEncoder
 from lev_plugins.models.enct5_config import EncT5Config
@@ -26,13 +27,14 @@ from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingT
 from lev_plugins.text.pretrained import PretrainedBPE, longest_text
 from tests.parity.test_backbone import build, read
 from tests.pretrained import ENCODERS, LINES, encoder, encoder_decoder, imported
+from tests.pretrained import build as build_gated
 
 transformers = pytest.importorskip("transformers")
 
 BOTH_SIDES = ["bart", "umt5", "t5", "t5-1.1", "mt5", "byt5"]
 FAMILIES = [*ENCODERS, "bert", *BOTH_SIDES]
 OWN = ["bert", "t5", "t5-1.1", "mt5", "byt5"]  # with layers of our own
-UNCASED = ["bert", "electra", "mpnet", "distilbert", "albert"]
+UNCASED = ["bert", "electra", "electra-small", "mpnet", "distilbert", "albert"]
 UNICODE = [
     "The quick fox isn't (over) zzyx.",
     "cafe\u0301 \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627 \u0e01\u0e33\u0928\u093f",
@@ -228,9 +230,22 @@ def test_labels_from_the_states_of_the_library(family: Family, tmp_path: Path) -
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("distilbert", "a distilbert has no cross-attention in transformers, which --arch gated_bert requires"),
+        ("electra-small", "its word vectors have 8 numbers, but its states 16, and --arch gated_bert mixes the two"),
+    ],
+)
+def test_encoders_that_cannot_be_decoders(name: str, reason: str, tmp_path: Path) -> None:
+    encoder(name, tmp_path / "theirs")
+    with pytest.raises(UserError, match=reason):
+        build_gated(imported(tmp_path / "theirs", tmp_path / "ours"))
+
+
 def test_positions_move_with_the_id_of_padding(tmp_path: Path) -> None:
     """A RoBERTa whose <pad> is 0 counts positions from 1, but here <pad> is 1."""
-    theirs = encoder("roberta", tmp_path / "theirs", "BertTokenizer")
+    theirs = encoder("roberta", tmp_path / "theirs", "BertTokenizer", more_rows=3)
     assert theirs.config.pad_token_id == 0 and theirs.config.max_position_embeddings == 66
     family = of_folder("roberta", tmp_path, theirs)
     assert longest_text(family.ours) == 64  # and <s>

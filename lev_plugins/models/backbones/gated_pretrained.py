@@ -178,13 +178,20 @@ class GatedBert(GatedPretrained):
         cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
     ) -> Stacks:
         encoder = library.encoder_of(library.read_model(library.ENCODER, folder, **options)[0])
+        model_type = encoder.config.model_type
+        require(
+            library.may_be_decoder(model_type),
+            f"--backbone {folder}: a {model_type} has no cross-attention in transformers, which --arch gated_bert "
+            "requires: use --arch levt or enct5",
+        )
         decoder, missing = library.read_model(
             "AutoModelForCausalLM", folder, is_decoder=True, add_cross_attention=True, **options
         )
+        width, dim = encoder.get_input_embeddings().embedding_dim, encoder.config.hidden_size
         require(
-            any("crossattention" in name for name, _ in decoder.named_parameters()),
-            f"--backbone {folder}: a {encoder.config.model_type} has no cross-attention in transformers, which --arch "
-            "gated_bert requires: use --arch levt or enct5",
+            width == dim,
+            f"--backbone {folder}: its word vectors have {width} numbers, but its states {dim}, and --arch gated_bert "
+            "mixes the two: use --arch levt or enct5",
         )
         blocks = decoder.base_model
         head = nn.Sequential(*(part for part in decoder.children() if part is not blocks))
@@ -207,7 +214,7 @@ class GatedBert(GatedPretrained):
 
 # ---- T5, T5 1.1, mT5 and ByT5 ----------------------------------------------------------------------------------------
 class T5Head(nn.Module):
-    """The output table; T5, but not T5 1.1 and mT5, scales the states down first. T5 has no <s>."""
+    """The output table; T5 and umT5, but not T5 1.1 and mT5, scale the states down first. They have no <s>."""
 
     def __init__(self, table: nn.Linear, scale: float, absent: int) -> None:
         super().__init__()
@@ -229,6 +236,7 @@ class GatedT5(GatedPretrained):
         cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
     ) -> Stacks:
         model, _ = read_both_sides(folder, options)
-        scaled = getattr(model.config, "scale_decoder_outputs", False)  # mT5 lacks this setting
+        # T5's setting; types without it scale the states, but for mT5
+        scaled = getattr(model.config, "scale_decoder_outputs", model.config.model_type != "mt5")
         head = T5Head(model.lm_head, model.config.d_model**-0.5 if scaled else 1.0, dictionary.bos())
         return Stacks(model.encoder, model.decoder, head, before_source=[], start=[dictionary.pad()])

@@ -61,6 +61,13 @@ def kind_of(model_type: str) -> str:
     return ENCODER if model_type in names.MODEL_FOR_MASKED_LM_MAPPING_NAMES else ""
 
 
+def may_be_decoder(model_type: str) -> bool:
+    """Returns whether the library also has the blocks of an encoder with cross-attention."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    return model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+
 def encoder_of(model: Any) -> Any:
     """Returns the encoder of a model of one of the two classes."""
     return model.get_encoder() if kind_of(model.config.model_type) == ENCODER_DECODER else model.base_model

@@ -45,8 +45,8 @@ def tokenisers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokeniser]
     codes = root / "codes"
     codes.write_text("#version: 0.2\nt h\nth e</w>\no w</w>\ns h\n")
     found["subword_nmt"] = Tokeniser(Namespace(bpe="subword_nmt", bpe_codes=str(codes), bpe_separator="@@"))
-    for name in ("t5", "byt5", "bart", "bert"):
-        pretrained.MAKERS[name](root / name)
+    for name in ("t5", "byt5", "bart", "bert", "xlm-roberta"):
+        (pretrained.encoder if name in pretrained.ENCODERS else pretrained.encoder_decoder)(name, root / name)
         folder = pretrained.imported(root / name, root / f"{name}.out")
         found[name] = Tokeniser(Namespace(bpe="pretrained", pretrained_tokenizer=str(folder)))
     return found
@@ -56,7 +56,18 @@ def placed(tokeniser: Tokeniser) -> Offsets:
     return offsets_of(tokeniser.name, tokeniser.bpe)
 
 
-REVERSIBLE = ["white space", "chars", "words", "nmt_nfkc", "identity", "subword_nmt", "t5", "byt5", "bart"]
+REVERSIBLE = [
+    "white space",
+    "chars",
+    "words",
+    "nmt_nfkc",
+    "identity",
+    "subword_nmt",
+    "t5",
+    "byt5",
+    "bart",
+    "xlm-roberta",
+]
 TOKENISERS = [*REVERSIBLE, "bert"]
 
 
