@@ -23,6 +23,8 @@ letter three times in a row (``stretched``). A word with digits that the diction
 ['a.b+c@example.org']
 >>> shown(r"In ~/a/b, C:\My Files\x, setup.py and text/html with --fast")  # paths
 ['~/a/b', 'C:\\My Files\\x', 'setup.py', 'text/html', '--fast']
+>>> shown("--fast is the \"--slow\" of ls -l -- a well-known --flag=x y, -Hello a--b")
+['--fast', '--slow', '-l', '--flag=x', '-Hello']
 >>> shown("@bob likes #big_hats on r/hats")  # names
 ['@bob', '#big_hats', 'r/hats']
 >>> shown("On 5 May 2024 at 10:30 a.m. I ran 12 km/h for $1,000.50, or -3 °C (Henry VIII).")  # numbers
@@ -119,7 +121,7 @@ PATTERNS = {
         rf"(?<![\w.)\]])(?:~|\.{{1,2}})?/(?:{PATH}++/)*+{PATH}*+(?<![.,])",
         rf"(?<![\w.@%+~/-]){PATH}++(?:/{PATH}++){{2,}}+/?",
         r"(?<![\w/])(?:application|audio|font|image|model|multipart|text|video)/[\w.+-]++",
-        rf"(?<![\w.+-])(?:[\w+-]++\.)+(?:{EXTENSIONS})(?![\p{{L}}\d])|(?<=\s)--?[A-Za-z][\w-]*+(?:=\S++)?",
+        rf"(?<![\w.+-])(?:[\w+-]++\.)+(?:{EXTENSIONS})(?![\p{{L}}\d])|(?:(?<![^\s\"'(\[“‘])--|(?<=\s)-)[A-Za-z][\w-]*+(?:=\S++)?",
     ],
     "names": [rf"(?<!\w)(?:[@\#]|[ru]/)[\p{{L}}\p{{N}}_]{WORD_CHAR[:-1]}-]*+"],
     "numbers": [
