@@ -18,10 +18,10 @@ from torch import Tensor
 from lev_plugins.data.batch import Batch, Hypothesis
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.data.tokenise import MODEL
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.generators.copy_bias import score_sentences
 from lev_plugins.generators.refinement import ALTERNATIVES, Sentence
-from lev_plugins.inference.load_model import Loaded, read_models
+from lev_plugins.inference.load_model import Loaded, read_models, torch_device
 from lev_plugins.inference.options import EditOptions
 from lev_plugins.inference.segments import LevTSegments, Seq2SeqSegments, batches
 from lev_plugins.model_folder import ModelConfig, moved_folders
@@ -56,11 +56,7 @@ class CheckpointDecoder:
         # without the metrics and the noise of their own training
         self.loaded = read_models(paths, {**WITHOUT_SCORES, **WITHOUT_NOISE, **overrides}, folder=folder)
         self.models, self.task = self.loaded.models, self.loaded.task
-        try:
-            self.device = torch.device(device)
-            torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError, TypeError) as error:
-            raise UserError(f"device must be one that torch has here, such as cpu, but is {device!r}") from error
+        self.device = torch_device(device)
         for name in search:
             require(
                 hasattr(GenerationConfig, name), f"search_flags has {name!r}, which is not a flag of fairseq-generate"

@@ -33,6 +33,7 @@ from lev_plugins.inference.options import EditOptions
 from lev_plugins.inference.segments import SegmentDecoder
 from lev_plugins.json_schema import from_entries
 from lev_plugins.onnx.folder import has_graphs
+from lev_plugins.ranges import bounded
 from lev_plugins.text.calibration import calibrate, recurring_words, with_own_words
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Span, as_list, require_text
@@ -155,7 +156,7 @@ class Editor:
         texts: Sequence[str],
         drafts: Sequence[str | None] | None = None,
         languages: Sequence[str | None] | None = None,
-        words: Sequence[Iterable[OwnWords]] | None = None,
+        words: Sequence[Iterable[OwnWords | str]] | None = None,
         first_line: int = 1,
         min_confidence: float | None = None,
         glossaries: Sequence[Glossary | None] | None = None,
@@ -193,6 +194,7 @@ class Editor:
         with self.lock:
             decoded = iter(self.model.decode(every) if every else [])
         minimum = self.min_confidence if min_confidence is None else min_confidence
+        bounded("min_confidence", minimum, 0, 1)
         results = []
         for (edited, segments), draft, item in zip(parts, drafts, with_terms, strict=True):
             edits = [self.edit_of_text(edit, start, edited.original) for start, _ in segments for edit in next(decoded)]
@@ -262,8 +264,9 @@ class Editor:
         by_looks = protected_spans(text, self.knows, None if text.isascii() else self.letters, self.edit_also)
         return [*by_looks, *self.own_words(text, words)]
 
-    def own_words(self, text: str, words: Iterable[OwnWords]) -> tuple[Span, ...]:
-        lists = (self.words.protected, self.words_of_model.protected, *words)
+    def own_words(self, text: str, words: Iterable[OwnWords | str]) -> tuple[Span, ...]:
+        more = (word if isinstance(word, OwnWords) else OwnWords([word]) for word in as_list("words", words))
+        lists = (self.words.protected, self.words_of_model.protected, *more)
         return tuple(span for own_words in lists for span in own_words.spans(text))
 
     def knows(self, word: str) -> bool:

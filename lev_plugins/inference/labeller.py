@@ -82,7 +82,8 @@ class Labeller:
         return cls(TaskScorer.load(Path(path), data, options.device, folder), options)
 
     def checked(self, thresholds: Mapping[str, float]) -> Mapping[str, float]:
-        for name in thresholds:
+        for name, value in thresholds.items():
+            bounded(f"the threshold for {name!r}", value, 0, 1)
             require(self.kind == "multilabel", f"thresholds are for multilabel models, not for {self.kind}")
             require(name in self.names, f"there is a threshold for {name!r}, which is not a label of this model")
         return thresholds

@@ -61,6 +61,14 @@ class Loaded(NamedTuple):
     task: Any
 
 
+def torch_device(name: str) -> torch.device:
+    """Returns a device of torch that this machine has."""
+    try:
+        return torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise UserError(f"device must be one that torch has here, such as cpu, but is {name!r}") from error
+
+
 def read_models(
     paths: list[Path], overrides: Mapping[str, object], tasks: Collection[str] = (), folder: ModelConfig | None = None
 ) -> Loaded:

@@ -10,7 +10,7 @@ from lev_plugins import checkpoints
 from lev_plugins.criterions.labelling import answers_of
 from lev_plugins.data.labels.dataset import targets
 from lev_plugins.data.labels.examples import Example
-from lev_plugins.inference.load_model import read_models
+from lev_plugins.inference.load_model import read_models, torch_device
 from lev_plugins.inference.scorer import BATCH, Scorer
 from lev_plugins.model_folder import ModelConfig, moved_folders
 from lev_plugins.models.enct5 import EncT5
@@ -24,7 +24,8 @@ class TaskScorer(Scorer):
     def __init__(self, task: TextLabellingTask, model: EncT5, device: str = "cpu") -> None:
         super().__init__(task.info, task.dictionary, task.labels, task.folder)
         checkpoints.require_finite_weights(model)
-        self.task, self.device, self.model = task, torch.device(device), model.to(device).eval()
+        self.task, self.device = task, torch_device(device)
+        self.model = model.to(self.device).eval()
         self.interaction = model.decoder.interaction
         task.prepare_for_decoding([model])
 

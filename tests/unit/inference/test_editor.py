@@ -281,6 +281,10 @@ def test_refusals(pbd: Editor, lively: Editor) -> None:
         pbd.edit(["a"], ["b"])
     with pytest.raises(UserError, match="--min-confidence must be between 0 and 1"):
         corrector("pbd", min_confidence=50)
+    with pytest.raises(UserError, match="min_confidence must be between 0 and 1, but is 50"):
+        pbd.edit(["a"], min_confidence=50)
+    with pytest.raises(UserError, match="words must be a list, but is 'ab'"):
+        pbd.edit(["a"], words=["ab"])
     with pytest.raises(UserError, match="there are 2 texts, but 1 drafts"):
         lively.edit(["a", "b"], ["c"])
     with pytest.raises(UserError, match="a source has 2,000 tokens, but the model takes at most 1,022: shorten it"):
@@ -315,6 +319,7 @@ def test_a_list_of_words_is_left_alone(pbd: Editor) -> None:
         for each in (None, NOISES[0].split())
     )
     assert any(edit.end > edit.start for edit in free.edits) and all(edit.end == edit.start for edit in bound.edits)
+    assert pbd.edit([NOISES[0]], words=[NOISES[0].split()])[0].edits == bound.edits
 
 
 # ---- tokenisers ------------------------------------------------------------------------------------------------------

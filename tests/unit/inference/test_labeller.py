@@ -115,3 +115,11 @@ def test_an_answer_to_a_text_that_was_cut_says_so(tmp_path: Path) -> None:
     labeller = labeller_of(data)
     whole, cut = labeller.label(["a b", "a" * 50])
     assert cut["cut"] is True and "cut" not in whole
+
+
+def test_thresholds_and_devices_that_are_refused(folder: Path) -> None:
+    labeller = labeller_of(folder)
+    with pytest.raises(UserError, match=f"the threshold for '{LABELS[0]}' must be between 0 and 1, but is 2"):
+        labeller.label(["a"], thresholds={LABELS[0]: 2})
+    with pytest.raises(UserError, match="device must be one that torch has here, such as cpu, but is 'gpu'"):
+        TaskScorer(task_of(folder), model_of(task_of(folder)), device="gpu")
