@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
+from fairseq import utils
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor, nn
 
-from lev_plugins.data.batch import Batch, Hypothesis
+from lev_plugins.data.batch import Batch, Hypothesis, NetInput
 from lev_plugins.edits.actions import require_draft_fits
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError, require
@@ -139,6 +140,13 @@ class RefinementGenerator:
         """Returns the log-probability of leaving each draft as it is; see ``refine``."""
         with self.policies(src_tokens, source_lengths, words) as policies:
             return self.refiner.fits(policies, source_lengths, drafts)
+
+    def fits_of_batch(self, net_input: NetInput) -> list[float]:
+        """Returns the log-probability of leaving each draft of a batch of a ``TextEditingDataset`` as it is."""
+        device = next(self.ensemble.models[0].parameters()).device
+        net_input = utils.move_to_cuda(net_input, device)  # despite its name, to any device
+        lengths, drafts, _ = rows_of(net_input["src_tokens"], net_input["draft"], None)
+        return self.fits(net_input["src_tokens"], lengths, drafts, net_input.get("words"))
 
     @contextmanager
     def policies(

@@ -18,8 +18,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from itertools import compress
-from math import inf
 from pathlib import Path
 from typing import TypeVar
 
@@ -223,10 +221,10 @@ class Editor:
         def fits(drafts: list[str]) -> Sequence[float]:
             texts = (self.form.read(draft.strip().removeprefix(BYTE_ORDER_MARK)) for draft in drafts)
             segments = [Segment(text, self.offsets, source) for text in texts]
-            short = [max(len(source), len(segment.pieces)) <= self.model.longest for segment in segments]
+            if max(len(pieces) for pieces in (source, *(segment.pieces for segment in segments))) > self.model.longest:
+                return [0.0] * len(drafts)  # ``segments`` refuses it
             with self.lock:
-                scores = iter(self.model.fits(list(compress(segments, short))))
-            return [next(scores) if is_short else -inf for is_short in short]
+                return self.model.fits(segments)
 
         return with_terms(draft, [term for _, term in terms], glossary.mark, fits)
 

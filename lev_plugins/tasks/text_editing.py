@@ -3,6 +3,7 @@
 from argparse import SUPPRESS, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Optional
 
 import torch
@@ -21,6 +22,7 @@ from lev_plugins.data.batch import Batch, Hypothesis, NetInput, TypedBatch
 from lev_plugins.data.drafts import marks
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, TypedLines, split_line
 from lev_plugins.data.drafts.notes import load_drafts, load_spelt_targets
+from lev_plugins.data.drafts.terms import with_terms
 from lev_plugins.data.noisy import NoiseConfig, NoisyWords, check_noise, noise_and_codec
 from lev_plugins.data.tokenise import row_of
 from lev_plugins.edits.options import FAIRSEQ_FLAGS, ORACLES, REFINEMENT_TASK_FLAGS, RefinementOptions
@@ -34,7 +36,9 @@ from lev_plugins.spelling.batch_words import EditingDictionary, SpeltRow
 from lev_plugins.spelling.candidates import WordIndex
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, check_search, option, refuse, registered_name
+from lev_plugins.text.glossary import Glossary
 
+BATCH_TOKENS = 4096  # of drafts that are compared
 UPSAMPLE_UNSET = -1  # fairseq's default of --upsample-primary
 
 # the criterions of each model class of this task
@@ -64,6 +68,10 @@ class TextEditingConfig(ScoredConfig, NoiseConfig):
         "decoding: log-odds by which a deletion from the draft, or an insertion between neighbouring words of it, "
         "must win (negative: edit more)",
     )
+    glossary: Optional[str] = flag(
+        None, "fairseq-interactive: file of lines TERM<TAB>TRANSLATION; the draft of a source that has a term gets it"
+    )
+    soft_glossary: bool = flag(False, "the model may change these translations by --soft-protection")
     oracle: ChoiceEnum(ORACLES) = flag(  # type: ignore[valid-type]
         "none", "decoding: actions to take from the reference (Figure 5 of the LevT paper)"
     )
@@ -81,6 +89,8 @@ class TextEditingTask(ScoredTask):
     unsupported = [*ScoredTask.unsupported, "load_alignments"]
     system = "LevT"  # class of the model, one of CRITERIONS
     word_index: WordIndex | None = None  # words of the dictionary, if the model spells
+    generator: RefinementGenerator  # the last one that was built
+    glossary: Glossary | None = None
 
     @classmethod
     def check_config(cls, cfg: TextEditingConfig) -> None:
@@ -131,6 +141,8 @@ class TextEditingTask(ScoredTask):
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: object) -> None:
         ranges.bounded("the epoch in the checkpoint", epoch, 1)
         cfg = self.cfg
+        unbinarised = "--glossary reads text, which this is not: use fairseq-interactive or lev-plugins edit"
+        require(cfg.glossary is None, unbinarised)
         training = split == cfg.train_subset
         path = self.folder(split, epoch)
         bos = 1 if cfg.truncate_source else 0  # <s> is added to a truncated source
@@ -222,7 +234,10 @@ class TextEditingTask(ScoredTask):
             oracle=str(self.cfg.oracle),
             retain_history=option(args, "retain_iter_history"),
         )
-        return RefinementGenerator(editors, self.target_dictionary, refinement, reranker)
+        if self.cfg.glossary is not None:
+            self.glossary = Glossary.read(Path(self.cfg.glossary), self.cfg.soft_glossary)
+        self.generator = RefinementGenerator(editors, self.target_dictionary, refinement, reranker)
+        return self.generator
 
     def inference_step(
         self,
@@ -258,9 +273,35 @@ class TextEditingTask(ScoredTask):
         for line in lines:
             source, draft = split_line(line)
             source_row = self.source_row(encode_fn(source.strip()).split())
+            if self.glossary is not None:
+                draft = self.with_terms(source, draft, source_row, encode_fn, self.glossary)
             words, mark_bits = ([], []) if draft is None else marks.tokenize(draft, encode_fn)
             rows.append((source_row, self.tgt_dict.draft(words, mark_bits)))
         return rows, [len(source_row.ids) + 1 for source_row, _ in rows]  # 1: <s>
+
+    def with_terms(
+        self,
+        source: str,
+        draft: str | None,
+        source_row: SpeltRow,
+        encode_fn: Callable[[str], str],
+        glossary: Glossary,
+    ) -> str | None:
+        """Puts the terms of a source into its draft, or begins one with them."""
+
+        def fits(drafts: list[str]) -> list[float]:
+            rows = [(source_row, self.tgt_dict.draft(encode_fn(text.strip()).split())) for text in drafts]
+            longest = max(len(row.ids) for pair in rows for row in pair) + 1  # 1: <s>
+            if longest > min(self.generator.max_tokens, self.max_positions()[0]):
+                return [0.0] * len(drafts)  # decoding refuses or skips it
+            dataset = self.build_dataset_for_inference(rows, [])
+            size = max(1, BATCH_TOKENS // longest)
+            parts = (range(start, min(start + size, len(rows))) for start in range(0, len(rows), size))
+            batches = (dataset.collater([dataset[i] for i in part]) for part in parts)
+            return [score for batch in batches for score in self.generator.fits_of_batch(batch["net_input"])]
+
+        terms = [term for _, term in glossary.terms_in(source)]
+        return with_terms(draft or "", terms, glossary.mark, fits).line if terms else draft
 
     def build_dataset_for_inference(
         self, src_tokens: list[Tensor | tuple[SpeltRow, SpeltRow]], src_lengths: list[int], constraints: None = None

@@ -1,6 +1,9 @@
 """Editors with a glossary: all terms are in the output, and nothing else is changed for them."""
 
+import json
+from argparse import Namespace
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.cli.main import main
+from lev_plugins.data.drafts import marks
+from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.options import EditOptions
 from lev_plugins.text.glossary import Glossary, as_dict, find_terms
 from tests import teachers
 from tests.commands import ROOT
-from tests.helpers import thorough
+from tests.helpers import thorough, write_lines
 
 GOLDEN = ROOT / "tests" / "golden" / "0.1"
 DATA = GOLDEN / "levt" / "data"
@@ -85,6 +90,27 @@ def test_no_other_word_is_moved_for_a_term(timid: Editor, source: list[str], dra
     assert not find_terms(edited.terms, edited.original)[1] or edited.edits
 
 
+@thorough
+@given(source=source_words, draft=st.none() | draft_words)
+def test_typed_lines_get_the_same_terms(checkpoint: Path, source: list[str], draft: list[str] | None) -> None:
+    editor = loaded(checkpoint)
+    task, glossary, texts = editor.model.decoder.task, Glossary(TERMS), [" ".join(source), " ".join(draft or [])]
+    task.glossary = glossary
+    rows, lengths = task.get_interactive_tokens_and_lengths(["\t".join(texts[: 1 if draft is None else 2])], str.strip)
+    item = editor.with_terms(*texts, (), glossary)
+    expected = task.tgt_dict.draft(*marks.tokenize(texts[1] if item is None else item.line, str.strip))
+    assert rows[0][1].ids.tolist() == expected.ids.tolist() and rows[0][1].unknown == expected.unknown
+    assert item is None or rows[0][1].marks.tolist() == expected.marks.tolist()
+    ((_, best),) = editor.model.decoder.best(task.build_dataset_for_inference(rows, lengths), range(1), 1000)
+    text = task.target_dictionary.string(best["tokens"])
+    assert find_terms([term for _, term in glossary.terms_in(texts[0])], text)[1] == []
+
+
+@cache
+def loaded(checkpoint: Path) -> Editor:
+    return load("torch", checkpoint)
+
+
 def test_a_draft_with_all_terms_is_left_alone(timid: Editor) -> None:
     (edited,) = timid.edit(["w1 w2 w3"], ["v1 v5  Zürich v2"])
     assert edited.text == edited.original == "v1 v5  Zürich v2" and edited.edits == ()
@@ -92,3 +118,70 @@ def test_a_draft_with_all_terms_is_left_alone(timid: Editor) -> None:
         {"source": "w1", "target": "v5", "used": True},
         {"source": "w2 w3", "target": "Zürich", "used": True},
     ]
+
+
+# ---- what users ask --------------------------------------------------------------------------------------------------
+
+
+def edited(editor: Editor, source: str, draft: str | None) -> str:
+    return editor.edit([source], [draft])[0].text
+
+
+def test_without_drafts_a_term_is_replaced(timid: Editor) -> None:
+    assert edited(timid, "w1  w9, w2 w3", None) == "v5  iPhone 17 Pro, Zürich"
+    assert edited(timid, "W1 and w1.txt and http://w1.com/w1", None) == "V5 and w1.txt and http://w1.com/w1"
+    ((result),) = timid.edit(["a w1 b"])
+    assert [(edit.start, edit.end, edit.confidence) for edit in result.edits] == [(2, 4, 1.0)]
+    assert result.original == "a w1 b" and result.sentences == ((0, 6),)
+
+
+@pytest.mark.parametrize("name", ["pbd", "gated"])
+def test_a_corrector_replaces_terms_as_well(name: str) -> None:
+    options = EditOptions(bpe=Namespace(bpe="chars"), beam=2, glossary=Glossary({"abc": "Xyz-1"}), min_confidence=0.9)
+    editor = Editor.load(GOLDEN / name / "checkpoint.pt", GOLDEN / "noisy" / "data", options)
+    assert "Xyz-1" in edited(editor, "a abc b", None)
+
+
+def test_soft_terms_may_be_changed(checkpoint: Path) -> None:
+    rash = {"keep_bias": -900, "task_flags": {"soft_protection": 0.0}}  # deletes all that it may
+    soft, hard = (load("torch", checkpoint, glossary=Glossary({"w1": "v5"}, soft), **rash) for soft in (True, False))
+    (lost,), (used,) = (editor.edit(["w1 w2"], ["v1 v2"]) for editor in (soft, hard))
+    assert "v5" not in lost.text and as_dict(lost)["terms"] == [{"source": "w1", "target": "v5", "used": False}]
+    assert "v5" in used.text and as_dict(used)["terms"] == [{"source": "w1", "target": "v5", "used": True}]
+
+
+def test_a_glossary_of_each_text_and_a_dial(timid: Editor) -> None:
+    results = timid.edit(["w1", "w1"], ["v1", "v1"], glossaries=[Glossary({"w1": "a b"}), None], min_confidence=1.0)
+    assert ["a b" in result.text for result in results] == [True, False]
+    assert "v5" in results[1].text  # None: that of the options
+
+
+def test_marks_of_the_draft_stay(timid: Editor) -> None:
+    words = edited(timid, "w1", "⟦!v1⟧ v2 ⟦-v3⟧").split()
+    assert "v1" in words and "v5" in words and "v3" not in words
+    with pytest.raises(UserError, match="line 2: the mark at character 1 of the draft"):
+        timid.edit(["w1", "w1"], ["v1", "⟦!v1"])
+
+
+def test_a_draft_that_is_too_long_is_refused(timid: Editor) -> None:
+    with pytest.raises(UserError, match=r"a draft has 2,000 tokens, but the model takes at most"):
+        timid.edit(["w1"], ["v1 " * 2000])
+
+
+def test_the_command(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Any) -> None:
+    write_lines(tmp_path / "terms.tsv", ["w1\tZürich"])
+    write_lines(tmp_path / "drafts", ["v1 v2", "v3"])
+    source = write_lines(tmp_path / "sources", ["w1 w2", "w3"])
+    flags = ["--data", DATA, "--cpu", "--drafts", tmp_path / "drafts", "--glossary", tmp_path / "terms.tsv", "--json"]
+    with source.open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert main(["edit", *map(str, [checkpoint, *flags])]) == 0
+    first, second = (json.loads(line) for line in capsysbinary.readouterr().out.splitlines())
+    assert "Zürich" in first["text"] and first["terms"] == [{"source": "w1", "target": "Zürich", "used": True}]
+    assert "terms" not in second
+
+
+def test_refusals(checkpoint: Path, refusal: Any) -> None:
+    with pytest.raises(UserError, match=r"--glossary: there is no file none\.tsv"):
+        load("torch", checkpoint, glossary="none.tsv")
+    assert "--soft-glossary requires --glossary" in refusal("edit", checkpoint, "--soft-glossary")
