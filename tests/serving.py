@@ -82,7 +82,7 @@ class FakeEditor(Editor):
             [span for own in some for span in own.spans(one.original)] for one, some in zip(found, lists, strict=True)
         )
         terms = (
-            tuple(term for _, term in glossary.terms_in(text)) if glossary else ()
+            tuple(glossary.terms_in(text)) if glossary else ()
             for text, glossary in zip(texts, glossaries or [None] * len(texts), strict=True)
         )
         return [replace(without_protected(*row[:2]), terms=row[2]) for row in zip(found, spans, terms, strict=True)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
@@ -127,35 +126,6 @@ class RefinementGenerator:
             alternatives: how many of the best words to record for each placeholder
             target: the references (B, R) without <s>, for an oracle
         """
-        with self.policies(src_tokens, source_lengths, words, alternatives) as model_policies:
-            policies: Policies = model_policies
-            if target is not None:
-                references = F.pad(target.cpu(), (1, 0), value=BOS)
-                policies = Oracle(model_policies, references, counts=self.options.oracle == "delete+placeholder")
-            return self.refiner.refine(policies, source_lengths, drafts, marks)
-
-    def fits(
-        self, src_tokens: Tensor, source_lengths: Sequence[int], drafts: Rows, words: BatchWords | None = None
-    ) -> list[float]:
-        """Returns the log-probability of leaving each draft as it is; see ``refine``."""
-        with self.policies(src_tokens, source_lengths, words) as policies:
-            return self.refiner.fits(policies, source_lengths, drafts)
-
-    def fits_of_batch(self, net_input: NetInput) -> list[float]:
-        """Returns the log-probability of leaving each draft of a batch of a ``TextEditingDataset`` as it is."""
-        device = next(self.ensemble.models[0].parameters()).device
-        net_input = utils.move_to_cuda(net_input, device)  # despite its name, to any device
-        lengths, drafts, _ = rows_of(net_input["src_tokens"], net_input["draft"], None)
-        return self.fits(net_input["src_tokens"], lengths, drafts, net_input.get("words"))
-
-    @contextmanager
-    def policies(
-        self,
-        src_tokens: Tensor,
-        source_lengths: Sequence[int],
-        words: BatchWords | None = None,
-        alternatives: int = 0,
-    ) -> Iterator[EnsemblePolicies]:
         for model in self.ensemble.models:
             if model.training:  # model.eval() visits all modules, which takes time
                 model.eval()
@@ -163,7 +133,26 @@ class RefinementGenerator:
             self.random = torch.Generator(src_tokens.device).manual_seed(self.random.initial_seed())
         with torch.inference_mode() if self.options.inference_mode else torch.no_grad():
             padding = NO_PADDING if min(source_lengths) == src_tokens.size(1) else None
-            yield EnsemblePolicies(self.ensemble, src_tokens, words, alternatives, self.options, self.random, padding)
+            model_policies = EnsemblePolicies(
+                self.ensemble, src_tokens, words, alternatives, self.options, self.random, padding
+            )
+            policies: Policies = model_policies
+            if target is not None:
+                references = F.pad(target.cpu(), (1, 0), value=BOS)
+                policies = Oracle(model_policies, references, counts=self.options.oracle == "delete+placeholder")
+            return self.refiner.refine(policies, source_lengths, drafts, marks)
+
+    def fits(self, net_input: NetInput) -> list[float]:
+        """Returns the log-probability of leaving each draft of a batch as it is."""
+        for model in self.ensemble.models:
+            model.eval()
+        with torch.no_grad():
+            device = next(self.ensemble.models[0].parameters()).device
+            src_tokens, draft, words = utils.move_to_cuda(
+                [net_input["src_tokens"], net_input["draft"], net_input.get("words")], device
+            )
+            policies = EnsemblePolicies(self.ensemble, src_tokens, words, options=self.options)
+            return self.refiner.fits(policies, rows_of(src_tokens, draft, None)[1])
 
     def hypotheses(self, sentences: list[Sentence]) -> Iterator[Hypothesis]:
         """Yields the sentences as fairseq's hypotheses, which begin after <s>."""

@@ -314,9 +314,9 @@ class Refiner:
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
-    def fits(self, policies: Policies, source_lengths: Iterable[int], drafts: Rows) -> list[float]:
+    def fits(self, policies: Policies, drafts: Rows) -> list[float]:
         """Returns the log-probability of leaving each draft as it is: no word is deleted, and none inserted."""
-        sentences = self.start(source_lengths, drafts)
+        sentences = self.start(repeat(0), drafts)
         kept, complete = -np.logaddexp(0.0, policies.deletion(sentences)), policies.placeholder(sentences).log_prob_none
         lengths = [len(sentence.words) for sentence in sentences]
         sums = [float(kept[i, 1 : n - 1].sum() + complete[i, : n - 1].sum()) for i, n in enumerate(lengths)]

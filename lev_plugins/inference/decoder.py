@@ -13,9 +13,8 @@ from fairseq.data.data_utils import collate_tokens
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.tasks import FairseqTask
 from fairseq.utils import split_paths
-from torch import Tensor
 
-from lev_plugins.data.batch import Batch, Hypothesis
+from lev_plugins.data.batch import Batch, Hypothesis, NetInput
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.data.tokenise import MODEL
 from lev_plugins.errors import require
@@ -109,22 +108,19 @@ class TorchLevT(LevTSegments):
         self.decoder = decoder
 
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
-        src_tokens, words = self.batch(sources, unknown)
-        lengths = [*map(len, sources)]
-        return self.decoder.generator.refine(src_tokens, lengths, drafts, marks, words, ALTERNATIVES)
+        batch = utils.move_to_cuda(self.batch(sources, unknown), self.decoder.device)  # despite its name, to any device
+        src_tokens, lengths = batch["src_tokens"], [*map(len, sources)]
+        return self.decoder.generator.refine(src_tokens, lengths, drafts, marks, batch.get("words"), ALTERNATIVES)
 
     def score_rows(self, sources: Rows, drafts: Rows, unknown: list[str]) -> list[float]:
-        src_tokens, words = self.batch(sources, unknown)
-        return self.decoder.generator.fits(src_tokens, [*map(len, sources)], drafts, words)
+        draft = torch.from_numpy(padded(drafts))
+        return self.decoder.generator.fits({**self.batch(sources, unknown), "draft": draft})
 
-    def batch(self, sources: Rows, unknown: list[str]) -> tuple[Tensor, BatchWords | None]:
-        """Returns the sources as a tensor, and with --spelling the unknown words."""
-        task, device = self.decoder.task, self.decoder.device
-        src_tokens, words = torch.from_numpy(padded(sources)), None
-        if task.word_index is not None:
-            words = BatchWords.of_words(unknown, task.word_index).with_pieces(src_tokens, unknown, task.word_index)
-            words = utils.move_to_cuda(words, device)  # despite its name, to any device
-        return src_tokens.to(device), words
+    def batch(self, sources: Rows, unknown: list[str]) -> NetInput:
+        index, batch = self.decoder.task.word_index, NetInput(src_tokens=torch.from_numpy(padded(sources)))
+        if index is not None:
+            batch["words"] = BatchWords.of_words(unknown, index).with_pieces(batch["src_tokens"], unknown, index)
+        return batch
 
 
 class TorchSeq2Seq(Seq2SeqSegments):

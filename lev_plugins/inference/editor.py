@@ -23,19 +23,19 @@ from typing import TypeVar
 
 from lev_plugins import compatibility, model_folder
 from lev_plugins.data.drafts import marks
-from lev_plugins.data.drafts.terms import TermDraft, with_replaced_terms, with_terms
+from lev_plugins.data.drafts.terms import with_terms
 from lev_plugins.edits.mark_bits import KEEP, SPAN
 from lev_plugins.errors import at_line, require
 from lev_plugins.inference.onnx_models import load_editor
 from lev_plugins.inference.options import EditOptions
-from lev_plugins.inference.segments import SegmentDecoder
+from lev_plugins.inference.segments import LevTSegments, SegmentDecoder
 from lev_plugins.json_schema import from_entries
 from lev_plugins.onnx.folder import has_graphs
 from lev_plugins.ranges import bounded
 from lev_plugins.text.calibration import calibrate, recurring_words, with_own_words
 from lev_plugins.text.control import BYTE_ORDER_MARK
-from lev_plugins.text.edited import Edit, Edited, Span, as_list, require_text
-from lev_plugins.text.glossary import Glossary
+from lev_plugins.text.edited import Edit, Edited, Span, Term, as_list, follow, require_text
+from lev_plugins.text.glossary import Glossary, replacements
 from lev_plugins.text.ids import TokenDictionary
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.offsets import offsets_of
@@ -93,10 +93,10 @@ class Editor:
         elif not isinstance(words, WordList):
             words = WordList(words=as_list("words", words or ()))
         self.words, self.words_of_model = words, WordList(words_of_model)
-        glossary = options.glossary
-        if glossary is not None and not isinstance(glossary, Glossary):
-            glossary = Glossary.read(Path(glossary), options.soft_glossary)
-        self.glossary = glossary
+        glossary, self.term_mark = options.glossary or {}, "~" if options.soft_glossary else "!"
+        if isinstance(glossary, (str, Path)):
+            glossary = Glossary.parse(read_lines(Path(glossary)), f"--glossary {glossary}")
+        self.glossary = glossary if isinstance(glossary, Glossary) else Glossary(glossary)
         self.document_words = options.document_words
         require(
             options.document is None or Path(options.document).is_file(),
@@ -175,26 +175,27 @@ class Editor:
         languages = one_per_text("languages", languages, count, None)
         words = one_per_text("words", words, count, ())
         glossaries = one_per_text("glossaries", glossaries, count, None)
-        parts, with_terms = [], list[TermDraft | None]()
+        parts = []
         for number, row in enumerate(zip(texts, drafts, languages, words, glossaries, strict=True), first_line):
             with at_line("the input", number):
                 text, draft, language, own_words, glossary = row
-                glossary = glossary or self.glossary
-                item = self.with_terms(text, draft, own_words, glossary) if glossary else None
-                with_terms.append(item)
-                if item and draft is None:
-                    text = item.text
-                elif item:
-                    draft = item.line
-                parts.append(self.segments(text, draft, language, own_words, item.spans if item else ()))
-        self.form.check([edited.original for edited, _ in parts])
-        every = [segment for _, segments in parts for _, segment in segments]
+                for string in (text, "" if draft is None else draft):
+                    require_text(string)
+                original = text if draft is None else marks.parse_marks(draft)[0]
+                edits_of_terms, terms = list[Edit](), (glossary or self.glossary).terms_in(text)
+                if terms:
+                    text, draft, edits_of_terms = self.with_terms(text, draft, own_words, terms)
+                    own_words = [*own_words, OwnWords(term.target for term in terms if self.term_mark == "!")]
+                edited, segments = self.segments(text, draft, language, own_words)
+                parts.append((replace(edited, terms=tuple(terms)), segments, original, edits_of_terms))
+        self.form.check([edited.original for edited, *_ in parts])
+        every = [segment for _, segments, *_ in parts for _, segment in segments]
         with self.lock:
             decoded = iter(self.model.decode(every) if every else [])
         minimum = self.min_confidence if min_confidence is None else min_confidence
         bounded("min_confidence", minimum, 0, 1)
         results = []
-        for (edited, segments), draft, item in zip(parts, drafts, with_terms, strict=True):
+        for (edited, segments, original, edits_of_terms), draft in zip(parts, drafts, strict=True):
             edits = [self.edit_of_text(edit, start, edited.original) for start, _ in segments for edit in next(decoded)]
             edited = without_protected(replace(edited, edits=tuple(edits)))
             if draft is None and self.calibration:
@@ -202,46 +203,39 @@ class Editor:
             if draft is None and self.document_words:
                 edited = with_own_words(edited, self.recurring | recurring_words(edited.original, edited.sentences))
             edited = edited.without_unsure(minimum)
-            results.append(item.followed_by(edited) if item else edited)
+            results.append(follow(original, edits_of_terms, edited) if edits_of_terms else edited)
         return results
 
     def with_terms(
-        self, text: str, draft: str | None, words: Iterable[OwnWords], glossary: Glossary
-    ) -> TermDraft | None:
-        """Puts the terms of a text into its draft, or replaces them in the text itself; None: it has no terms."""
-        require_text(text)
-        terms = glossary.terms_in(text)
-        if draft is None and terms:
-            return with_replaced_terms(text, terms, self.untouchable(text, words), glossary.mark)
-        if draft is None or not terms or not self.model.drafts:
-            return None
-        require_text(draft)
-        source = self.tokeniser.pieces(self.form.read(text).removeprefix(BYTE_ORDER_MARK))
+        self, text: str, draft: str | None, words: Iterable[OwnWords], terms: list[Term]
+    ) -> tuple[str, str | None, list[Edit]]:
+        """Returns a text and its draft after the edits that put terms into the draft, or else into the text itself."""
+        if draft is None:
+            edited = without_protected(Edited(text, tuple(replacements(text, terms))), self.untouchable(text, words))
+            return edited.text, None, [*edited.edits]
+        if not isinstance(self.model, LevTSegments):
+            return text, draft, []
+        model, source = self.model, self.tokeniser.pieces(self.form.read(text).removeprefix(BYTE_ORDER_MARK))
 
-        def fits(drafts: list[str]) -> Sequence[float]:
-            texts = (self.form.read(draft.strip().removeprefix(BYTE_ORDER_MARK)) for draft in drafts)
-            segments = [Segment(text, self.offsets, source) for text in texts]
-            if max(len(pieces) for pieces in (source, *(segment.pieces for segment in segments))) > self.model.longest:
-                return [0.0] * len(drafts)  # ``segments`` refuses it
+        def fits(texts: list[str]) -> list[float]:
+            stripped = (self.form.read(text.strip().removeprefix(BYTE_ORDER_MARK)) for text in texts)
+            segments = [Segment(text, self.offsets, source) for text in stripped]
+            if max(len(pieces) for pieces in (source, *(segment.pieces for segment in segments))) > model.longest:
+                return [0.0] * len(segments)  # ``segments`` refuses it
             with self.lock:
-                return self.model.fits(segments)
+                return model.fits(segments)
 
-        return with_terms(draft, [term for _, term in terms], glossary.mark, fits)
+        return text, *with_terms(draft, terms, self.term_mark, fits)
 
     def segments(
-        self, text: str, draft: str | None, language: str | None, words: Iterable[OwnWords], terms: Sequence[Span] = ()
+        self, text: str, draft: str | None, language: str | None, words: Iterable[OwnWords]
     ) -> tuple[Edited, Segments]:
-        """Returns the text or the draft without edits, and the segments of it that the model edits.
-
-        ``terms``: the places of those of a glossary, which no edit may touch
-        """
-        for string in (text, "" if draft is None else draft):
-            require_text(string)
+        """Returns the text or the draft without edits, and the segments of it that the model edits."""
         if draft is not None:
             require(self.model.drafts, "drafts are for a levt: a model of text_correction edits the text itself")
             require(language is None, "languages are for texts without drafts: leave them out")
             edited, segments = self.segment_of_draft(text, draft)
-            return replace(edited, protected=(*self.own_words(edited.original, words), *terms)), segments
+            return replace(edited, protected=self.own_words(edited.original, words)), segments
         spans = sentences(text, language or self.language) if self.split else lines(text)
         cut: dict[str, Segment] = {}
 
@@ -250,7 +244,7 @@ class Editor:
             return len(cut[part].pieces) <= self.model.longest
 
         parts = [part for span in spans for part in split_to_fit(text, span, fits)]
-        untouchable = merge_spans([*self.untouchable(text, words), *terms])
+        untouchable = self.untouchable(text, words)
         segments = [(start, copy(cut[text[start:end]])) for start, end in parts]
         if self.model.drafts:
             for start, segment in segments:
@@ -260,7 +254,7 @@ class Editor:
     def untouchable(self, text: str, words: Iterable[OwnWords]) -> list[Span]:
         """Returns what no edit of a text without a draft may touch."""
         by_looks = protected_spans(text, self.knows, None if text.isascii() else self.letters, self.edit_also)
-        return [*by_looks, *self.own_words(text, words)]
+        return merge_spans([*by_looks, *self.own_words(text, words)])
 
     def own_words(self, text: str, words: Iterable[OwnWords | str]) -> tuple[Span, ...]:
         more = (word if isinstance(word, OwnWords) else OwnWords([word]) for word in as_list("words", words))

@@ -114,7 +114,7 @@ class OnnxLevT(LevTSegments):
         return self.refiner.refine(self.policies(sources, unknown), map(len, sources), drafts, marks)
 
     def score_rows(self, sources: Rows, drafts: Rows, unknown: list[str]) -> list[float]:
-        return self.refiner.fits(self.policies(sources, unknown), map(len, sources), drafts)
+        return self.refiner.fits(self.policies(sources, unknown), drafts)
 
 
 class OnnxSeq2Seq(Seq2SeqSegments):

@@ -41,8 +41,9 @@ class EditOptions(Decoding, Computation):
     words: str | Path | WordList | Sequence[str] | None = None  # words that no edit may touch: a file, or a list
     document_words: bool = True  # an unknown word in several sentences of a text is changed only if that is surer
     document: str | Path | None = None  # a file: what recurs in it counts as recurring in each text
-    glossary: str | Path | Glossary | None = None  # terms and their translations; a file: one per line, with a TAB
-    soft_glossary: bool = False  # a model may change the terms where it is sure
+    # terms and their translations, or a file of lines TERM<TAB>TRANSLATION
+    glossary: str | Path | Mapping[str, str] | Glossary | None = None
+    soft_glossary: bool = False  # a model may change translations that it was given where it is sure
     calibrated: bool = True  # correct confidences with the calibration of the model folder, if it has one
     search_flags: Mapping[str, object] = field(default_factory=dict)  # more of fairseq's, such as {"lenpen": 0.5}
     task_flags: Mapping[str, object] = field(default_factory=dict)  # more flags of the model's task to override

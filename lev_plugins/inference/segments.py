@@ -79,9 +79,6 @@ class SegmentDecoder:
         """Returns the edits of each segment."""
         raise NotImplementedError
 
-    def fits(self, segments: list[Segment]) -> list[float]:
-        raise NotImplementedError
-
     def pieces(self, segment: Segment, tokens: list[int], origin: Origin) -> list[str]:
         """Spells an output; tokens from the segment are spelt as there, even if the dictionary lacks them."""
         places = zip(tokens, origin, strict=True)

@@ -122,10 +122,7 @@ METRICS = {
     "terms": Metric(
         "share of the terms in the sources whose translation in a glossary a text has",
         terms.evaluate,
-        {
-            "glossary": Option("lines TERM<TAB>TRANSLATION", None, kind=Path, required=True),
-            "details": Option("also print how often each term occurs, and how often it is used"),
-        },
+        {"glossary": Option("lines TERM<TAB>TRANSLATION", None, kind=Path, required=True)},
         files=SOURCES_ALONE,
     ),
 }

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 from lsprotocol import types as lsp
@@ -41,9 +41,6 @@ class CachedModel:
         if missing:
             self.cache.update(zip(missing, self.model.decode([*missing.values()]), strict=True))
         return [self.cache[key] for key in keys]
-
-    def fits(self, segments: list[Segment]) -> Sequence[float]:
-        return self.model.fits(segments)
 
 
 class Checker(LanguageServer):

@@ -27,8 +27,7 @@ class EditRequest:
     drafts: list[str] | None = None
     min_confidence: float | None = None
     words: list[str] = field(default_factory=list)
-    glossary: str | None = None
-    soft_glossary: bool = False
+    glossary: str = ""
     model: str | None = None
 
 
@@ -53,11 +52,9 @@ async def edit(request: Request) -> Response:
     bounded("min_confidence", min_confidence, 0, 1)
     bounded("the length of all words", sum(map(len, body.words)), maximum=MAX_WORDS_LENGTH)
     protected = await asyncio.to_thread(OwnWords, [word.strip(BYTE_ORDER_MARK) for word in body.words])
-    glossary = None
-    if body.glossary is not None:
-        bounded("the length of the glossary", len(body.glossary), maximum=MAX_WORDS_LENGTH)
-        lines = body.glossary.removeprefix(BYTE_ORDER_MARK).split("\n")
-        glossary = await asyncio.to_thread(Glossary.parse, lines, "the glossary", body.soft_glossary)
+    bounded("the length of the glossary", len(body.glossary), maximum=MAX_WORDS_LENGTH)
+    lines = body.glossary.removeprefix(BYTE_ORDER_MARK).split("\n")
+    glossary = await asyncio.to_thread(Glossary.parse, lines, "the glossary") if body.glossary else None
     texts, drafts = body.texts, body.drafts
     require(drafts is None or model.drafts, f"drafts are for a levt, but {model.name} edits the text itself")
     count = len(texts if drafts is None else drafts)

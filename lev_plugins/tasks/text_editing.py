@@ -37,8 +37,8 @@ from lev_plugins.spelling.candidates import WordIndex
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, check_search, option, refuse, registered_name
 from lev_plugins.text.glossary import Glossary
+from lev_plugins.text.lines import read_lines
 
-BATCH_TOKENS = 4096  # of drafts that are compared
 UPSAMPLE_UNSET = -1  # fairseq's default of --upsample-primary
 
 # the criterions of each model class of this task
@@ -90,7 +90,7 @@ class TextEditingTask(ScoredTask):
     system = "LevT"  # class of the model, one of CRITERIONS
     word_index: WordIndex | None = None  # words of the dictionary, if the model spells
     generator: RefinementGenerator  # the last one that was built
-    glossary: Glossary | None = None
+    glossary = Glossary({})
 
     @classmethod
     def check_config(cls, cfg: TextEditingConfig) -> None:
@@ -141,8 +141,7 @@ class TextEditingTask(ScoredTask):
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: object) -> None:
         ranges.bounded("the epoch in the checkpoint", epoch, 1)
         cfg = self.cfg
-        unbinarised = "--glossary reads text, which this is not: use fairseq-interactive or lev-plugins edit"
-        require(cfg.glossary is None, unbinarised)
+        require(cfg.glossary is None, "--glossary reads text: use fairseq-interactive, or lev-plugins edit")
         training = split == cfg.train_subset
         path = self.folder(split, epoch)
         bos = 1 if cfg.truncate_source else 0  # <s> is added to a truncated source
@@ -235,7 +234,7 @@ class TextEditingTask(ScoredTask):
             retain_history=option(args, "retain_iter_history"),
         )
         if self.cfg.glossary is not None:
-            self.glossary = Glossary.read(Path(self.cfg.glossary), self.cfg.soft_glossary)
+            self.glossary = Glossary.parse(read_lines(Path(self.cfg.glossary)), f"--glossary {self.cfg.glossary}")
         self.generator = RefinementGenerator(editors, self.target_dictionary, refinement, reranker)
         return self.generator
 
@@ -273,35 +272,23 @@ class TextEditingTask(ScoredTask):
         for line in lines:
             source, draft = split_line(line)
             source_row = self.source_row(encode_fn(source.strip()).split())
-            if self.glossary is not None:
-                draft = self.with_terms(source, draft, source_row, encode_fn, self.glossary)
+            draft = self.with_terms(source, draft, encode_fn)
             words, mark_bits = ([], []) if draft is None else marks.tokenize(draft, encode_fn)
             rows.append((source_row, self.tgt_dict.draft(words, mark_bits)))
         return rows, [len(source_row.ids) + 1 for source_row, _ in rows]  # 1: <s>
 
-    def with_terms(
-        self,
-        source: str,
-        draft: str | None,
-        source_row: SpeltRow,
-        encode_fn: Callable[[str], str],
-        glossary: Glossary,
-    ) -> str | None:
+    def with_terms(self, source: str, draft: str | None, encode_fn: Callable[[str], str]) -> str | None:
         """Puts the terms of a source into its draft, or begins one with them."""
+        source_row = self.source_row(encode_fn(source.strip()).split())
 
-        def fits(drafts: list[str]) -> list[float]:
-            rows = [(source_row, self.tgt_dict.draft(encode_fn(text.strip()).split())) for text in drafts]
-            longest = max(len(row.ids) for pair in rows for row in pair) + 1  # 1: <s>
-            if longest > min(self.generator.max_tokens, self.max_positions()[0]):
-                return [0.0] * len(drafts)  # decoding refuses or skips it
+        def fits(texts: list[str]) -> list[float]:
+            rows: list[Any] = [(source_row, self.tgt_dict.draft(encode_fn(text.strip()).split())) for text in texts]
             dataset = self.build_dataset_for_inference(rows, [])
-            size = max(1, BATCH_TOKENS // longest)
-            parts = (range(start, min(start + size, len(rows))) for start in range(0, len(rows), size))
-            batches = (dataset.collater([dataset[i] for i in part]) for part in parts)
-            return [score for batch in batches for score in self.generator.fits_of_batch(batch["net_input"])]
+            batch = dataset.collater([dataset[i] for i in range(len(rows))])
+            return self.generator.fits(batch["net_input"])
 
-        terms = [term for _, term in glossary.terms_in(source)]
-        return with_terms(draft or "", terms, glossary.mark, fits).line if terms else draft
+        terms = self.glossary.terms_in(source)
+        return with_terms(draft or "", terms, "~" if self.cfg.soft_glossary else "!", fits)[0] if terms else draft
 
     def build_dataset_for_inference(
         self, src_tokens: list[Tensor | tuple[SpeltRow, SpeltRow]], src_lengths: list[int], constraints: None = None

@@ -25,19 +25,20 @@ PART = regex.compile(rf"(?V1)\s+|[[\w\p{{M}}]--[{UNSPACED}]]+|\X")
 WORD = regex.compile(rf"(?V1)[[\w\p{{M}}]--[{UNSPACED}]]")
 
 
-class Term(NamedTuple):
-    """A term of a glossary in a source."""
-
-    source: str
-    target: str
-    place: float = 0.0  # in the source, from 0 to 1
-
-
 class Span(NamedTuple):
     """A part of a text, in code points."""
 
     start: int
     end: int
+
+
+class Term(NamedTuple):
+    """A term of a glossary in a source."""
+
+    source: str
+    target: str
+    span: Span = Span(0, 0)
+    place: float = 0.0  # where it begins, from 0 to 1
 
 
 @dataclass(frozen=True, order=True)
@@ -130,42 +131,39 @@ def apply(original: str, edits: Sequence[Edit]) -> str:
 def follow(original: str, first: Sequence[Edit], edited: Edited) -> Edited:
     """Returns the edits of a text that do what ``first`` does, and then what was ``edited`` in its result.
 
-    Two edits that overlap become one, which is certain.
+    Edits that overlap become one, which is certain.
 
     >>> follow("a b c", [Edit(2, 2, "x ")], Edited("a x b c", (Edit(0, 1, "A", 0.5), Edit(3, 5, "", 0.5)))).edits
     (Edit(start=0, end=1, replacement='A', confidence=0.5, iteration=1), \
 Edit(start=2, end=3, replacement='x', confidence=1.0, iteration=1))
     """
-    images, growth = list[Edit](), 0  # the first edits, at their places in the text that was edited
+    images, growth = list[Edit](), [0]  # the first edits, where they are in the text that was edited
     for edit in first:
-        start = edit.start + growth
+        start = edit.start + growth[-1]
         images.append(replace(edit, start=start, end=start + len(edit.replacement)))
-        growth = images[-1].end - edit.end
+        growth.append(images[-1].end - edit.end)
 
-    def span_of(span: Span | Edit) -> Span:
+    def before(span: Span) -> Span:
         """Returns the place in the original."""
-        shifts = [0, *(image.end - edit.end for edit, image in zip(first, images, strict=True))]
-        return Span(*(at - shifts[sum(image.end <= at for image in images)] for at in (span.start, span.end)))
+        return Span(*(place - growth[sum(image.end <= place for image in images)] for place in span))
 
-    groups: list[list[Edit]] = []
-    for edit in sorted([*images, *edited.edits], key=lambda edit: (edit.start, edit.end)):
-        if groups and edit.start < max(member.end for member in groups[-1]):
-            groups[-1].append(edit)
-        else:
-            groups.append([edit])
-    joined = []
+    groups: list[list[tuple[Edit, bool]]] = []  # of edits that overlap, each with whether it is of the second ones
+    both = [*((edit, False) for edit in images), *((edit, True) for edit in edited.edits)]
+    for edit, is_second in sorted(both, key=lambda row: (row[0].start, row[0].end)):
+        if not groups or edit.start >= max(member.end for member, _ in groups[-1]):
+            groups.append([])
+        groups[-1].append((edit, is_second))
+    edits = []
     for group in groups:
-        edit, span = group[0], Span(group[0].start, max(edit.end for edit in group))
-        if len(group) > 1:
-            changes = [e for e in group if all(e is not image for image in images)]
-            moved = [replace(e, start=e.start - span.start, end=e.end - span.start) for e in changes]
-            edit = Edit(*span, apply(edited.original[span.start : span.end], moved))
-        start, end = span_of(span)
+        span = Span(group[0][0].start, max(edit.end for edit, _ in group))
+        moved = [replace(e, start=e.start - span.start, end=e.end - span.start) for e, is_second in group if is_second]
+        joined = Edit(*span, apply(edited.original[slice(*span)], moved))
+        edit, (start, end) = group[0][0] if len(group) == 1 else joined, before(span)
         alternatives = tuple(replace(alternative, start=start, end=end) for alternative in edit.alternatives)
-        if original[start:end] != edit.replacement:
-            joined.append(replace(edit, start=start, end=end, alternatives=alternatives))
-    sentences, protected = (tuple(map(span_of, spans)) for spans in (edited.sentences, edited.protected))
-    return Edited(original, tuple(joined), sentences, protected)
+        edits.append(replace(edit, start=start, end=end, alternatives=alternatives))
+    sentences, protected = (tuple(map(before, spans)) for spans in (edited.sentences, edited.protected))
+    changes = (edit for edit in edits if original[edit.start : edit.end] != edit.replacement)
+    return Edited(original, tuple(changes), sentences, protected, edited.terms)
 
 
 def parts_of(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -55,6 +55,3 @@ class SegmentModel(Protocol):
 
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         """Returns the edits of each segment, with their confidences and iterations."""
-
-    def fits(self, segments: list[Segment]) -> Sequence[float]:
-        """Returns the log-probability of leaving each segment as it is; only for models that take drafts."""

@@ -12,7 +12,7 @@ A draft is tokenised without its marks, and a mark covers every token it touches
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from rapidfuzz.distance import Prefix
@@ -23,7 +23,6 @@ from lev_plugins.errors import UserError, require
 MARK_BITS = {"!": mark_bits.KEEP, "~": mark_bits.PREFER, "-": mark_bits.DELETE, "+": mark_bits.INSERT}
 MARKED = re.compile(r"(?<!\\)(?:\\\\)*⟦[!~+-]")
 BRACKET = re.compile(r"(?<!\\)(?P<slashes>\\*)(?:(?P<open>⟦)(?P<kind>[!~+-])?|(?P<close>⟧))")
-TRAILING_SLASHES = re.compile(r"\\+\Z")
 
 
 class Mark(NamedTuple):
@@ -78,24 +77,6 @@ def parse_marks(line: str) -> tuple[str, list[Mark]]:
         raise UserError(_message(line, open_mark[2], "is not closed: add ⟧ where it ends"))
     text += line[at:]
     return text, [mark._replace(start=min(mark.start, len(text)), end=min(mark.end, len(text))) for mark in marks]
-
-
-def with_marks(text: str, marks: Iterable[Mark]) -> str:
-    """Returns the line for which ``parse_marks`` returns this text and these marks.
-
-    >>> with_marks("I love New York much .", [Mark("!", 7, 15), Mark("+", 20, 20)])
-    'I love ⟦!New York⟧ much⟦+⟧ .'
-    """
-    line, at = "", 0
-    for kind, start, end in sorted(marks, key=lambda mark: (mark.start, mark.end)):
-        before, inside = (
-            TRAILING_SLASHES.sub(r"\g<0>\g<0>", escape(part)) for part in (text[at:start], text[start:end])
-        )
-        line += f"{before}⟦{kind}{inside}⟧"
-        if kind == "+" and text[:start][-1:].isspace() and text[start : start + 1].isspace():
-            line += " "  # which ``parse_marks`` leaves out
-        at = end
-    return line + escape(text[at:])
 
 
 def _check(line: str, place: int, mark: Mark, text: str) -> None:

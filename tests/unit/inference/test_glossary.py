@@ -97,13 +97,14 @@ def test_typed_lines_get_the_same_terms(checkpoint: Path, source: list[str], dra
     task, glossary, texts = editor.model.decoder.task, Glossary(TERMS), [" ".join(source), " ".join(draft or [])]
     task.glossary = glossary
     rows, lengths = task.get_interactive_tokens_and_lengths(["\t".join(texts[: 1 if draft is None else 2])], str.strip)
-    item = editor.with_terms(*texts, (), glossary)
-    expected = task.tgt_dict.draft(*marks.tokenize(texts[1] if item is None else item.line, str.strip))
+    matches = glossary.terms_in(texts[0])
+    line = editor.with_terms(*texts, (), matches)[1] if matches else texts[1]
+    expected = task.tgt_dict.draft(*marks.tokenize(line, str.strip))
     assert rows[0][1].ids.tolist() == expected.ids.tolist() and rows[0][1].unknown == expected.unknown
-    assert item is None or rows[0][1].marks.tolist() == expected.marks.tolist()
+    assert rows[0][1].marks.tolist() == expected.marks.tolist()
     ((_, best),) = editor.model.decoder.best(task.build_dataset_for_inference(rows, lengths), range(1), 1000)
     text = task.target_dictionary.string(best["tokens"])
-    assert find_terms([term for _, term in glossary.terms_in(texts[0])], text)[1] == []
+    assert find_terms(glossary.terms_in(texts[0]), text)[1] == []
 
 
 @cache
@@ -129,7 +130,9 @@ def edited(editor: Editor, source: str, draft: str | None) -> str:
 
 def test_without_drafts_a_term_is_replaced(timid: Editor) -> None:
     assert edited(timid, "w1  w9, w2 w3", None) == "v5  iPhone 17 Pro, Zürich"
-    assert edited(timid, "W1 and w1.txt and http://w1.com/w1", None) == "V5 and w1.txt and http://w1.com/w1"
+    assert edited(timid, "w1.txt and http://w1.com/w1", None) == "w1.txt and http://w1.com/w1"
+    glossary = Glossary({"web site": "website"})
+    assert timid.edit(["Web site and web site"], glossaries=[glossary])[0].text == "Website and website"
     ((result),) = timid.edit(["a w1 b"])
     assert [(edit.start, edit.end, edit.confidence) for edit in result.edits] == [(2, 4, 1.0)]
     assert result.original == "a w1 b" and result.sentences == ((0, 6),)
@@ -143,8 +146,9 @@ def test_a_corrector_replaces_terms_as_well(name: str) -> None:
 
 
 def test_soft_terms_may_be_changed(checkpoint: Path) -> None:
-    rash = {"keep_bias": -900, "task_flags": {"soft_protection": 0.0}}  # deletes all that it may
-    soft, hard = (load("torch", checkpoint, glossary=Glossary({"w1": "v5"}, soft), **rash) for soft in (True, False))
+    # deletes all that it may
+    rash = {"keep_bias": -900, "task_flags": {"soft_protection": 0.0}, "glossary": {"w1": "v5"}}
+    soft, hard = (load("torch", checkpoint, soft_glossary=soft, **rash) for soft in (True, False))
     (lost,), (used,) = (editor.edit(["w1 w2"], ["v1 v2"]) for editor in (soft, hard))
     assert "v5" not in lost.text and as_dict(lost)["terms"] == [{"source": "w1", "target": "v5", "used": False}]
     assert "v5" in used.text and as_dict(used)["terms"] == [{"source": "w1", "target": "v5", "used": True}]
@@ -182,6 +186,6 @@ def test_the_command(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_refusals(checkpoint: Path, refusal: Any) -> None:
-    with pytest.raises(UserError, match=r"--glossary: there is no file none\.tsv"):
+    with pytest.raises(FileNotFoundError, match=r"none\.tsv"):
         load("torch", checkpoint, glossary="none.tsv")
     assert "--soft-glossary requires --glossary" in refusal("edit", checkpoint, "--soft-glossary")

@@ -47,7 +47,7 @@ def played(*scene: str) -> Any:
 @pytest.mark.skipif(NODE is None, reason="there is no node")
 def test_the_terms_of_the_text_as_it_is_now() -> None:
     seen = played("terms_are_used_when_their_edits_are_accepted")
-    assert seen["sent"] == ["hat\tHut\nred hat\troter Hut\n", False]
+    assert seen["sent"] == "hat\tHut\nred hat\troter Hut\n"
     second = [["hat → Hut", "used"], ["hat → Hut: missing", "missing"]]
     assert seen["before"] == [["red hat → roter Hut: missing", "missing"], *second]
     assert seen["after"] == [["red hat → roter Hut", "used"], *second]
