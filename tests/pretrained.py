@@ -10,7 +10,7 @@ import torch
 from fairseq.data import Dictionary
 
 from lev_plugins.cli.main import main
-from lev_plugins.models.backbones.library import backbone_family
+from lev_plugins.models.backbones.library import gated_arch
 
 LINES = [
     "the quick brown fox jumps over the lazy dog .",
@@ -268,7 +268,7 @@ def build(folder: Path, arch: str = "", dictionary: Dictionary | None = None, **
     from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
     kind = json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"]
-    name = arch or f"gated_{backbone_family(kind)}"
+    name = arch or gated_arch(kind) or "gated_bert"
     defaults = {"gates": "", "max_source_positions": 1024, "max_target_positions": 1024}
     config = MODEL_DATACLASS_REGISTRY[name](**{"backbone": str(folder), **defaults, **options})
     dictionary = dictionary or Dictionary.load(str(folder / "dict.txt"))

@@ -47,10 +47,9 @@ def run(args: argparse.Namespace) -> int:
         f"DIR {source} is not a folder; to download a model of that name from huggingface.co, add --hub",
     )
     with all_or_nothing_folder(out) as scratch:
-        family = convert_pretrained(source, scratch)
+        archs = convert_pretrained(source, scratch)
         open_to_all(scratch)
-    archs = f"levt (with --spelling), enct5 or gated_{family}"
-    sys.stdout.write(f"{out} is complete; train with --backbone {out} and --arch {archs}\n")
+    sys.stdout.write(f"{out} is complete; train with --backbone {out} and --arch {' or '.join(archs)}\n")
     return 0
 
 
@@ -64,8 +63,8 @@ def fetch(name: str) -> Path:
         raise UserError(f"--hub: {name} cannot be downloaded from huggingface.co: {reason}") from error
 
 
-def convert_pretrained(source: Path, out: Path) -> str:
-    """Writes all files to ``out`` and returns the family of gated models that takes it."""
+def convert_pretrained(source: Path, out: Path) -> list[str]:
+    """Writes all files to ``out`` and returns the architectures that take it."""
     config = library.read_config(source)
     tokenizer, special_ids = copy_tokenizer(source, out, config)
     symbols = name_symbols(tokenizer.vocabulary, special_ids, sentinels(source, config, tokenizer))
@@ -76,13 +75,14 @@ def convert_pretrained(source: Path, out: Path) -> str:
     library.require_pretrained(model, missing, source)
     library.reorder_tables(model, rows)
     library.save_backbone(model, missing, dictionary, rows, out)
-    return library.backbone_family(config.model_type)
+    gated = library.gated_arch(config.model_type)
+    return ["levt (with --spelling)", "enct5", *([] if gated is None else [gated])]
 
 
 def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dict[str, int]]:
     """Writes the tokenizer to ``out``; returns it and its ids for fairseq's <s> (if any), <pad>, </s>, <unk>."""
     pieces = source / SENTENCEPIECE
-    if library.backbone_family(config.model_type) == "t5" and pieces.is_file():
+    if library.gated_arch(config.model_type) == "gated_t5" and pieces.is_file():
         tokenizer = SentencePieces(pieces)
         shutil.copyfile(pieces, out / SENTENCEPIECE)
         unk = tokenizer.vocabulary.index("<unk>")

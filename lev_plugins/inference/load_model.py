@@ -247,7 +247,7 @@ def configuration(config: ModelConfig, folder: Path, overrides: Mapping[str, obj
 def check_sizes(entries: Mapping[str, object], path: Path) -> None:
     """Checks the numbers in the configuration of a pre-trained model, since its library believes every number."""
     for name, value in entries.items():
-        if isinstance(value, int):
+        if type(value) is int:  # and no bool
             bounded(f"{path}: {name[:60]}", value, -MAX_SIZE, MAX_LAYERS if name.endswith("layers") else MAX_SIZE)
 
 

@@ -105,10 +105,6 @@ def check_enct5_config(cfg: EncT5Config, task: FairseqTask) -> LabelSpec:
         f"--feed-forward must be {' or '.join(FEED_FORWARDS)}, but is {cfg.feed_forward}",
     )
     t5 = cfg.encoder == "t5"
-    require(
-        t5 or cfg.encoder == "bert" or cfg.encoder_config is not None,
-        f"--encoder must be t5 or, with --backbone, another type, but is {cfg.encoder}: leave it out",
-    )
     check_learning_rate(cfg)
     require(cfg.spelling or not cfg.word_dropout, "--word-dropout is for spelling-aware words: add --spelling")
     require(

@@ -1,5 +1,6 @@
 """The pre-trained encoder in EncT5 and in a levt: its sizes, and its weights."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +82,13 @@ def backbone_sizes(folder: Path) -> dict[str, Any]:
 
 
 def library_sizes(folder: Path) -> dict[str, Any]:
-    config = library.read_config(folder)
-    require(hasattr(config, "text_positions"), f"{folder / 'config.json'} lacks text_positions: import the model again")
+    config, entries = library.read_config(folder), read_object(folder / "config.json")
+    require("text_positions" in entries, f"{folder / 'config.json'} lacks text_positions: import the model again")
+    entries.pop("_name_or_path", None)  # where the model was imported from
     dim, heads = config.hidden_size, config.num_attention_heads
     return {
         "encoder": config.model_type,
-        "encoder_config": config.to_json_string(use_diff=False),
+        "encoder_config": json.dumps(entries),
         "embed_dim": dim,
         "ffn_embed_dim": getattr(config, "intermediate_size", FFN_RATIO * dim),
         "layers": config.num_hidden_layers,

@@ -86,10 +86,10 @@ def check_backbone(cfg: PretrainedConfig, family: str) -> Path:
     ranges.check_ranges(cfg)
     check_learning_rate(cfg)
     folder = imported_folder(cfg.backbone, "--backbone", MOVED_HINT)
-    own_family = library.backbone_family(library.read_config(folder).model_type)
+    arch = library.gated_arch(library.read_config(folder).model_type)
     require(
-        own_family == family,
-        f"--backbone {folder} does not work with --arch gated_{family}: use --arch gated_{own_family}",
+        arch == f"gated_{family}",
+        f"--backbone {folder} does not work with --arch gated_{family}: use --arch {arch or 'levt or enct5'}",
     )
     return folder
 
@@ -111,6 +111,29 @@ def freeze(model: GatedModel, untrained: set[nn.Parameter], cfg: PretrainedConfi
     )
 
 
+class GatedEncoderDecoder(GatedPretrained):
+    @staticmethod
+    def head(model: Any, dictionary: Dictionary) -> nn.Module:
+        """Returns the output layer of a model."""
+        raise NotImplementedError
+
+    @classmethod
+    def load_stacks(
+        cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
+    ) -> Stacks:
+        model, missing = library.read_model(library.ENCODER_DECODER, folder, **options)
+        decoder, config = model.get_decoder(), model.config
+        require(
+            not library.missing_in(decoder, model, missing),
+            f"--backbone {folder} has no decoder, which --arch gated_{cls.FAMILY} requires: import a complete model",
+        )
+        # folders of earlier versions have this setting also for a T5
+        before = [] if cls.FAMILY == "t5" or config.bos_token_id is None else [dictionary.bos()]
+        start = [config.decoder_start_token_id, *before]
+        positions = getattr(config, "max_position_embeddings", None)
+        return Stacks(model.get_encoder(), decoder, cls.head(model, dictionary), before, start, positions)
+
+
 # ---- BART ------------------------------------------------------------------------------------------------------------
 class BartHead(nn.Module):
     bias: Tensor
@@ -125,35 +148,14 @@ class BartHead(nn.Module):
 
 
 @register_model("gated_bart", dataclass=PretrainedConfig)
-class GatedBart(GatedPretrained):
+class GatedBart(GatedEncoderDecoder):
     """BART reads source and target as <s> ... </s>, and its decoder starts with </s> <s>; others have no <s>."""
 
     FAMILY = "bart"
 
-    @classmethod
-    def load_stacks(
-        cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
-    ) -> Stacks:
-        model, _ = read_both_sides(folder, options)
-        require(
-            hasattr(model, "final_logits_bias"),
-            f"--backbone {folder} has not the parts of a BART: choose another model",
-        )
-        config, head = model.config, BartHead(model.lm_head, model.final_logits_bias)
-        before = [] if config.bos_token_id is None else [dictionary.bos()]
-        start = [config.decoder_start_token_id, *before]
-        return Stacks(model.get_encoder(), model.get_decoder(), head, before, start, config.max_position_embeddings)
-
-
-def read_both_sides(folder: Path, options: dict[str, Any]) -> tuple[Any, set[str]]:
-    """Returns ``read_model`` of an encoder-decoder; a folder may have an encoder alone, for ``enct5``."""
-    model, missing = library.read_model(library.ENCODER_DECODER, folder, **options)
-    require(
-        not library.missing_in(model.get_decoder(), model, missing),
-        f"--backbone {folder} has no decoder, which --arch gated_{library.backbone_family(model.config.model_type)} "
-        "requires: import a complete model",
-    )
-    return model, missing
+    @staticmethod
+    def head(model: Any, dictionary: Dictionary) -> nn.Module:
+        return BartHead(model.lm_head, model.final_logits_bias)
 
 
 # ---- BERT ------------------------------------------------------------------------------------------------------------
@@ -178,12 +180,6 @@ class GatedBert(GatedPretrained):
         cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
     ) -> Stacks:
         encoder = library.encoder_of(library.read_model(library.ENCODER, folder, **options)[0])
-        model_type = encoder.config.model_type
-        require(
-            library.may_be_decoder(model_type),
-            f"--backbone {folder}: a {model_type} has no cross-attention in transformers, which --arch gated_bert "
-            "requires: use --arch levt or enct5",
-        )
         decoder, missing = library.read_model(
             "AutoModelForCausalLM", folder, is_decoder=True, add_cross_attention=True, **options
         )
@@ -228,15 +224,11 @@ class T5Head(nn.Module):
 
 
 @register_model("gated_t5", dataclass=PretrainedConfig)
-class GatedT5(GatedPretrained):
+class GatedT5(GatedEncoderDecoder):
     FAMILY = "t5"
 
-    @classmethod
-    def load_stacks(
-        cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
-    ) -> Stacks:
-        model, _ = read_both_sides(folder, options)
+    @staticmethod
+    def head(model: Any, dictionary: Dictionary) -> nn.Module:
         # T5's setting; types without it scale the states, but for mT5
         scaled = getattr(model.config, "scale_decoder_outputs", model.config.model_type != "mt5")
-        head = T5Head(model.lm_head, model.config.d_model**-0.5 if scaled else 1.0, dictionary.bos())
-        return Stacks(model.encoder, model.decoder, head, before_source=[], start=[dictionary.pad()])
+        return T5Head(model.lm_head, model.config.d_model**-0.5 if scaled else 1.0, dictionary.bos())

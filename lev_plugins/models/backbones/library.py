@@ -61,13 +61,6 @@ def kind_of(model_type: str) -> str:
     return ENCODER if model_type in names.MODEL_FOR_MASKED_LM_MAPPING_NAMES else ""
 
 
-def may_be_decoder(model_type: str) -> bool:
-    """Returns whether the library also has the blocks of an encoder with cross-attention."""
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-
-    return model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-
-
 def encoder_of(model: Any) -> Any:
     """Returns the encoder of a model of one of the two classes."""
     return model.get_encoder() if kind_of(model.config.model_type) == ENCODER_DECODER else model.base_model
@@ -95,18 +88,23 @@ def plain_config(config: PretrainedConfig) -> PretrainedConfig:
     return config
 
 
-def backbone_family(model_type: str) -> str:
-    """Returns FAMILY in the --arch gated_FAMILY that takes models of a type."""
+def gated_arch(model_type: str) -> str | None:
+    """Returns the --arch of a gated model that takes models of a type.
+
+    None: an encoder whose blocks the library does not have with cross-attention, for a levt or an enct5 alone.
+    """
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
     if kind_of(model_type) == ENCODER:
-        return "bert"
-    return "t5" if "t5" in model_type else "bart"
+        return "gated_bert" if model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES else None
+    return "gated_t5" if "t5" in model_type else "gated_bart"
 
 
 def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     from transformers import AutoTokenizer
 
     with quietly(folder, "its tokenizer files are damaged or do not match: "):
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     names = dict(tokenizer.vocab_files_names)  # without these files, its vocabulary is empty; a byte tokenizer has none
     single = names.pop("tokenizer_file", TOKENIZER)
     parts = list(names.values())
