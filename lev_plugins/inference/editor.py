@@ -207,7 +207,7 @@ class Editor:
         return results
 
     def with_terms(
-        self, text: str, draft: str | None, words: Iterable[OwnWords], terms: list[Term]
+        self, text: str, draft: str | None, words: Iterable[OwnWords | str], terms: list[Term]
     ) -> tuple[str, str | None, list[Edit]]:
         """Returns a text and its draft after the edits that put terms into the draft, or else into the text itself."""
         if draft is None:
@@ -228,7 +228,7 @@ class Editor:
         return text, *with_terms(draft, terms, self.term_mark, fits)
 
     def segments(
-        self, text: str, draft: str | None, language: str | None, words: Iterable[OwnWords]
+        self, text: str, draft: str | None, language: str | None, words: Iterable[OwnWords | str]
     ) -> tuple[Edited, Segments]:
         """Returns the text or the draft without edits, and the segments of it that the model edits."""
         if draft is not None:
@@ -251,7 +251,7 @@ class Editor:
                 segment.requests = keep_requests(segment, start, untouchable)
         return Edited(text, sentences=tuple(spans), protected=tuple(untouchable)), segments
 
-    def untouchable(self, text: str, words: Iterable[OwnWords]) -> list[Span]:
+    def untouchable(self, text: str, words: Iterable[OwnWords | str]) -> list[Span]:
         """Returns what no edit of a text without a draft may touch."""
         by_looks = protected_spans(text, self.knows, None if text.isascii() else self.letters, self.edit_also)
         return merge_spans([*by_looks, *self.own_words(text, words)])
