@@ -50,7 +50,7 @@ setup(
     python_requires=">=3.10",
     packages=find_packages(include=["lev_plugins", "lev_plugins.*"]),
     package_data={
-        "lev_plugins": ["py.typed"],
+        "lev_plugins": ["py.typed", "languages/*/*"],
         "lev_plugins.serving": ["languages.tsv", "page.html"],
         "lev_plugins.published": ["sets.json"],
         "lev_plugins.noise": ["tables/*.tsv", "tables/layouts/*.txt"],

@@ -35,6 +35,7 @@ TURNS = ["Hi, is it open?", "yes it is now.", "Hi, is it open?", "No, we are <br
 FORMATS = {  # of what each conversion reads; the name of a source stands for SOURCE
     "aligned_lines": "first SOURCE \r\n\r\nlast SOURCE\n",
     "pairs": "<t> first   SOURCE </t>\n\n<t> last SOURCE </t>\n",
+    "documents": "first SOURCE \n\nlast SOURCE\n",
     "segments": '<doc docid="x">\n<seg id="1"> first SOURCE </seg>\n<seg id="2">last SOURCE</seg>\n</doc>\n',
     "columns": "It works!\t3,4\tid1\t\nNo.\t27\tid2\t\n",
     "headed_columns": ROWS,

@@ -13,7 +13,7 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,9 +26,10 @@ from lev_plugins.text.text_style import in_case_of
 LIST = "frequency_dictionary_en_82_765.txt"  # in symspellpy
 DISTANCE = 2  # maximum edits between a word and its correction, the package's default
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
-# three or more small letters, alone between blanks but for an ending and signs around it
+# three or more letters, alone between blanks but for an English ending and signs around them
 PLAIN_WORD = re.compile(
-    r"(?<!\S)(?P<before>[\"'(\[\u201c\u2018]*)(?P<word>[a-z]{3,})(?=(?:['\u2019]s)?[\"')\].,;:!?\u201d\u2019\u2026]*(?!\S))"
+    r"(?<!\S)(?P<before>[\"'(\[\u201c\u2018\u00ab]*)(?P<word>[^\W\d_]{3,})"
+    r"(?=(?:['\u2019]s)?[\"')\].,;:!?\u201d\u2019\u2026\u00bb]*(?!\S))"
 )
 
 
@@ -75,12 +76,19 @@ def corrected(line: str, look_up: Callable[[str], str]) -> str:
     return WORD.sub(change, line)
 
 
-def carefully_corrected(line: str, look_up: Callable[[str], str]) -> str:
+def carefully_corrected(line: str, look_up: Callable[[str], str], letters: Container[str]) -> str:
+    """Changes only words in small letters of the dictionary's alphabet.
+
+    >>> fixes = {"teh": "the", "mta": "mat", "caf\u00e9": "cafe"}
+    >>> carefully_corrected("Teh (mta), teh mta.org, caf\u00e9", lambda word: fixes.get(word, word), set("acefhmt"))
+    'Teh (mat), the mta.org, caf\u00e9'
     """
-    >>> carefully_corrected("Teh (mta), teh mta.org", lambda word: {"teh": "the", "mta": "mat"}.get(word, word))
-    'Teh (mat), the mta.org'
-    """
-    return PLAIN_WORD.sub(lambda match: match["before"] + look_up(match["word"]), line)
+
+    def change(match: re.Match[str]) -> str:
+        is_plain = match["word"].islower() and all(map(letters.__contains__, match["word"]))
+        return match["before"] + (look_up(match["word"]) if is_plain else match["word"])
+
+    return PLAIN_WORD.sub(change, line)
 
 
 def build(words: Counter[str]) -> Callable[[str], str]:
@@ -104,9 +112,10 @@ def run(args: argparse.Namespace) -> None:
     path = args.words or Path(args.list or own_list())
     with path.open("rb") as file:
         lines = arriving_lines(file, str(path))
-        look_up = build(words_of(lines) if args.words else listed(lines))
-    correct = carefully_corrected if args.careful else corrected
-    sys.stdout.writelines(f"{correct(line, look_up)}\n" for line in arriving_lines(sys.stdin.buffer))
+        words = words_of(lines) if args.words else listed(lines)
+    look_up, letters = build(words), {letter for word in words for letter in word}
+    for line in arriving_lines(sys.stdin.buffer):
+        print(carefully_corrected(line, look_up, letters) if args.careful else corrected(line, look_up))
 
 
 def main() -> int:

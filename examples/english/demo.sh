@@ -18,7 +18,7 @@ text() {
     cp "$OUT/text/test.txt" "$OUT/text/test.clean"
 }
 typos() {  # in the held-out text; training makes its own, and none of valid's and test's is among them
-    lev-plugins noise --kind insert,delete,substitute,swap,keyboard --layout "$HERE/letters.txt" --word-rate 0.2 \
+    lev-plugins noise --kind insert,delete,substitute,swap,keyboard --language-files en --word-rate 0.2 \
         --char-rate 0.16 --min-letters 3 --varied --seed 4 <"$OUT/text/unexpected.clean" >"$OUT/text/unexpected.noisy"
     for split in valid test; do
         python "$HERE/typos.py" "$OUT/text/$split.clean" "$OUT/text/$split.noisy" --train "$OUT/text/train.clean" \
@@ -36,7 +36,7 @@ model() {
     fairseq-train "$OUT/data" --save-dir "$OUT/model" --user-dir "$(lev-plugins path)" --cpu --seed 1 \
         --distributed-world-size 1 --task text_editing -s noisy -t clean --draft-lang draft --bpe words --spelling \
         --rollin-alpha 1 --rollin-beta 1 --noise-kind insert,delete,substitute,swap,keyboard --noise-varied \
-        --noise-layout "$HERE/letters.txt" --noise-word-rate 0.2 --noise-char-rate 0.16 --noise-min-letters 3 \
+        --noise-language-files en --noise-word-rate 0.2 --noise-char-rate 0.16 --noise-min-letters 3 \
         --noise-share 0.85 --arch levt_tiny --encoder-layers 2 --decoder-layers 1 --encoder-embed-dim 160 \
         --decoder-embed-dim 160 --encoder-ffn-embed-dim 320 --decoder-ffn-embed-dim 320 --encoder-attention-heads 4 \
         --decoder-attention-heads 4 --encoder-normalize-before --decoder-normalize-before --share-all-embeddings \

@@ -1,6 +1,7 @@
-"""Training text and a dictionary for an English editor, from clean sentences and a list of frequent words.
+"""Training text and a dictionary for an editor, from clean sentences and a list of frequent words.
 
     python examples/english/text.py FOLDER --text FILE ... [--valid FILE] [--frequencies FILE] [--rare-words]
+        [--language-files NAME]
 
 writes FOLDER/train.clean, FOLDER/valid.clean, FOLDER/unexpected.clean, which is the held-out text with many unexpected
 words, FOLDER/dict.txt, a dictionary for ``lev-plugins prepare``: the words of the text and of the frequency list, and
@@ -22,20 +23,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
-from string import ascii_uppercase
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.denoising import symspell
 from examples.shared import write_lines
 from lev_plugins.noise.kinds import with_marks
+from lev_plugins.noise.languages import ALPHABET, CHAT, language_folder, language_words
 from lev_plugins.text.ids import BLANK
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.offsets import words_with_places
 from lev_plugins.text.text_style import TextStyle
 
 SENTENCE_WORDS = range(3, 41)
-CHAT = Path(__file__).parent / "chat.txt"  # words that lists made of books lack, the usual ones first; abbreviations
 HELD_OUT_SENTENCES = 800
 VARIANT_FACTOR = 4  # times as frequent must a word be that differs from another in its capitals, or is behind a sign
 MIN_COUNT = 2  # in the dictionary, of a word of the list that the text lacks
@@ -46,7 +46,6 @@ MADE_UP_LENGTHS = range(2, 13)
 ABBREVIATION_LENGTHS = range(2, 5)
 INFORMAL = 0.1  # share of the sentences
 GREETED = 0.06  # share of the sentences that begin with a word of chat
-TOKEN = re.compile(r"(\W*)([A-Za-z][A-Za-z'-]+)(\W*)")
 END = "\n"
 
 
@@ -103,15 +102,23 @@ class UnexpectedWords:
     """Replaces words of sentences by unexpected ones."""
 
     def __init__(
-        self, listed: Mapping[str, float], chat: Sequence[str], rare: Sequence[str], draw: random.Random
+        self,
+        letters: str,
+        listed: Mapping[str, float],
+        chat: Sequence[str],
+        rare: Sequence[str],
+        draw: random.Random,
     ) -> None:
         """
         Args:
+            letters: the small letters of the language
             listed: words of the list, and how likely each is drawn
             chat: words of chat, the usual ones first
             rare: words that the dictionary lacks, if such words and words with marks are to come as well
             draw: the source of random numbers
         """
+        self.token = re.compile(rf"(\W*)([{letters}][{letters}'-]+)(\W*)", re.IGNORECASE)
+        self.capitals = letters.upper()
         self.listed, self.chat, self.rare = [word for word in listed if word.isalpha()], chat, rare
         self.listed_up_to = list(accumulate(listed[word] for word in self.listed))
         self.draw = draw
@@ -138,7 +145,7 @@ class UnexpectedWords:
         return text
 
     def replace(self, word: str) -> str:
-        match = TOKEN.fullmatch(word)
+        match = self.token.fullmatch(word)
         return word if match is None else match[1] + self.draw.choice(self.kinds)() + match[3]
 
     def made_up(self) -> str:
@@ -160,7 +167,7 @@ class UnexpectedWords:
         return self.cased(self.draw.choices(self.chat, self.chat_weights)[0], 0.2)
 
     def abbreviation(self) -> str:
-        return "".join(self.draw.choices(ascii_uppercase, k=self.draw.choice(ABBREVIATION_LENGTHS)))
+        return "".join(self.draw.choices(self.capitals, k=self.draw.choice(ABBREVIATION_LENGTHS)))
 
     def marked(self) -> str:
         word = self.listed_word()
@@ -193,8 +200,10 @@ def main() -> None:
     add("--rare-words", action="store_true", help="put rare words and foreign letters into the training text as well")
     add("--occurrences", metavar="N", type=int, default=3, help="least count of a word that is not in the list")
     add("--copies", metavar="N", type=int, nargs="+", default=[1], help="copies, of each file or of all alike")
+    add("--language-files", metavar="NAME", default="en", help="letters and words of chat (default: en)")
     args = parser.parse_args()
     draw = random.Random(1)
+    language = language_folder(args.language_files)
     copies = args.copies * len(args.text) if len(args.copies) == 1 else args.copies
     lines = [(line, number) for line, number in sentences(zip(args.text, copies, strict=True))]
     draw.shuffle(lines)
@@ -206,7 +215,7 @@ def main() -> None:
     if args.frequencies or find_spec("symspellpy"):
         counts = symspell.listed(read_lines(Path(args.frequencies or symspell.own_list()))).most_common()
         listed, unlisted = dict(counts[: args.listed]), [word for word, _ in counts[args.listed :]]
-    chat = CHAT.read_text(encoding="utf-8").split()
+    letters, chat = language_words(language, ALPHABET)[0], language_words(language, CHAT)
     words = dictionary(train, listed, chat, args.occurrences)
     rare = [word for word in unlisted if word.isalpha() and BLANK + word not in words]
     train_rare = list[str]()
@@ -214,7 +223,7 @@ def main() -> None:
         draw.shuffle(rare)
         train_rare, rare = rare[::2], rare[1::2]
     weights = lacking(listed, text_counts)
-    for_train, for_valid = (UnexpectedWords(weights, chat, some, draw) for some in (train_rare, rare))
+    for_train, for_valid = (UnexpectedWords(letters, weights, chat, some, draw) for some in (train_rare, rare))
     copied = (line for copy in range(max(copies)) for line, number in lines[size:] if copy < number)
     write_lines(args.folder / "train.clean", (for_train.put_into(line, TRAIN_SHARES) for line in copied))
     write_lines(args.folder / "valid.clean", valid)

@@ -1,6 +1,6 @@
 """Add to a table of confusions: forms of words, slips that make other words, and words written twice; from clean text.
 
-    python inflections.py TABLE TEXT
+    python inflections.py TABLE TEXT [--language-files NAME]
 
 TABLE is a file of word confusions (``lev-plugins noise --confusions``); TEXT has one sentence per line. The script
 prints the table with all words that occur in TEXT with and without an ending ("value" and "values", "use" and
@@ -24,10 +24,10 @@ from rapidfuzz.distance import OSA
 
 from examples.shared import finish, read_lines
 from lev_plugins.noise.confusions import Confusion, ConfusionTable, read_table, write_table
+from lev_plugins.noise.languages import ENDINGS, language_folder
 
-ENDINGS = ("s", "es", "d", "ed", "ing", "ly")
-LAST_LETTER_ENDINGS = {"e": ("ing",), "y": ("ies", "ied", "ily")}  # these replace the last letter
-MIN_LETTERS = 3
+NO_ENDING = "-"
+MIN_LETTERS, MIN_STEM = 3, 2  # of a word, and of what is left of it without its ending
 MIN_COUNT = 3  # rarer forms are often typos
 RATE = 0.08  # per word, for all its forms together
 SLIP_RATE = 0.03  # per word, for all words that one slip makes of it
@@ -35,7 +35,7 @@ TWICE_RATE = 0.003  # per word
 TWICE_WORDS = 500  # the most frequent words are written twice
 SIGNS = (",", ".")  # at the end of a word
 WORD = re.compile(r"\w+")
-CONTRACTED = re.compile(r"\b[A-Za-z]+'[a-z]{1,2}\b")
+CONTRACTED = re.compile(r"\b[^\W\d_]+'[^\W\d_]+\b")
 BEFORE_COMMA = re.compile(r"(?<!\S)\w+(?=,(?!\S))")
 
 
@@ -49,12 +49,25 @@ def plain_words(text: Iterable[str]) -> set[str]:
     return {word for word in words if len(word) >= MIN_LETTERS and word.isalpha() and word.islower()}
 
 
-def forms(word: str) -> list[str]:
+def read_paradigms(language: Path) -> list[list[str]]:
+    """The endings that one stem may have, from the file of a language."""
+    lines = read_lines(language / ENDINGS) if (language / ENDINGS).is_file() else []
+    return [["" if ending == NO_ENDING else ending for ending in line.split()] for line in lines]
+
+
+def forms(word: str, paradigms: list[list[str]]) -> set[str]:
+    """What would be other forms of a word, if it is inflected by one of the paradigms that it fits.
+
+    >>> sorted(forms("use", [["", "s", "d"], ["e", "ing"]]))
+    ['used', 'uses', 'using']
     """
-    >>> forms("use")
-    ['uses', 'usees', 'used', 'useed', 'useing', 'usely', 'using']
-    """
-    return [word + ending for ending in ENDINGS] + [word[:-1] + end for end in LAST_LETTER_ENDINGS.get(word[-1], ())]
+    stems = (
+        (word.removesuffix(ending), endings)
+        for endings in paradigms
+        for ending in endings
+        if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM
+    )
+    return {stem + ending for stem, endings in stems for ending in endings} - {word}
 
 
 def shared_rate(confused: dict[str, set[str]], rate: float) -> list[Confusion]:
@@ -64,19 +77,16 @@ def shared_rate(confused: dict[str, set[str]], rate: float) -> list[Confusion]:
     ]
 
 
-def inflected(text: Iterable[str]) -> list[Confusion]:
+def inflected(text: Iterable[str], paradigms: list[list[str]]) -> list[Confusion]:
     """Confusions of words that differ in their endings.
 
-    >>> for confusion in inflected(["it uses use", "use uses it", "they use uses"]):
+    >>> for confusion in inflected(["it uses use", "use uses it", "they use uses"], [["", "s"]]):
     ...     print(confusion)
     Confusion(clean=('use',), noisy=('uses',), rate=0.08)
     Confusion(clean=('uses',), noisy=('use',), rate=0.08)
     """
-    words, confused = plain_words(text), defaultdict[str, set[str]](set)
-    for word in sorted(words):
-        for clean, noisy in permutations([word, *(form for form in forms(word) if form in words)], 2):
-            confused[clean].add(noisy)
-    return shared_rate(confused, RATE)
+    words = plain_words(text)
+    return shared_rate({word: forms(word, paradigms) & words for word in sorted(words)}, RATE)
 
 
 def slips(text: Iterable[str]) -> list[Confusion]:
@@ -157,7 +167,9 @@ def lost_capitals(text: Iterable[str]) -> list[Confusion]:
 def run(args: argparse.Namespace) -> None:
     text, table = read_lines(args.text), read_table(args.table)
     listed = {confusion.clean for confusion in table.confusions}
-    table.confusions.extend(each for each in inflected(text) + lost_apostrophes(text) if each.clean not in listed)
+    paradigms = read_paradigms(language_folder(args.language_files))
+    more = inflected(text, paradigms) + lost_apostrophes(text)
+    table.confusions.extend(confusion for confusion in more if confusion.clean not in listed)
     table.confusions.extend(slips(text) + doubled(text))
     table.confusions.extend(with_signs(table) + lost_commas(text) + lost_capitals(text))
     sys.stdout.writelines(write_table(table))
@@ -167,6 +179,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("table", type=Path)
     parser.add_argument("text", type=Path)
+    parser.add_argument("--language-files", metavar="NAME", default="en", help="endings of words (default: en)")
     return finish(parser, run)
 
 

@@ -31,7 +31,7 @@ pairs() {  # the real mistakes, and the words that learners confuse in them
 texts() {
     [ "$TEXT" ] || python "$HERE/../english/corpus.py" "$OUT/docstrings" --packages numpy,scipy,sklearn,torch
     python "$HERE/texts.py" split "${TEXT:-$OUT/docstrings}" "$OUT/texts"
-    cat "$HERE/confusions.tsv" ${TUNE:+"$OUT/learned.tsv"} >"$OUT/known.tsv"
+    cat "$HERE/../../lev_plugins/languages/en/confusions.tsv" ${TUNE:+"$OUT/learned.tsv"} >"$OUT/known.tsv"
     python "$HERE/inflections.py" "$OUT/known.tsv" "$OUT/texts/train.clean" >"$OUT/confusions.tsv"
     lev-plugins noise --kind confusions:2,random:2,swap-words:1 --word-rate 0.15 --confusions "$OUT/confusions.tsv" \
         --seed $((SEED + 1)) <"$OUT/texts/valid.clean" >"$OUT/texts/valid.noisy"

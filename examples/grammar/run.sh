@@ -21,9 +21,9 @@ for script in ../once.sh ../english/spellers.sh score.sh; do source "$HERE/$scri
 [[ $TEST != data/jfleg || -e $TEST ]] || lev-plugins data jfleg
 [[ $TUNE:$TEST_M2 != *data/wi-locness* || -e data/wi-locness ]] || lev-plugins data wi-locness
 
-confusions() {  # words that are confused: those of confusions.tsv, learners' own, and forms and slips in the text
+confusions() {  # words that are confused: those of the language, learners' own, and forms and slips in the text
     lev-plugins confusions "$OUT"/pairs/train.{noisy,clean} --unit word --longest 2 | tail -n +2 |
-        cat "$HERE/confusions.tsv" - >"$OUT/pairs/confusions.tsv"
+        cat "$HERE/../../lev_plugins/languages/en/confusions.tsv" - >"$OUT/pairs/confusions.tsv"
     python "$HERE/inflections.py" "$OUT/pairs/confusions.tsv" "$OUT/texts/train.clean" >"$OUT/confusions.tsv"
 }
 noise() {  # noise SEED PREFIX: PREFIX.noisy and PREFIX.draft, of PREFIX.clean with synthetic mistakes

@@ -36,8 +36,9 @@ from lev_plugins.inference.options import EditOptions
 from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import GRAPHS, Decoding, Flag, ModelConfig
 from lev_plugins.models.levt import LevT
-from lev_plugins.noise import NOISE_FLAGS
+from lev_plugins.noise import NOISE_FLAGS, NoiseOptions
 from lev_plugins.noise.layouts import known_layouts
+from lev_plugins.noise.options import with_language_files
 from lev_plugins.onnx.folder import WEIGHTS
 from lev_plugins.ranges import flag_name
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
@@ -272,7 +273,10 @@ def write_noise(noise: Mapping[str, Flag], folder: Path) -> dict[str, Flag]:
 
 def noise_of_training(state: Checkpoint) -> dict[str, Flag]:
     flags = {flag.name: checkpoints.config_of(state, "task", f"noise_{flag.name}") for flag in NOISE_FLAGS}
-    return {} if flags["kind"] is None else flags
+    if flags["kind"] is None:
+        return {}
+    options = with_language_files(NoiseOptions(**flags))  # the folder has copies of the files
+    return {flag.name: getattr(options, flag.name) for flag in NOISE_FLAGS}
 
 
 def copy_tokeniser(flags: dict[str, Any], folder: Path) -> str | None:

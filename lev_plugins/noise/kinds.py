@@ -33,18 +33,23 @@ class NoiseKind:
 class Alphabets:
     """The letters that may be written beside or instead of a letter.
 
-    By default they are those of its script, in its case; with ``letters``, that fixed set, in its case; with ``ANY``,
-    letters of the script in either case, digits and signs.
+    By default they are those of its script, in its case; with ``letters``, that fixed set, in its case, or of several
+    sets between blanks the one that the letter is in; with ``ANY``, letters of the script in either case, digits and
+    signs.
 
     >>> "".join(Alphabets().beside("É"))[:5], Alphabets().beside("7")[:3], Alphabets("aäy").beside("Y")
     ('ABCDE', ('0', '1', '2'), ('A', 'Ä', 'Y'))
+    >>> Alphabets("aäy 01").beside("Y"), Alphabets("aäy 01").beside("7")[:3]
+    (('A', 'Ä', 'Y'), ('0', '1', '2'))
     >>> "".join(Alphabets(ANY).beside("ж"))[66:80]
     '0123456789!"#$'
     """
 
     def __init__(self, letters: str | None = None) -> None:
         self.any = letters == ANY
-        self.letters = tuple(dict.fromkeys(clusters(letters))) if letters and not self.any else None
+        sets = [tuple(dict.fromkeys(clusters(part))) for part in (letters or "").split() if not self.any]
+        self.letters = sets[0] if len(sets) == 1 else None
+        self.sets = {letter: part for part in sets for letter in part}
         self.alone = self.any or all_alone(letters or "")
 
     def beside(self, cell: str) -> tuple[str, ...]:
@@ -53,7 +58,7 @@ class Alphabets:
             return ()
         if self.any:
             return anything(letters_of_script(cell[0]))
-        return cased(self.letters or letters_of_script(cell[0]), cell)
+        return cased(self.letters or self.sets.get(cell.lower()) or letters_of_script(cell[0]), cell)
 
 
 @lru_cache(maxsize=64)

@@ -1,7 +1,7 @@
 """The noise that a user requests, and the ``Corruption`` built from it."""
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -9,6 +9,15 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.noise import kinds
 from lev_plugins.noise.confusions import OCR, confuser, read_table
 from lev_plugins.noise.corrupt import Corruption
+from lev_plugins.noise.languages import (
+    ALPHABET,
+    CONFUSIONS,
+    KEYBOARD,
+    SHORT_WORDS,
+    known_languages,
+    language_folder,
+    language_words,
+)
 from lev_plugins.noise.layouts import known_layouts, neighbouring_keys, shifts
 from lev_plugins.ranges import bounded
 
@@ -18,9 +27,11 @@ NOISE_KINDS: dict[str, Callable[["NoiseOptions"], kinds.NoiseKind]] = {
     "delete": lambda options: kinds.Delete(),
     "substitute": lambda options: kinds.Substitute(kinds.Alphabets(options.alphabet)),
     "keyboard": lambda options: kinds.Keyboard(
-        neighbouring_keys(options.layout, f"{options.prefix}layout"), shifts(options.layout), options.shift_rate
+        neighbouring_keys(options.layout or LAYOUT, f"{options.prefix}layout"),
+        shifts(options.layout or LAYOUT),
+        options.shift_rate,
     ),
-    "shift": lambda options: kinds.Shift(shifts(options.layout, f"{options.prefix}layout")),
+    "shift": lambda options: kinds.Shift(shifts(options.layout or LAYOUT, f"{options.prefix}layout")),
     "accent": lambda options: kinds.Accent(),
     "swap": lambda options: kinds.Swap(),
     "swap-words": lambda options: kinds.SwapWords(),
@@ -31,6 +42,7 @@ NOISE_KINDS: dict[str, Callable[["NoiseOptions"], kinds.NoiseKind]] = {
 }
 WITH_RATES = ("ocr", "confusions")  # the kinds with their own rates
 WITH_ALPHABET = ("random", "insert", "substitute")
+LAYOUT = "qwerty"  # if neither a layout nor a language is given
 
 
 def noise_flag(metavar: str, meaning: str, default: Any = MISSING) -> Any:
@@ -64,21 +76,52 @@ class NoiseOptions:
         "P", "with --word-rate: share of the changed words that begin with a small letter instead of a capital", 0.0
     )
     seed: int = noise_flag("N", "random seed", 1)
-    layout: str = noise_flag(
-        "NAME", f"for `keyboard` and `shift`: {', '.join(known_layouts())} or a layout file", "qwerty"
+    layout: Optional[str] = noise_flag(
+        "NAME", f"for `keyboard` and `shift`: {', '.join(known_layouts())} or a layout file (default: {LAYOUT})", None
     )
     shift_rate: float = noise_flag("P", "for `keyboard`: share of the slips that have the wrong shift as well", 0.0)
     alphabet: Optional[str] = noise_flag(
         "LETTERS",
-        "for `random`, `insert` and `substitute`: letters to write; any: small letters and capitals of the same "
-        "script, digits and signs (default: letters of the same script and case)",
+        "for `random`, `insert` and `substitute`: letters to write, or several sets between blanks, of "
+        "which a letter stays in its own; any: small letters and capitals of the same script, digits and signs "
+        "(default: letters of the same script and case)",
         None,
     )
     confusions: Optional[str] = noise_flag("FILE", "for `confusions`: file made by `lev-plugins confusions`", None)
+    language_files: Optional[str] = noise_flag(
+        "NAME",
+        f"{', '.join(known_languages())} or a folder like theirs: keyboard, letters, short words and confusions of a "
+        "language, for those of the flags above that are not given",
+        None,
+    )
     prefix: str = "--"  # of the flags in error messages
 
 
 NOISE_FLAGS = [option for option in fields(NoiseOptions) if "help" in option.metadata]
+
+
+def with_language_files(options: NoiseOptions) -> NoiseOptions:
+    """Return the options without ``language_files``, whose contents fill in the flags that are not given.
+
+    >>> options = with_language_files(NoiseOptions("random", word_rate=0.1, min_letters=3, language_files="en"))
+    >>> options.alphabet, options.short_words
+    ('abcdefghijklmnopqrstuvwxyz 0123456789', 'of,in,it,is,he,to')
+    """
+    if options.language_files is None:
+        return options
+    folder = language_folder(options.language_files, f"{options.prefix}language-files")
+    weights = parse_noise_kinds(options.kind, options.prefix)
+    keyboard, table = (folder / name if (folder / name).is_file() else None for name in (KEYBOARD, CONFUSIONS))
+    alphabet = "" if weights.keys().isdisjoint(WITH_ALPHABET) else " ".join(language_words(folder, ALPHABET))
+    short_words = ",".join(language_words(folder, SHORT_WORDS)) if options.min_letters else ""
+    return replace(
+        options,
+        layout=options.layout or (str(keyboard) if keyboard else None),
+        alphabet=options.alphabet or alphabet or None,
+        short_words=options.short_words or short_words,
+        confusions=options.confusions or (str(table) if table and "confusions" in weights else None),
+        language_files=None,
+    )
 
 
 def build_corruption(options: NoiseOptions) -> Corruption:
@@ -88,6 +131,7 @@ def build_corruption(options: NoiseOptions) -> Corruption:
     'Th qick rown fx'
     """
     weights = parse_noise_kinds(options.kind, options.prefix)
+    options = with_language_files(options)
     check_options(options, weights)
     return Corruption(
         [NOISE_KINDS[name](options) for name in weights],

@@ -62,6 +62,20 @@ def pairs(sources: Sources) -> Rows:
     return nonempty(aligned_lines(sources))
 
 
+def documents(sources: Sources, part: str) -> Rows:
+    """Reads the sentences of documents, N.src.txt, and of their corrections, N.ANNOTATOR.txt.
+
+    Where the two are not cut into equally many sentences, they are left out. Of each tenth document, the sentences are
+    for "valid", of the others for "train".
+    """
+    originals = {path.name.partition(".")[0]: path for path in sources[0]}
+    for corrected in sources[1]:
+        number = corrected.name.partition(".")[0]
+        sides = [list(text_lines(path)) for path in (originals[number], corrected)]
+        if len(sides[0]) == len(sides[1]) and part in ("all", "train" if int(number) % 10 else "valid"):
+            yield from nonempty(zip(*sides, strict=True))
+
+
 def nonempty(rows: Rows) -> Rows:
     return (row for row in (tuple(map(plain, row)) for row in rows) if all(row))
 
@@ -144,12 +158,12 @@ def reviews(sources: Sources) -> Rows:
     return ((plain(" ".join(text_lines(path))),) * 2 for path in sources[0])
 
 
-def documents(sources: Sources) -> Iterator[Any]:
+def json_documents(sources: Sources) -> Iterator[Any]:
     return (json.loads("\n".join(text_lines(path))) for path in chain.from_iterable(sources))
 
 
 def laws(sources: Sources) -> Rows:
-    for law in documents(sources):
+    for law in json_documents(sources):
         yield (
             plain(" ".join([law["header"] or "", law["recitals"] or "", *law["main_body"]])),
             ",".join(law["concepts"]),
@@ -157,7 +171,7 @@ def laws(sources: Sources) -> Rows:
 
 
 def concepts(sources: Sources) -> Rows:
-    return ((name,) for name in sorted({name for law in documents(sources) for name in law["concepts"]}))
+    return ((name,) for name in sorted({name for law in json_documents(sources) for name in law["concepts"]}))
 
 
 def paragraphs(text: str) -> Iterator[str]:
@@ -191,5 +205,5 @@ def prose(sources: Sources) -> Rows:
 
 
 def dialogues(sources: Sources) -> Rows:
-    turns = (turn for dialogue in chain.from_iterable(documents(sources)) for turn in dialogue["utterances"])
+    turns = (turn for dialogue in chain.from_iterable(json_documents(sources)) for turn in dialogue["utterances"])
     return distinct_sentences(plain(turn["text"]) for turn in turns)

@@ -35,20 +35,23 @@ LANGUAGES = {  # by script, its most common language, which decides on abbreviat
 }
 SCRIPT_LETTER = {name: regex.compile(rf"\p{{{name}}}") for name in LANGUAGES}
 LETTER = regex.compile(r"\p{L}")
+UKRAINIAN = re.compile("[їєґ]", re.IGNORECASE)  # letters that no other common language has
 
 
 def guess_language(text: str) -> str:
     """Returns the most common language of the script of most letters; "en" for the Latin script.
 
-    >>> guess_language("Ein Haus"), guess_language("Большой дом, OK"), guess_language("東京は大きい。")
-    ('en', 'ru', 'ja')
+    >>> [guess_language(text) for text in ("Ein Haus", "Большой дом, OK", "Є дім", "東京は大きい。")]
+    ['en', 'ru', 'uk', 'ja']
     """
     letters = len(LETTER.findall(text))
     counts = {name: len(pattern.findall(text)) for name, pattern in SCRIPT_LETTER.items()}
     if counts["Hiragana"] + counts["Katakana"]:
         counts["Hiragana"] += counts["Han"]  # Japanese is written in all three
     script = max(counts, key=lambda name: counts[name])
-    return LANGUAGES[script] if 2 * counts[script] > letters else "en"
+    if 2 * counts[script] <= letters:
+        return "en"
+    return "uk" if script == "Cyrillic" and UKRAINIAN.search(text) else LANGUAGES[script]
 
 
 def primary(code: str) -> str:

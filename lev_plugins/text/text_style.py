@@ -16,7 +16,8 @@ from lev_plugins.text.rewrites import SIMILAR
 
 logger = logging.getLogger(__name__)
 
-TO_STRAIGHT = str.maketrans("\u2019\u2018\u201c\u201d", "''\"\"")
+APOSTROPHES = "\u2019\u02bc"  # U+02BC is the apostrophe of Ukrainian as Unicode has it
+TO_STRAIGHT = str.maketrans(f"{APOSTROPHES}\u2018\u201c\u201d", "'''\"\"")
 MAX_CURLY = 0.02  # share of apostrophes that are curly in text with straight ones
 MIN_WORDS = 100  # words that a dictionary must have to show that all are in lower case
 BLANK_MARKS = ("▁", "Ġ", " ")  # how pieces say that there is a blank before them
@@ -51,7 +52,7 @@ class TextStyle:
         >>> TextStyle.of({"▁the": 1, ",": 1, "▁,": 1}).apart  # of a pre-trained model, which has no counts
         """
         straight = sum(count for piece, count in counts.items() if "'" in piece)
-        curly = sum(count for piece, count in counts.items() if "\u2019" in piece)
+        curly = sum(count for piece, count in counts.items() if not set(APOSTROPHES).isdisjoint(piece))
         words = [piece for piece in counts if any(map(str.isalpha, piece))]
         has_words = any(len(word) > 2 and counts[word] for word in words)  # rather than letters
         has_counts = len(set(counts.values())) > 1
@@ -85,9 +86,12 @@ class TextStyle:
 
         >>> TextStyle(straight=True, lower=True).write("Dont", "don't", "Dont. It\u2019s me.") == "Don\u2019t"
         True
+        >>> TextStyle(straight=True).write("\u043f\u02bc", "'", "\u02bc") == "\u02bc"  # the apostrophe of the text
+        True
         """
-        if self.straight and "\u2019" in text and "'" not in text:
-            replacement = replacement.replace("'", "\u2019")
+        curly = next((sign for sign in APOSTROPHES if sign in text), None)
+        if self.straight and curly and "'" not in text:
+            replacement = replacement.replace("'", curly)
         originals, replacements = original.split(" "), replacement.split(" ")
         if len(originals) == len(replacements):
             return " ".join(map(self.with_capitals, originals, replacements))

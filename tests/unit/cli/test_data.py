@@ -28,6 +28,9 @@ EXPECTED = {  # one file or two for each conversion and each kind of archive
     "cweb/G.dev.ref0": "a cat sits\n",
     "cweb/G.dev.ref1": "a cat sit\n",
     "wi-locness/A.train.gold.bea19.m2": "first A.train.gold.bea19.m2 \n\nlast A.train.gold.bea19.m2\n",
+    "ua-gec/train.noisy": "".join(f"first {i}.src.txt\nlast {i}.src.txt\n" for i in range(1, 10)),
+    "ua-gec/train.clean": "".join(f"first {i}.a{i}.txt\nlast {i}.a{i}.txt\n" for i in range(1, 10)),
+    "ua-gec/valid.clean": "first 10.a10.txt\nlast 10.a10.txt\n",
     "icdar2017/periodical.valid.src": "a1\nb1\n",
     "icdar2017/periodical.valid.tgt": "a2\nb2\n",
     "icdar/all.src": "Tbe sat\n",
@@ -88,7 +91,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 @pytest.mark.parametrize("name", SETS)
 def test_every_set_is_converted_and_always_to_the_same(name: str, tmp_path: Path, capsys: Any) -> None:
-    given = publish(SETS[name], tmp_path / "given")
+    given = publish(SETS[name], tmp_path / "given", documents=10 if name == "ua-gec" else 1)
     for out in ("one", "two"):
         assert data(name, tmp_path / out, "--from", given) == 0
     one, two = contents(tmp_path / "one"), contents(tmp_path / "two")
@@ -331,3 +334,12 @@ def test_what_the_pages_fetch_exists() -> None:
     text = "\n".join(page.read_text("utf-8") for page in pages)
     fetched = {*re.findall(r"lev-plugins data ([a-z]\w*(?:-\w+)*)", text)}
     assert {"cweb", "imdb"} <= fetched <= SETS.keys()
+
+
+def test_documents_whose_corrections_are_cut_otherwise_are_left_out(tmp_path: Path) -> None:
+    def text_of(conversion: str, path: str) -> str:
+        return "One. Two.\n" if path.endswith("2.a2.txt") else f"first {path}\nlast {path}\n"
+
+    assert data("ua-gec", "out", "--from", publish(SETS["ua-gec"], tmp_path / "given", text_of, documents=3)) == 0
+    numbers = [line.split("/")[-1] for line in Path("out/train.clean").read_text("utf-8").splitlines()]
+    assert numbers == ["1.a1.txt", "1.a1.txt", "3.a3.txt", "3.a3.txt"]

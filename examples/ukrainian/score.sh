@@ -1,0 +1,40 @@
+# Sourced by run.sh: what an editor and its peers make of held-out pairs, and of clean text.
+gold() {  # the edits of the held-out half, with kinds; a word is one that the list of words or the training text has
+    { [ ! "$WORDS" ] || cat "$WORDS"; awk '$2 { print $1 }' "$OUT/list.txt"; } >"$OUT/test/words.txt"
+    python "$HERE/edits.py" m2 "$OUT"/test/valid.{noisy,clean} --words "$OUT/test/words.txt" >"$OUT/test/valid.m2"
+    for text in $HARM; do head -n 2000 "$text" >"$OUT/test/$(basename "$text").harm"; done
+    cp "$OUT/test/valid.clean" "$OUT/test/valid.harm"
+}
+score() {  # score NAME SYSTEM...: the scores of a system, in OUT/test/NAME
+    local folder=$OUT/test/$1; mkdir -p "$folder"
+    "${@:2}" <"$OUT/test/valid.noisy" >"$folder/out"
+    python "$HERE/edits.py" tokens <"$folder/out" >"$folder/tokens"
+    lev-plugins score m2 "$folder/tokens" "$OUT/test/valid.m2" --by-kind >"$folder/m2"
+    lev-plugins score gleu "$folder/out" "$OUT/test/valid.clean" --source "$OUT/test/valid.noisy" >"$folder/gleu"
+    lev-plugins score harm "$folder/out" "$OUT/test/valid.clean" --source "$OUT/test/valid.noisy" >"$folder/words"
+    for text in "$OUT"/test/*.harm; do
+        "${@:2}" <"$text" >"$folder/clean"
+        lev-plugins score harm "$folder/clean" "$text" >"$folder/$(basename "$text")"
+    done
+}
+peers() {  # those that are installed, and each for plain words in small letters alone
+    local english=$HERE/../english words=$OUT/pairs/train.clean
+    for careful in "" --careful; do
+        if python -c 'import symspellpy' 2>/dev/null; then
+            once "score SymSpell $careful" score "SymSpell $careful" \
+                python "$HERE/../denoising/symspell.py" --words "$words" $careful
+        fi
+        if command -v hunspell >/dev/null; then
+            once "score Hunspell $careful" score "Hunspell $careful" \
+                python "$english/ispell.py" $careful hunspell -d "$HUNSPELL"
+        fi
+    done
+}
+number() { sed -nE "s/.*$2.* = ([0-9.]+).*/\\1/p" "$1" | head -n 1; }
+table() {  # of all systems
+    echo "| | F0.5 | GLEU | words right, % | repaired, % | right words broken, of 1,000 |"; echo "|---|---|---|---|---|---|"
+    for folder in "$OUT"/test/*/; do
+        harm=$(for text in "$folder"*.harm; do sed -E 's/.*words = ([0-9.]+).*/\1/;q' "$text"; done | paste -sd ' ')
+        echo "| $(basename "$folder") | $(cat "$folder/m2" | head -1) | $(head -1 "$folder/gleu") | $(head -1 "$folder/words") | $harm |"
+    done
+}
