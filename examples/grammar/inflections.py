@@ -1,13 +1,13 @@
-"""Add to a table of confusions: forms of words, slips that make other words, and words written twice; from clean text.
+"""Confusions of words: those of a language and of learners, forms of words, slips that make other words, doubled words.
 
-    python inflections.py TABLE TEXT [--language-files NAME]
+    python inflections.py TEXT [--learned TABLE] [--language-files NAME]
 
-TABLE is a file of word confusions (``lev-plugins noise --confusions``); TEXT has one sentence per line. The script
-prints the table with all words that occur in TEXT with and without an ending ("value" and "values", "use" and
-"using"), those that one wrong, missing or extra letter makes of each other ("form" and "from"), those that lose an
-apostrophe, and the most frequent ones twice. Forms of words that are already in the table are not added. For noise, a
-word with a comma or a full stop behind it is a word of its own: each confusion is also written with these signs, and
-so is the loss of the comma. Words with a capital may lose it.
+TEXT is clean, with one sentence per line; TABLE is a file that ``lev-plugins confusions --unit word`` wrote. The script
+prints the confusions of the language's files and of TABLE; those of all words that occur in TEXT with other endings
+("value" and "values", "use" and "using"), of words that one wrong, missing or extra letter makes of each other ("form"
+and "from"), and of words that lose an apostrophe; and the most frequent words twice. Forms of words that are already in
+a table are not added. For noise, a word with a comma or a full stop behind it is a word of its own: each confusion is
+also written with these signs, and so is the loss of the comma. Words with a capital may lose it.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from rapidfuzz.distance import OSA
 
 from examples.shared import finish, read_lines
 from lev_plugins.noise.confusions import Confusion, ConfusionTable, read_table, write_table
-from lev_plugins.noise.languages import ENDINGS, language_folder
+from lev_plugins.noise.languages import CONFUSIONS, ENDINGS, language_folder
 
 NO_ENDING = "-"
 MIN_LETTERS, MIN_STEM = 3, 2  # of a word, and of what is left of it without its ending
@@ -165,10 +165,11 @@ def lost_capitals(text: Iterable[str]) -> list[Confusion]:
 
 
 def run(args: argparse.Namespace) -> None:
-    text, table = read_lines(args.text), read_table(args.table)
+    text, language = read_lines(args.text), language_folder(args.language_files)
+    tables = [path for path in (language / CONFUSIONS, args.learned) if path is not None and path.is_file()]
+    table = ConfusionTable("word", [confusion for path in tables for confusion in read_table(path).confusions])
     listed = {confusion.clean for confusion in table.confusions}
-    paradigms = read_paradigms(language_folder(args.language_files))
-    more = inflected(text, paradigms) + lost_apostrophes(text)
+    more = inflected(text, read_paradigms(language)) + lost_apostrophes(text)
     table.confusions.extend(confusion for confusion in more if confusion.clean not in listed)
     table.confusions.extend(slips(text) + doubled(text))
     table.confusions.extend(with_signs(table) + lost_commas(text) + lost_capitals(text))
@@ -177,9 +178,9 @@ def run(args: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("table", type=Path)
     parser.add_argument("text", type=Path)
-    parser.add_argument("--language-files", metavar="NAME", default="en", help="endings of words (default: en)")
+    parser.add_argument("--learned", metavar="TABLE", type=Path, help="confusions of real mistakes")
+    parser.add_argument("--language-files", metavar="NAME", default="en", help="confusions and endings (default: en)")
     return finish(parser, run)
 
 

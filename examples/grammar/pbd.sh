@@ -26,13 +26,12 @@ source "$HERE/../once.sh"; source "$HERE/score.sh"
 [[ $TEST != data/jfleg || -e $TEST ]] || lev-plugins data jfleg
 pairs() {  # the real mistakes, and the words that learners confuse in them
     python "$HERE/texts.py" pairs "$OUT/pairs" $TUNE
-    lev-plugins confusions "$OUT"/pairs/train.{noisy,clean} --unit word --longest 2 | tail -n +2 >"$OUT/learned.tsv"
+    lev-plugins confusions "$OUT"/pairs/train.{noisy,clean} --unit word --longest 2 >"$OUT/learned.tsv"
 }
 texts() {
     [ "$TEXT" ] || python "$HERE/../english/corpus.py" "$OUT/docstrings" --packages numpy,scipy,sklearn,torch
     python "$HERE/texts.py" split "${TEXT:-$OUT/docstrings}" "$OUT/texts"
-    cat "$HERE/../../lev_plugins/languages/en/confusions.tsv" ${TUNE:+"$OUT/learned.tsv"} >"$OUT/known.tsv"
-    python "$HERE/inflections.py" "$OUT/known.tsv" "$OUT/texts/train.clean" >"$OUT/confusions.tsv"
+    python "$HERE/inflections.py" "$OUT/texts/train.clean" ${TUNE:+--learned "$OUT/learned.tsv"} >"$OUT/confusions.tsv"
     lev-plugins noise --kind confusions:2,random:2,swap-words:1 --word-rate 0.15 --confusions "$OUT/confusions.tsv" \
         --seed $((SEED + 1)) <"$OUT/texts/valid.clean" >"$OUT/texts/valid.noisy"
 }

@@ -22,9 +22,8 @@ for script in ../once.sh ../english/spellers.sh score.sh; do source "$HERE/$scri
 [[ $TUNE:$TEST_M2 != *data/wi-locness* || -e data/wi-locness ]] || lev-plugins data wi-locness
 
 confusions() {  # words that are confused: those of the language, learners' own, and forms and slips in the text
-    lev-plugins confusions "$OUT"/pairs/train.{noisy,clean} --unit word --longest 2 | tail -n +2 |
-        cat "$HERE/../../lev_plugins/languages/en/confusions.tsv" - >"$OUT/pairs/confusions.tsv"
-    python "$HERE/inflections.py" "$OUT/pairs/confusions.tsv" "$OUT/texts/train.clean" >"$OUT/confusions.tsv"
+    lev-plugins confusions "$OUT"/pairs/train.{noisy,clean} --unit word --longest 2 >"$OUT/pairs/confusions.tsv"
+    python "$HERE/inflections.py" "$OUT/texts/train.clean" --learned "$OUT/pairs/confusions.tsv" >"$OUT/confusions.tsv"
 }
 noise() {  # noise SEED PREFIX: PREFIX.noisy and PREFIX.draft, of PREFIX.clean with synthetic mistakes
     lev-plugins noise --kind confusions:5,random:2,swap:0.5,split:0.2,run-on:0.3,swap-words:0.2 --word-rate 0.15 \

@@ -11,13 +11,13 @@ words() {  # the frequency list, the text with unexpected words, and its diction
     python "$HERE/words.py" "$OUT/pairs/train.clean" $TEXT ${WORDS:+--words "$WORDS"} --language-files "$LANGUAGE" \
         >"$OUT/list.txt"
     python "$HERE/../english/text.py" "$OUT/words" --text "$OUT/pairs/train.clean" $TEXT --copies "$COPIES" \
-        --valid "$OUT/pairs/valid.clean" --frequencies "$OUT/list.txt" --listed "$LISTED" --occurrences 1 --rare-words \
+        --valid "$OUT/pairs/valid.clean" --frequencies "$OUT/list.txt" --listed "$LISTED" --occurrences 2 --rare-words \
         --language-files "$LANGUAGE"
 }
 confusions() {  # of letters and of words, those of the language's files and those of the pairs
     lev-plugins confusions "$OUT"/pairs/train.{noisy,clean} --min-count 4 >"$OUT/letters.tsv"
     lev-plugins confusions "$OUT"/pairs/train.{noisy,clean} --unit word --longest 2 >"$OUT/learned.tsv"
-    python "$HERE/../grammar/inflections.py" "$OUT/learned.tsv" "$OUT/pairs/train.clean" \
+    python "$HERE/../grammar/inflections.py" "$OUT/pairs/train.clean" --learned "$OUT/learned.tsv" \
         --language-files "$LANGUAGE" >"$OUT/confusions.tsv"
 }
 noise() {  # noise SEED PREFIX: PREFIX.noisy and PREFIX.draft, of PREFIX.clean with synthetic mistakes
@@ -27,8 +27,8 @@ noise() {  # noise SEED PREFIX: PREFIX.noisy and PREFIX.draft, of PREFIX.clean w
             >"$2.noisy"
 }
 mistakes() {
-    if [ "$OTHER" ]; then cat $OTHER; else python "$HERE/messages.py" "/usr/share/locale/$CODE" --language-files "$LANGUAGE"; fi |
-        head -n 2000 >"$OUT/words/other.clean"
+    [ "$OTHER" ] || python "$HERE/messages.py" "/usr/share/locale/$CODE" --language-files "$LANGUAGE" >"$OUT/messages"
+    cat ${OTHER:-"$OUT/messages"} | head -n 2000 >"$OUT/words/other.clean"
     cp "$OUT/words/train.clean" "$OUT/pairs/synthetic.clean"
     noise "$SEED" "$OUT/pairs/synthetic"; noise $((SEED + 1)) "$OUT/words/other"
     for text in "$OUT"/pairs/*.noisy; do cp "$text" "${text%.noisy}.draft"; done  # edited is the noisy text
