@@ -52,7 +52,7 @@ def test_flags_come_before_the_files_of_a_language(tmp_path: Path) -> None:
     options = NoiseOptions("confusions", 0.5, min_letters=2, alphabet="xyz", short_words="a", language_files="uk")
     assert with_language_files(options).alphabet == "xyz" and with_language_files(options).short_words == "a"
     assert with_language_files(options).confusions == str(LANGUAGES / "uk" / CONFUSIONS)
-    assert build_corruption(NoiseOptions("swap", 0.5, language_files="uk"))("Україна", 0)  # which has no use for letters
+    assert build_corruption(NoiseOptions("swap", 0.5, language_files="uk"))("Україна", 0)  # needs no letters
     (tmp_path / ALPHABET).write_text("xy\n", "utf-8")
     own = with_language_files(NoiseOptions("random", 0.5, language_files=str(tmp_path)))
     assert own == NoiseOptions("random", 0.5, alphabet="xy")
