@@ -196,7 +196,7 @@ def read_unchecked(folder: str | Path) -> ModelConfig:
     """Returns the configuration of a model folder without a look at its other files."""
     folder = Path(folder)
     make = "make one with lev-plugins export CHECKPOINT OUT"
-    require(folder.is_dir(), f"there is no model folder {folder}: {make}")
+    require(folder.is_dir(), f"{folder} is {'a file, not a' if folder.exists() else 'no'} model folder: {make}")
     require((folder / CONFIG).is_file(), f"{folder} is not a model folder, because it has no {CONFIG}: {make}")
     path = member(folder, CONFIG)
     entries = read_object(path)

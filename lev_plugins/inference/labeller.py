@@ -116,7 +116,8 @@ class Labeller:
         texts = as_list("texts", texts)
         columns = [self.columns(text, f"line {number}") for number, text in enumerate(texts, first_line)]
         examples = [
-            self.scorer.encoder.examples(text, [], f"line {number}") for number, text in enumerate(columns, first_line)
+            self.scorer.encoder.examples(text, [], f"line {number}") if text else []  # tagging: a line without words
+            for number, text in enumerate(columns, first_line)
         ]
         scores_of_parts = iter(
             self.scorer.scores([part for parts in examples for part in parts], interest, self.batch_size)
@@ -124,7 +125,7 @@ class Labeller:
         results = []
         for text, parts in zip(columns, examples, strict=True):
             scores = [next(scores_of_parts) for _ in parts]
-            whole = np.concatenate(scores) if self.kind == "tagging" else scores[0]
+            whole = np.concatenate([np.empty((0, len(self.names))), *scores]) if self.kind == "tagging" else scores[0]
             results.append(Scored(text, whole, any(part.cut for part in parts)))
         return results
 
@@ -136,7 +137,6 @@ class Labeller:
         for part in columns:
             require_text(part)
         if self.kind == "tagging":
-            require(len(columns) > 0, f"{where} has no words to tag")
             require(all(word.strip() for word in columns), f"{where} has an empty word")
             return columns
         expected = self.scorer.info.columns

@@ -434,7 +434,7 @@ def test_a_damaged_folder_is_refused_in_one_line(damage: str, folder: Path, tmp_
 
 def test_what_is_no_model_folder(folder: Path, tmp_path: Path, refusal: Refusal) -> None:
     assert "is not a model folder, because it has no config.json" in refusal("edit", tmp_path)
-    assert "there is no model folder none" in refusal("info", "none")
+    assert "none is no model folder" in refusal("info", "none")
     assert "there is no checkpoint none" in refusal("edit", "none")
     assert f"{folder} is an editor: use lev-plugins edit" in refusal("label", folder)
     said = refusal("edit", folder, "--data", tmp_path)

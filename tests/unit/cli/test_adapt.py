@@ -54,7 +54,7 @@ def test_refusals(tmp_path: Path, pairs: list[Path], refusal: Refusal) -> None:
     broken = refusal("adapt", SPELLER, *pairs, out, "--promise-broken", 0)
     assert "--promise-broken must be above 0, but is 0" in broken
     assert "is not a levt with --spelling" in refusal("adapt", GOLDEN / "pbd" / "model", *pairs, out)
-    assert "there is no model folder" in refusal("adapt", tmp_path / "none", *pairs, out)
+    assert "is no model folder" in refusal("adapt", tmp_path / "none", *pairs, out)
     assert "is not empty" in refusal("adapt", SPELLER, *pairs, tmp_path)
     light = copied(tmp_path / "light")
     (light / model_folder.WEIGHTS).unlink()

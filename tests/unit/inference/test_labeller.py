@@ -123,3 +123,11 @@ def test_thresholds_and_devices_that_are_refused(folder: Path) -> None:
         labeller.label(["a"], thresholds={LABELS[0]: 2})
     with pytest.raises(UserError, match="device must be one that torch has here, such as cpu, but is 'gpu'"):
         TaskScorer(task_of(folder), model_of(task_of(folder)), device="gpu")
+
+
+def test_a_line_without_words_has_no_tags(tmp_path: Path) -> None:
+    """It must not end a long run."""
+    labeller = labeller_of(folder_of(tmp_path, "tagging"))
+    (empty, tagged), (alone,) = labeller.label(["", "a word"], scores=True), labeller.label([" "])
+    assert empty == {"words": [], "labels": [], "scores": [], "all_scores": []}
+    assert alone == {"words": [], "labels": [], "scores": []} and tagged["words"] == ["a", "word"]
