@@ -91,7 +91,8 @@ def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dic
     if type(pretrained).__name__ == "ByT5Tokenizer":
         return ByteTokenizer(), {name: i for i, name in enumerate(BYTE_SPECIALS)}
     backend = getattr(pretrained, "backend_tokenizer", None)
-    require(backend is not None, f"{source}: its tokenizer has no fast version, {TOKENIZER}: choose another model")
+    if backend is None:
+        raise UserError(f"{source}: its tokenizer has no fast version, {TOKENIZER}: choose another model")
     backend.save(str(out / TOKENIZER))
     ids = {"<pad>": pretrained.pad_token_id, "<unk>": pretrained.unk_token_id, **ends_of_text(backend)}
     require(

@@ -30,9 +30,9 @@ from torch import Tensor, nn
 
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.t5 import Norm, T5Block, T5Shape, require_range
-from lev_plugins.models.backbones.enct5_weights import load_backbone
+from lev_plugins.models.backbones.enct5_weights import LabelEncoder, encoder_of, load_backbone
 from lev_plugins.models.enct5_config import EncT5Config, LabelSpec, check_enct5_config
-from lev_plugins.models.enct5_encoders import LabelEncoder, encoder_of, same
+from lev_plugins.models.enct5_encoders import same
 from lev_plugins.models.presets import register_presets
 from lev_plugins.optim.scaled_adam import scale_learning_rate
 from lev_plugins.spelling.batch_words import BatchWords

@@ -1,7 +1,6 @@
-"""The encoders of EncT5: T5's, which can also compute the vectors of words from letters, BERT's, and any other."""
+"""The encoders with layers of our own: T5's, which can also compute the vectors of words from letters, and BERT's."""
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import torch
@@ -11,7 +10,6 @@ from torch import Tensor, nn
 
 from lev_plugins.layers.t5 import DistanceBias, Norm, T5Block, T5Shape
 from lev_plugins.layers.transformer import Block, LayerShape, bert_init, dropout, gathered, padding_of, spread
-from lev_plugins.models.backbones.library_encoder import TOKEN_TYPES, LibraryEncoder, sides_of
 from lev_plugins.spelling.batch_words import BatchWords
 from lev_plugins.spelling.embedding import NgramEmbedding
 
@@ -19,6 +17,7 @@ Projection = Callable[[Tensor], Tensor]
 
 ALL_OCCURRENCES = 2**40  # more than a word can have
 BERT_EPSILON = 1e-12
+TOKEN_TYPES = 2  # a text, and the text it is compared with
 
 
 class T5LabelEncoder(nn.Module):
@@ -123,29 +122,14 @@ class BertLabelEncoder(nn.Module):
         return spread(x, real)[:, 0 if self.with_cls else 1 :]
 
 
-LabelEncoder = T5LabelEncoder | BertLabelEncoder | LibraryEncoder
+def sides_of(tokens: Tensor, sep: int) -> Tensor:
+    """Returns 0 up to the first ``sep``, 1 after it: (B, S) -> (B, S).
 
-
-def encoder_of(
-    words: Dictionary,
-    sizes: Any,
-    tokens: NgramEmbedding | None = None,
-    word_dropout: float = 0.0,
-    with_cls: bool = False,
-) -> LabelEncoder:
-    """Returns the encoder for ``sizes``, named as EncT5's flags.
-
-    ``tokens`` computes vectors in place of a table. ``with_cls``: all but a T5 also return the state of [CLS].
+    >>> sides_of(torch.tensor([[0, 5, 2, 6, 2, 1]]), sep=2)
+    tensor([[0, 0, 0, 1, 1, 1]])
     """
-    if sizes.encoder_config is not None:
-        return LibraryEncoder(words, sizes, with_cls)
-    if sizes.encoder == "bert":
-        return BertLabelEncoder(words, sizes, with_cls)
-    t5 = T5Shape(**{size.name: getattr(sizes, size.name) for size in fields(T5Shape)})
-    table = tokens or nn.Embedding(len(words), t5.embed_dim)
-    if isinstance(table, nn.Embedding):
-        nn.init.normal_(table.weight)
-    return T5LabelEncoder(table, words.pad(), t5, sizes.layers, word_dropout)
+    ends = tokens.eq(sep).long()
+    return (ends.cumsum(1) - ends).clamp(max=TOKEN_TYPES - 1)
 
 
 def same(queries: Tensor, keys: Tensor) -> Tensor:

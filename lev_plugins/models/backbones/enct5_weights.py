@@ -1,17 +1,21 @@
-"""The pre-trained encoder in EncT5 and in a levt: its sizes, and its weights."""
+"""The encoder of an EncT5, and the pre-trained one of a levt: its sizes, its layers and its weights."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import torch
+from fairseq.data import Dictionary
 from torch import nn
 
 from lev_plugins.errors import require
 from lev_plugins.json_schema import read_object
-from lev_plugins.layers.t5 import FEED_FORWARDS
+from lev_plugins.layers.t5 import FEED_FORWARDS, T5Shape
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.library_encoder import LibraryEncoder
+from lev_plugins.models.enct5_encoders import BertLabelEncoder, T5LabelEncoder
+from lev_plugins.spelling.embedding import NgramEmbedding
 
 # EncT5's flag -> the setting in the library's configuration; a BERT's decoder has blocks of T5 1.1 of the same width
 CONFIG_NAMES = {
@@ -97,6 +101,31 @@ def library_sizes(folder: Path) -> dict[str, Any]:
     }
 
 
+LabelEncoder = T5LabelEncoder | BertLabelEncoder | LibraryEncoder
+
+
+def encoder_of(
+    words: Dictionary,
+    sizes: Any,
+    tokens: NgramEmbedding | None = None,
+    word_dropout: float = 0.0,
+    with_cls: bool = False,
+) -> LabelEncoder:
+    """Returns the encoder for ``sizes``, named as EncT5's flags.
+
+    ``tokens`` computes vectors in place of a table. ``with_cls``: all but a T5 also return the state of [CLS].
+    """
+    if sizes.encoder_config is not None:
+        return LibraryEncoder(words, sizes, with_cls)
+    if sizes.encoder == "bert":
+        return BertLabelEncoder(words, sizes, with_cls)
+    t5 = T5Shape(**{size.name: getattr(sizes, size.name) for size in fields(T5Shape)})
+    table = tokens or nn.Embedding(len(words), t5.embed_dim)
+    if isinstance(table, nn.Embedding):
+        nn.init.normal_(table.weight)
+    return T5LabelEncoder(table, words.pad(), t5, sizes.layers, word_dropout)
+
+
 def t5_name(name: str, gated: bool) -> str:
     """Returns the library's name for a weight; ``gated``: with the feed-forward layers of T5 1.1.
 
@@ -154,7 +183,7 @@ def load_backbone(encoder: nn.Module, sizes: Any, folder: Path, decoder: nn.Modu
         lacking = library.missing_in(model.decoder, model, missing)
         require(not lacking, f"--backbone {folder} lacks {', '.join(lacking)}: import a complete model")
     gated = t5 and sizes.feed_forward == "gated-gelu"
-    weights = (model if t5 else library.encoder_of(model)).state_dict()
+    weights = (model if t5 else library.encoder_part(model)).state_dict()
     for name, parameter in nn.ModuleDict(sides).named_parameters():
         if name == "decoder.latents.weight":
             continue

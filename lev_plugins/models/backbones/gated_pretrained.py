@@ -179,7 +179,7 @@ class GatedBert(GatedPretrained):
     def load_stacks(
         cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
     ) -> Stacks:
-        encoder = library.encoder_of(library.read_model(library.ENCODER, folder, **options)[0])
+        encoder = library.encoder_part(library.read_model(library.ENCODER, folder, **options)[0])
         decoder, missing = library.read_model(
             "AutoModelForCausalLM", folder, is_decoder=True, add_cross_attention=True, **options
         )
@@ -190,8 +190,8 @@ class GatedBert(GatedPretrained):
             "mixes the two: use --arch levt or enct5",
         )
         blocks = decoder.base_model
-        head = nn.Sequential(*(part for part in decoder.children() if part is not blocks))
-        head = head[0] if len(head) == 1 else head
+        parts = [part for part in decoder.children() if part is not blocks]
+        head = parts[0] if len(parts) == 1 else nn.Sequential(*parts)  # two in ELECTRA
         if cfg.tie_encoder_decoder:  # replace the decoder's weights by the encoder's of the same names
             for name, parameter in encoder.named_parameters():
                 owner, _, leaf = name.rpartition(".")

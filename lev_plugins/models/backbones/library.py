@@ -61,7 +61,7 @@ def kind_of(model_type: str) -> str:
     return ENCODER if model_type in names.MODEL_FOR_MASKED_LM_MAPPING_NAMES else ""
 
 
-def encoder_of(model: Any) -> Any:
+def encoder_part(model: Any) -> Any:
     """Returns the encoder of a model of one of the two classes."""
     return model.get_encoder() if kind_of(model.config.model_type) == ENCODER_DECODER else model.base_model
 
@@ -127,7 +127,7 @@ def build_encoder(entries: dict[str, Any], dropout: float) -> nn.Module:
     entries = {**entries, **with_dropout(entries, dropout)}
     config = plain_config(transformers.AutoConfig.for_model(**entries))
     auto = getattr(transformers, kind_of(config.model_type))
-    return encoder_of(auto.from_config(config, trust_remote_code=False))
+    return encoder_part(auto.from_config(config, trust_remote_code=False))
 
 
 def read_model(kind: str, folder: Path, weights: bool = True, **options: Any) -> tuple[Any, set[str]]:
@@ -172,7 +172,7 @@ def missing_in(part: nn.Module, model: nn.Module, missing: set[str]) -> list[str
 
 def require_pretrained(model: PreTrainedModel, missing: set[str], folder: Path) -> None:
     """Refuses the weights of another model: the library leaves weights random whose names it does not find."""
-    lacking = missing_in(encoder_of(model), model, missing)
+    lacking = missing_in(encoder_part(model), model, missing)
     require(
         not lacking,
         f"{folder}: its weights do not match the {type(model).__name__} in its config.json: "
@@ -203,7 +203,7 @@ def place_text(model: PreTrainedModel, dictionary: Dictionary, begins: bool) -> 
     with <s>.
     """
     config, offset = model.config, 0
-    for name, table in encoder_of(model).named_modules():
+    for name, table in encoder_part(model).named_modules():
         if isinstance(table, nn.Embedding) and name.endswith("position_embeddings") and table.padding_idx is not None:
             offset = dictionary.pad() + 1
             if table.padding_idx == config.pad_token_id:

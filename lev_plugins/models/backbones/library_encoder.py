@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from lev_plugins.layers.linear import Linear
 from lev_plugins.models.backbones import library
+from lev_plugins.models.enct5_encoders import sides_of
 
 ROWS_AT_ONCE = 8  # of similar length, so that few positions are padding
-TOKEN_TYPES = 2  # a text, and the text it is compared with
 FINAL_NORMS = ["final_norm", "final_layer_norm", "layer_norm", "norm"]  # the library applies it to the last block alone
 
 
@@ -75,13 +75,3 @@ class LibraryEncoder(nn.Module):
         norm = next((part for name, part in self.stack.named_children() if name in FINAL_NORMS), nn.Identity())
         blocks = [norm(x) for x in output.hidden_states[1:-1]]
         return of_all_blocks(torch.cat([*blocks, output.last_hidden_state], -1))
-
-
-def sides_of(tokens: Tensor, sep: int) -> Tensor:
-    """Returns 0 up to the first ``sep``, 1 after it: (B, S) -> (B, S).
-
-    >>> sides_of(torch.tensor([[0, 5, 2, 6, 2, 1]]), sep=2)
-    tensor([[0, 0, 0, 1, 1, 1]])
-    """
-    ends = tokens.eq(sep).long()
-    return (ends.cumsum(1) - ends).clamp(max=TOKEN_TYPES - 1)

@@ -18,8 +18,7 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from lev_plugins.layers.linear import Linear
-from lev_plugins.models.backbones.enct5_weights import backbone_sizes, load_backbone
-from lev_plugins.models.enct5_encoders import encoder_of
+from lev_plugins.models.backbones.enct5_weights import backbone_sizes, encoder_of, load_backbone
 from lev_plugins.optim.scaled_adam import scale_learning_rate
 
 
