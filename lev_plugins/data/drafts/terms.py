@@ -1,6 +1,6 @@
 """Puts the terms of a glossary into a draft: marks protect those that it has, and those that it lacks are added.
 
-A missing term goes before or after a word, or in place of one to three words. The model reads the draft with the term
+A missing term goes before or after a word, or in place of one or two words. The model reads the draft with the term
 in each of these places, and the one in which it would edit the text least is best.
 """
 
@@ -15,9 +15,10 @@ from lev_plugins.data.drafts.marks import MARKED, escape, parse_marks
 from lev_plugins.text.edited import UNSPACED, Edit, Span, Term, apply
 from lev_plugins.text.glossary import find_terms
 
-MAX_REPLACED = 3  # words that a term may replace
+MAX_REPLACED = 2  # words that a term may replace
+MAX_PLACES = 16  # for a term, those nearest to its place in the source
 MAX_READ = 20_000  # characters that the model reads to compare the places of all missing terms of a draft
-SIMILARITY_BONUS = 5.0  # in nats, for a term in place of words that are spelt like it
+SIMILARITY_BONUS = 10.0  # in nats, for a term in place of words that are spelt like it
 MARK = regex.compile(r"(?<!\\)(?:\\\\)*+⟦([!~+-])(?:\\.|[^\\⟧])*+⟧")
 WORD = regex.compile(rf"(?V1)[{UNSPACED}]\p{{M}}*+|[\w--[{UNSPACED}]](?:[\S--[{UNSPACED}]]*[\w--[{UNSPACED}]])?")
 UNSPACED_SIGN = regex.compile(rf"(?V1)[{UNSPACED}]")
@@ -37,32 +38,32 @@ def with_terms(
     >>> with_terms("ein Haus", [Term("hat", "Hut"), Term("house", "Haus")], "!", lambda texts: [-len(t) for t in texts])
     ('⟦!Hut⟧ ⟦!Haus⟧', [Edit(start=0, end=3, replacement='Hut', confidence=1.0, iteration=1)])
     """
-    line = draft if MARKED.search(draft) else escape(draft)
-    hidden, edits = MARK.sub(lambda match: HIDDEN * len(match[0]), line), list[Edit]()
+    line, edits = draft if MARKED.search(draft) else escape(draft), list[Edit]()
+    places = places_for_term(MARK.sub(lambda match: HIDDEN * len(match[0]), line))
     # what is in a mark that is not hard does not stay, or may not
     present, missing = find_terms(terms, MARK.sub(lambda m: m[0] if m[1] == "!" else HIDDEN * len(m[0]), line))
-    marks = [Edit(*span, f"⟦{kind}{line[slice(*span)]}⟧") for span in present if hidden[span.start] != HIDDEN]
-    for edit in marks:
-        hidden = hide(hidden, edit)
+    marked = {span for match in MARK.finditer(line) for span in present if match.start() < span.start < match.end()}
+    marks = [Edit(*span, f"⟦{kind}{line[slice(*span)]}⟧") for span in present if span not in marked]
     for term in missing:
-        middle, marked = 2 * term.place * len(line), f"⟦{kind}{escape(term.target)}⟧"
-        places = sorted(places_for_term(hidden), key=lambda place: abs(sum(place) - middle))
-        options = [Edit(0, 0, f"{marked} " if line or edits else marked)]  # for a draft without words
-        if places:
-            count = max(1, MAX_READ // len(missing) // len(line))
-            options = [edit_at(line, place, marked) for place in places[:count]]
+        middle, mark = 2 * term.place * len(line), f"⟦{kind}{escape(term.target)}⟧"
+        free = [place for place in places if not any(overlap(place, edit) for edit in (*edits, *marks))]
+        free.sort(key=lambda place: abs(sum(place) - middle))
+        count = max(1, min(MAX_PLACES, MAX_READ // len(missing) // max(1, len(line))))
+        # a draft without words has no places
+        options = [edit_at(line, place, mark) for place in free[:count]] or [
+            Edit(0, 0, f"{mark} " if line or edits else mark)
+        ]
         scores = fits([plain(apply(line, in_order([edit, *edits]))) for edit in options])
         gains = [OSA.normalized_similarity(line[e.start : e.end].lower(), term.target.lower()) for e in options]
         best = max(range(len(options)), key=lambda i: scores[i] + SIMILARITY_BONUS * gains[i])
         edits.insert(0, options[best])
-        hidden = hide(hidden, options[best])
     spans = (Span(*(len(plain(line[:place])) for place in (edit.start, edit.end))) for edit in in_order(edits))
     of_plain = [Edit(*span, plain(edit.replacement)) for span, edit in zip(spans, in_order(edits), strict=True)]
     return apply(line, in_order([*edits, *marks])), of_plain
 
 
 def places_for_term(text: str) -> list[Span]:
-    """Returns the places before and after the words of a text, and those of one to three words.
+    """Returns the places before and after the words of a text, and those of one or two words.
 
     >>> places_for_term("a b.")
     [Span(start=0, end=0), Span(start=0, end=1), Span(start=0, end=3), Span(start=1, end=1), Span(start=2, end=2), \
@@ -89,8 +90,8 @@ def plain(line: str) -> str:
     return parse_marks(line)[0]
 
 
-def hide(text: str, edit: Edit) -> str:
-    return text[: edit.start] + HIDDEN * (edit.end - edit.start) + text[edit.end :]
+def overlap(place: Span, edit: Edit) -> bool:
+    return place.start < edit.end and edit.start < place.end
 
 
 def in_order(edits: Sequence[Edit]) -> list[Edit]:

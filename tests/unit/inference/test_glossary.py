@@ -80,10 +80,10 @@ def test_no_other_word_is_moved_for_a_term(timid: Editor, source: list[str], dra
     (edited,) = timid.edit([" ".join(source)], [" ".join(marked)])
     assert edited.original == " ".join(draft)
     targets = set(TERMS.values())
-    for edit in edited.edits:  # terms, each in place of nothing or of one to three words, and nothing else
+    for edit in edited.edits:  # terms, each in place of nothing or of one or two words, and nothing else
         removed = edited.original[edit.start : edit.end]
         assert edit.replacement.strip() in targets and edit.confidence == 1.0
-        assert len(removed.split()) <= 3 and (removed == removed.strip())
+        assert len(removed.split()) <= 2 and (removed == removed.strip())
     if protected < len(draft):
         assert draft[protected] in edited.text
     assert find_terms(edited.terms, edited.text)[1] == []
