@@ -4,7 +4,7 @@ set -euo pipefail
 HERE=$(dirname "$0")
 OUT=${OUT:-english-out}  # folder of all output; the same one continues after a stop
 TEXT=${TEXT:-data/news-commentary/news.txt}  # clean English to train on: files of one sentence per line
-LANGUAGE=${LANGUAGE:-en}  # en, or a folder with the files of your language: docs/language.md
+LANGUAGE_FILES=${LANGUAGE_FILES:-en}  # en, or a folder with the files of your language: docs/language.md
 LIST=${LIST-}  # frequency list, lines `word count`; empty: the English one of the package symspellpy
 OTHER=${OTHER-}  # clean text of another kind than TEXT, to calibrate confidences on as well; empty: docstrings
 TEST=${TEST:-data/misspellings}  # folder with KIND.clean and KIND.typos to score, such as web.clean and web.typos
@@ -24,12 +24,12 @@ for set in news-commentary misspellings free-english; do  # TEXT and TEST, unles
 done
 
 typos() {  # typos SEED <CLEAN >NOISY
-    lev-plugins noise --kind insert,delete,substitute,swap,keyboard,accent:0.1 --language-files "$LANGUAGE" --varied \
-        --word-rate 0.125 --char-rate 0.16 --min-letters 3 --lower-rate 0.3 --seed "$1"
+    lev-plugins noise --kind insert,delete,substitute,swap,keyboard,accent:0.1 --language-files "$LANGUAGE_FILES" \
+        --varied --word-rate 0.125 --char-rate 0.16 --min-letters 3 --lower-rate 0.3 --seed "$1"
 }
 text() {  # training text with unexpected words, its dictionary, and held-out text, also with typos
-    python "$HERE/text.py" "$OUT/text" --text $TEXT --copies $COPIES ${LIST:+--frequencies "$LIST"} \
-        --language-files "$LANGUAGE"
+    python "$HERE/text.py" "$OUT/text" --text $TEXT --language-files "$LANGUAGE_FILES" --copies $COPIES \
+        ${LIST:+--frequencies "$LIST"}
     typos 2 <"$OUT/text/valid.clean" >"$OUT/text/valid.noisy"
     cp "$OUT/text/valid.noisy" "$OUT/text/valid.draft"
 }
@@ -39,27 +39,26 @@ other() {
     head -n 2000 "${OTHER:-$OUT/other/train.txt}" >"$OUT/other/clean"
     typos 3 <"$OUT/other/clean" >"$OUT/other/noisy"
 }
-once text text
-once other other
+once text text; once other other
 
 once data lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --clean-train \
     --srcdict "$OUT/text/dict.txt" --train-prefix "$OUT/text/train" --valid-prefix "$OUT/text/valid" --dest "$OUT/data"
 
 once model fairseq-train "$OUT/data" --save-dir "$OUT/model" --user-dir "$(lev-plugins path)" $CPU --seed "$SEED" \
-    --task text_editing -s noisy -t clean --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words --spelling --spelling-buckets 24576 \
-    --noise-kind insert,delete,substitute,swap,keyboard,accent:0.1 --noise-language-files "$LANGUAGE" --noise-varied \
-    --noise-word-rate 0.125 --noise-char-rate 0.16 --noise-min-letters 3 --noise-lower-rate 0.3 --noise-share 0.85 \
-    --arch levt_tiny --encoder-layers 2 --decoder-layers 1 --encoder-embed-dim 160 --decoder-embed-dim 160 \
-    --encoder-ffn-embed-dim 320 --decoder-ffn-embed-dim 320 --encoder-attention-heads 4 --decoder-attention-heads 4 \
-    --encoder-normalize-before --decoder-normalize-before --share-all-embeddings --max-insertions 7 --dropout 0 \
-    --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 \
-    --optimizer fused_adam --adam-betas '(0.9,0.98)' --clip-norm 1 --max-tokens "$TOKENS" --num-workers 1 --lr 0.002 \
-    --lr-scheduler polynomial_decay --warmup-updates $((UPDATES / 20)) --total-num-update "$UPDATES" \
+    --task text_editing -s noisy -t clean --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words --spelling \
+    --spelling-buckets 24576 --noise-kind insert,delete,substitute,swap,keyboard,accent:0.1 --noise-varied \
+    --noise-language-files "$LANGUAGE_FILES" --noise-word-rate 0.125 --noise-char-rate 0.16 --noise-min-letters 3 \
+    --noise-lower-rate 0.3 --noise-share 0.85 --arch levt_tiny --encoder-layers 2 --decoder-layers 1 --dropout 0 \
+    --encoder-embed-dim 160 --decoder-embed-dim 160 --encoder-ffn-embed-dim 320 --decoder-ffn-embed-dim 320 \
+    --encoder-attention-heads 4 --decoder-attention-heads 4 --encoder-normalize-before --decoder-normalize-before \
+    --share-all-embeddings --max-insertions 7 --criterion dual_policy --label-smoothing 0 \
+    --placeholder-label-smoothing 0 --optimizer fused_adam --adam-betas '(0.9,0.98)' --clip-norm 1 \
+    --max-tokens "$TOKENS" --num-workers 1 --lr 0.002 --lr-scheduler polynomial_decay --warmup-updates $((UPDATES / 20)) --total-num-update "$UPDATES" \
     --max-update "$UPDATES" --validate-interval-updates $((UPDATES / 5)) --save-interval-updates $((UPDATES / 5)) \
     --keep-interval-updates 1 --no-epoch-checkpoints --no-progress-bar --log-format simple --log-interval 50
 
 once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \
-    --iter-decode-max-iter 0 --data "$OUT/data" --language "$(basename "$LANGUAGE")" --words "$OUT/text/chat.txt" $EXPORT \
+    --iter-decode-max-iter 0 --data "$OUT/data" --language "${LANGUAGE_FILES##*/}" --words "$OUT/text/chat.txt" $EXPORT \
     --calibrate "$OUT/text/valid.noisy" "$OUT/text/valid.clean" --calibrate "$OUT/other/noisy" "$OUT/other/clean" \
     --clean "$OUT/text/unexpected.clean" --promise-broken "$PROMISE"
 

@@ -3,8 +3,8 @@
 set -euo pipefail
 HERE=$(dirname "$0")
 OUT=${OUT:-runs/ukrainian}  # folder of all output; the same one continues after a stop
-LANGUAGE=${LANGUAGE:-uk}  # uk, or a folder with the files of your language: docs/language.md
-CODE=${CODE:-$(basename "$LANGUAGE")}  # of the language
+LANGUAGE_FILES=${LANGUAGE_FILES:-uk}  # uk, or a folder with the files of your language: docs/language.md
+CODE=${CODE:-$(basename "$LANGUAGE_FILES")}  # of the language
 PAIRS=${PAIRS:-data/ua-gec}  # folder with {train,valid}.{noisy,clean}, corrected sentences
 TEXT=${TEXT-}  # files of more clean text to train on, one sentence per line; empty: the clean side of the pairs alone
 WORDS=${WORDS-/usr/share/dict/ukrainian}  # words of the language, one per line; empty: those of the text alone

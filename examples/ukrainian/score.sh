@@ -20,7 +20,7 @@ score() {  # score NAME SYSTEM...: the scores of a system, in OUT/test/NAME
 dashes() { sed -E 's/(^| )(-|--|–) /\1— /g'; }  # a rule that alone corrects a fifth of all: a hyphen between blanks
 careful_hunspell() { dashes | python "$HERE/../english/ispell.py" --careful hunspell -d "$HUNSPELL"; }
 peers() {  # those that are installed, and each for plain words in small letters alone (careful)
-    local careful
+    local careful has_hunspell; has_hunspell=$(echo | hunspell -d "$HUNSPELL" -a 2>/dev/null || true)
     once "score do nothing" score "do nothing" cat
     once "score dashes" score "a rule for dashes" dashes
     for careful in "" --careful; do
@@ -28,12 +28,12 @@ peers() {  # those that are installed, and each for plain words in small letters
             once "score SymSpell $careful" score "${careful:+careful }SymSpell" \
                 python "$HERE/../denoising/symspell.py" --words "$OUT/pairs/train.clean" $careful
         fi
-        if command -v hunspell >/dev/null; then
+        if [ "$has_hunspell" ]; then
             once "score Hunspell $careful" score "${careful:+careful }Hunspell" \
                 python "$HERE/../english/ispell.py" $careful hunspell -d "$HUNSPELL"
         fi
     done
-    if command -v hunspell >/dev/null; then
+    if [ "$has_hunspell" ]; then
         once "score both" score "a rule for dashes, then careful Hunspell" careful_hunspell
     fi
 }

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# What is each file of a language worth? Trains without each of them in turn, all else being equal: see README.md.
+set -euo pipefail
+HERE=$(dirname "$0")
+RUNS=${RUNS:-runs/ukrainian-without}  # folder for one folder per run
+FILES=${FILES:-none alphabet.txt keyboard.txt short-words.txt confusions.tsv endings.txt chat.txt}  # none: leave out none
+export UPDATES=${UPDATES:-600} CODE=${CODE:-uk}
+ALL=${LANGUAGE_FILES:-$HERE/../../lev_plugins/languages/$CODE}
+for file in $FILES; do
+    mkdir -p "$RUNS/$file/language"
+    cp "$ALL"/*.t* "$RUNS/$file/language"
+    case $file in
+        none) ;;
+        alphabet.txt) cp "$ALL/../en/alphabet.txt" "$RUNS/$file/language" ;;  # text.py needs one: letters of English
+        *) rm -f "$RUNS/$file/language/$file" ;;
+    esac
+    OUT=$RUNS/$file LANGUAGE_FILES=$RUNS/$file/language bash "$HERE/run.sh" >&2
+    echo "without $file:"; grep -F '| this editor' "$RUNS/$file/report.md"
+done
