@@ -9,6 +9,6 @@ spellers() {  # spellers COMMAND...: runs COMMAND... NAME SPELLER..., where SPEL
         "$@" Harper python "$english/harper_suggestions.py"
         "$@" careful-Harper python "$english/harper_suggestions.py" --careful
     fi
-    if command -v hunspell >/dev/null; then "$@" Hunspell python "$english/ispell.py" hunspell -d en_US; fi
+    if hunspell -d en_US -a </dev/null >/dev/null 2>&1; then "$@" Hunspell python "$english/ispell.py" hunspell -d en_US; fi
     if command -v aspell >/dev/null; then "$@" Aspell python "$english/ispell.py" aspell -l en; fi
 }

@@ -20,7 +20,7 @@ score() {  # score NAME SYSTEM...: the scores of a system, in OUT/test/NAME
 dashes() { sed -E 's/(^| )(-|--|–) /\1— /g'; }  # a rule that alone corrects a fifth of all: a hyphen between blanks
 careful_hunspell() { dashes | python "$HERE/../english/ispell.py" --careful hunspell -d "$HUNSPELL"; }
 peers() {  # those that are installed, and each for plain words in small letters alone (careful)
-    local careful has_hunspell; has_hunspell=$(echo | hunspell -d "$HUNSPELL" -a 2>/dev/null || true)
+    local careful has_hunspell=; if hunspell -d "$HUNSPELL" -a </dev/null >/dev/null 2>&1; then has_hunspell=yes; fi
     once "score do nothing" score "do nothing" cat
     once "score dashes" score "a rule for dashes" dashes
     for careful in "" --careful; do
