@@ -46,7 +46,7 @@ def glossary(train: list[list[list[str]]], test: list[list[list[str]]]) -> dict[
             best[word] = max(best.get(word, (0.0, "")), (score, translation))
     room, chosen = [MAX_TERMS] * len(test[0]), dict[str, str]()
     for word in sorted(best, key=lambda word: (len(places[word]), word)):  # the rarest first
-        if all(room[i] for i in places[word]):
+        if all(room[i] for i in places[word]) and best[word][1] not in chosen.values():
             chosen[word] = best[word][1]
             for i in set(places[word]):
                 room[i] -= 1
