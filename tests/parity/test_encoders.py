@@ -1,5 +1,6 @@
 """Encoders of ``transformers`` in a ``levt`` and in an ``enct5``: states, pieces, weights, graphs and labels."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from omegaconf import OmegaConf
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor, nn
 
+import lev_plugins
 from lev_plugins.cli.main import main
 from lev_plugins.data.tokenise import Words
 from lev_plugins.errors import UserError
@@ -28,6 +30,7 @@ from lev_plugins.text.pretrained import PretrainedBPE, longest_text
 from tests.parity.test_backbone import build, read
 from tests.pretrained import ENCODERS, LINES, encoder, encoder_decoder, imported
 from tests.pretrained import build as build_gated
+from tests.systems import SYSTEMS
 
 transformers = pytest.importorskip("transformers")
 
@@ -148,6 +151,8 @@ def test_an_update_changes_every_weight_that_is_not_frozen(family: Family) -> No
         # the same for all keys, so attention ignores it; only the last block of a pre-norm encoder
         unused = {n for n in every if n.endswith(("key.bias", "k_lin.bias", "k_proj.bias", "k.bias"))}
         assert (idle == every) if frozen else idle <= unused | {n for n in every if "position" in n or "pair" in n}
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert model.encoder.backbone(tokens, *words.pieces).isfinite().all()
         half = model.eval().to(torch.bfloat16)
         assert half.encoder.backbone(tokens, *words.pieces).isfinite().all()
 
@@ -255,3 +260,48 @@ def test_positions_move_with_the_id_of_padding(tmp_path: Path) -> None:
     with torch.no_grad():
         found = model.encoder.backbone.encoder(rows, None)
     assert float((found - family.states(rows, True)[-1])[rows.ne(1)].abs().max()) < 1e-5
+
+
+def change_config(folder: Path, **settings: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **settings}), "utf-8")
+
+
+def test_no_code_is_run_that_a_folder_has_or_names(tmp_path: Path) -> None:
+    encoder("roberta", tmp_path / "theirs")
+    (tmp_path / "theirs" / "own.py").write_text(f"open({str(tmp_path / 'proof')!r}, 'w')")
+    classes = {"AutoConfig": "own.Config", "AutoModelForMaskedLM": "own.Model", "AutoModel": "own.Model"}
+    named = {"auto_map": classes, "attn_implementation": "somebody/some-kernel"}
+    change_config(tmp_path / "theirs", **named)
+    folder = imported(tmp_path / "theirs", tmp_path / "ours")
+    change_config(folder, **named)
+    model = build(folder)
+    tokens, words = read(model, *LINES)
+    assert model.encoder.backbone(tokens, *words.pieces).isfinite().all()
+    build_gated(folder)
+    assert not (tmp_path / "proof").exists()
+
+
+def test_tokenizers_that_end_a_text_otherwise_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    encoder("modernbert", tmp_path / "theirs")
+    path = tmp_path / "theirs" / "tokenizer.json"
+    tokenizer = json.loads(path.read_text("utf-8"))
+    ends = tokenizer["post_processor"]["single"]
+    for single in ([*ends, ends[-1]], ends[:-1]):
+        tokenizer["post_processor"]["single"] = single
+        path.write_text(json.dumps(tokenizer), "utf-8")
+        assert main(["import-pretrained", str(tmp_path / "theirs"), str(tmp_path / "ours")]) == 2
+        assert "put one symbol after a text, and at most one in front: choose another model" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("setting", [{"hidden_size": 10**9}, {"num_hidden_layers": 10**6}])
+def test_the_sizes_of_a_labeller_from_a_stranger(setting: dict[str, int], tmp_path: Path) -> None:
+    system = SYSTEMS["enct5_of_electra"](tmp_path)
+    assert main(["export", str(system.checkpoint), str(tmp_path / "out"), "--no-graphs"]) == 0
+    path = tmp_path / "out" / "config.json"
+    config = json.loads(path.read_text("utf-8"))
+    flags = config["model_flags"]
+    flags["encoder_config"] = json.dumps({**json.loads(flags["encoder_config"]), **setting})
+    path.write_text(json.dumps(config), "utf-8")
+    with pytest.raises(UserError, match=rf"config\.json: {next(iter(setting))} must be between"):
+        lev_plugins.load(tmp_path / "out")
