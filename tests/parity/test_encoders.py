@@ -19,6 +19,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.data.tokenise import Words
 from lev_plugins.errors import UserError
 from lev_plugins.layers.linear import Linear, pack_weights
+from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.library_encoder import LibraryEncoder
 from lev_plugins.models.enct5_config import EncT5Config
 from lev_plugins.models.levt import LevT
@@ -260,6 +261,17 @@ def test_positions_move_with_the_id_of_padding(tmp_path: Path) -> None:
     with torch.no_grad():
         found = model.encoder.backbone.encoder(rows, None)
     assert float((found - family.states(rows, True)[-1])[rows.ne(1)].abs().max()) < 1e-5
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_encoder_without_its_output_layer(name: str, tmp_path: Path) -> None:
+    """As sentence-transformers and the discriminators of ELECTRA are published."""
+    theirs, folders = encoder(name, tmp_path / "theirs"), [tmp_path / "whole", tmp_path / "alone"]
+    imported(tmp_path / "theirs", folders[0])
+    theirs.base_model.save_pretrained(tmp_path / "theirs")
+    imported(tmp_path / "theirs", folders[1])
+    whole, alone = (library.encoder_part(library.read_complete(folder)[0]).state_dict() for folder in folders)
+    assert all(torch.equal(weight, alone[name]) for name, weight in whole.items())
 
 
 def change_config(folder: Path, **settings: object) -> None:
