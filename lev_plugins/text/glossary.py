@@ -83,8 +83,11 @@ def replacements(text: str, terms: Sequence[Term]) -> list[Edit]:
     >>> [edit.replacement for edit in replacements("Hat", [Term("hat", "cap", Span(0, 3))])]
     ['Cap']
     """
-    has_capital = [text[term.span.start] != term.source[0] for term in terms]
-    return [Edit(*t.span, capitalised(t.target) if c else t.target) for t, c in zip(terms, has_capital, strict=True)]
+    edits = []
+    for term in terms:
+        has_capital = text[term.span.start].isupper() and not term.source[0].isupper()
+        edits.append(Edit(*term.span, capitalised(term.target) if has_capital else term.target))
+    return edits
 
 
 def as_dict(edited: Edited) -> dict[str, object]:

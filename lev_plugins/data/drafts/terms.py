@@ -7,6 +7,7 @@ in each of these places, and the one in which it would edit the text least is be
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 import regex
 from rapidfuzz.distance import OSA
@@ -19,7 +20,7 @@ MAX_REPLACED = 2  # words that a term may replace
 MAX_PLACES = 16  # for a term, those nearest to its place in the source
 MAX_READ = 20_000  # characters that the model reads to compare the places of all missing terms of a draft
 SIMILARITY_BONUS = 10.0  # in nats, for a term in place of words that are spelt like it
-MARK = regex.compile(r"(?<!\\)(?:\\\\)*+⟦([!~+-])(?:\\.|[^\\⟧])*+⟧")
+MARK = regex.compile(r"(?<!\\)(?:\\\\)*+⟦([!~+-])((?:\\.|[^\\⟧])*+)⟧")
 WORD = regex.compile(rf"(?V1)[{UNSPACED}]\p{{M}}*+|[\w--[{UNSPACED}]](?:[\S--[{UNSPACED}]]*[\w--[{UNSPACED}]])?")
 UNSPACED_SIGN = regex.compile(rf"(?V1)[{UNSPACED}]")
 HIDDEN = "\n"  # hides a part of a draft
@@ -38,21 +39,19 @@ def with_terms(
     >>> with_terms("ein Haus", [Term("hat", "Hut"), Term("house", "Haus")], "!", lambda texts: [-len(t) for t in texts])
     ('⟦!Hut⟧ ⟦!Haus⟧', [Edit(start=0, end=3, replacement='Hut', confidence=1.0, iteration=1)])
     """
-    line, edits = draft if MARKED.search(draft) else escape(draft), list[Edit]()
+    line, edits = draft if MARKED.search(draft) else escape(plain(draft)), list[Edit]()
     places = places_for_term(MARK.sub(lambda match: HIDDEN * len(match[0]), line))
-    # what is in a mark that is not hard does not stay, or may not
-    present, missing = find_terms(terms, MARK.sub(lambda m: m[0] if m[1] == "!" else HIDDEN * len(m[0]), line))
+    present, missing = find_terms(terms, MARK.sub(hide_mark, line))
     marked = {span for match in MARK.finditer(line) for span in present if match.start() < span.start < match.end()}
-    marks = [Edit(*span, f"⟦{kind}{line[slice(*span)]}⟧") for span in present if span not in marked]
+    unmarked = (span for span in present if span not in marked and not is_after_slash(line, span))
+    marks = [Edit(*span, f"⟦{kind}{line[slice(*span)]}⟧") for span in unmarked]
     for term in missing:
         middle, mark = 2 * term.place * len(line), f"⟦{kind}{escape(term.target)}⟧"
-        free = [place for place in places if not any(overlap(place, edit) for edit in (*edits, *marks))]
-        free.sort(key=lambda place: abs(sum(place) - middle))
+        nearest_first = sorted(places, key=lambda place: abs(sum(place) - middle))
+        free = (place for place in nearest_first if not any(overlap(place, edit) for edit in (*edits, *marks)))
         count = max(1, min(MAX_PLACES, MAX_READ // len(missing) // max(1, len(line))))
-        # a draft without words has no places
-        options = [edit_at(line, place, mark) for place in free[:count]] or [
-            Edit(0, 0, f"{mark} " if line or edits else mark)
-        ]
+        options = [edit_at(line, place, mark) for place in islice(free, count)]
+        options = options or [Edit(0, 0, f"{mark} " if line or edits else mark)]  # a draft without words has no places
         scores = fits([plain(apply(line, in_order([edit, *edits]))) for edit in options])
         gains = [OSA.normalized_similarity(line[e.start : e.end].lower(), term.target.lower()) for e in options]
         best = max(range(len(options)), key=lambda i: scores[i] + SIMILARITY_BONUS * gains[i])
@@ -75,15 +74,27 @@ Span(start=2, end=3), Span(start=3, end=3)]
         for behind in words[i : i + MAX_REPLACED]:
             if not WORD.sub("", text[word.start : behind.end]).strip(" \t\u00a0"):  # neither punctuation nor hidden
                 places.add(Span(word.start, behind.end))
-    return sorted(places)
+    return sorted(place for place in places if not is_after_slash(text, place))
 
 
 def edit_at(text: str, place: Span, term: str) -> Edit:
-    """Returns the edit that puts a term into a place of a text, with a blank where words have blanks between them."""
-    blank = "" if UNSPACED_SIGN.search(text[max(0, place.start - 1) : place.start + 1]) else " "
+    """Returns the edit that puts a term into a place of a text, with blanks unless its script has none."""
+    if UNSPACED_SIGN.search(text[max(0, place.start - 1) : place.end + 1]):
+        return Edit(*place, term if UNSPACED_SIGN.search(term) else f" {term} ")
     if place.start < place.end:
         return Edit(*place, term)
-    return Edit(*place, f"{term}{blank}" if WORD.match(text, place.start) else f"{blank}{term}")
+    return Edit(*place, f"{term} " if WORD.match(text, place.start) else f" {term}")
+
+
+def hide_mark(match: regex.Match[str]) -> str:
+    """Hides a mark: what is in it may not stay, unless the mark is hard."""
+    inside = match[2] if match[1] == "!" else HIDDEN * len(match[2])
+    return HIDDEN * (match.start(2) - match.start()) + inside + HIDDEN
+
+
+def is_after_slash(text: str, place: Span) -> bool:
+    """Returns whether a mark in this place would be ordinary text."""
+    return text[: place.start].endswith("\\")
 
 
 def plain(line: str) -> str:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lev_plugins.data.drafts.marks import parse_marks
 from lev_plugins.data.drafts.terms import with_terms
 from lev_plugins.text.edited import Edit, Edited, Term, apply, follow
+from lev_plugins.text.glossary import find_terms
 from tests.helpers import thorough
 
 
@@ -92,6 +93,23 @@ def test_no_words_are_replaced_across_a_term() -> None:
 
     line, edits = with_terms("a b", [Term("x", "T1", place=0.5), Term("y", "T2")], "!", fits)
     assert parse_marks(line)[0] == "T2 T1 b" and apply("a b", edits) == "T2 T1 b"
+
+
+@pytest.mark.parametrize(
+    ("draft", "targets"),
+    [
+        ("ein ⟦!Haus⟧", ["!"]),  # of the mark itself
+        ("a\\Hut\\b c", ["Hut", "x"]),  # a mark behind a backslash would be ordinary text
+        ("ein \\⟦b⟧ c", ["x", "y"]),  # brackets of the text
+        ("HutundKaffee我很", ["a b", "a b"]),
+        ("⟦~ein Hut⟧ da", ["Hut"]),
+    ],
+)
+def test_odd_drafts_get_all_terms(draft: str, targets: list[str]) -> None:
+    terms = [Term(f"t{i}", target) for i, target in enumerate(targets)]
+    line, edits = with_terms(draft, terms, "!", lambda texts: [-len(text) for text in texts])
+    assert apply(parse_marks(draft)[0], edits) == parse_marks(line)[0]
+    assert find_terms(terms, parse_marks(line)[0])[1] == []
 
 
 def test_many_terms_find_places_that_do_not_overlap() -> None:
