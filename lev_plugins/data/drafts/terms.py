@@ -48,7 +48,7 @@ def with_terms(
     for term in missing:
         middle, mark = 2 * term.place * len(line), f"⟦{kind}{escape(term.target)}⟧"
         nearest_first = sorted(places, key=lambda place: abs(sum(place) - middle))
-        free = (place for place in nearest_first if not any(overlap(place, edit) for edit in (*edits, *marks)))
+        free = (place for place in nearest_first if not any(overlap(place, other) for other in (*edits, *present)))
         count = max(1, min(MAX_PLACES, MAX_READ // len(missing) // max(1, len(line))))
         options = [edit_at(line, place, mark) for place in islice(free, count)]
         options = options or [Edit(0, 0, f"{mark} " if line or edits else mark)]  # a draft without words has no places
@@ -101,8 +101,8 @@ def plain(line: str) -> str:
     return parse_marks(line)[0]
 
 
-def overlap(place: Span, edit: Edit) -> bool:
-    return place.start < edit.end and edit.start < place.end
+def overlap(place: Span, other: Span | Edit) -> bool:
+    return place.start < other.end and other.start < place.end
 
 
 def in_order(edits: Sequence[Edit]) -> list[Edit]:
