@@ -129,7 +129,9 @@ class UnexpectedWords:
             letters = f"  {word}{END}"
             for place in range(len(word) + 1):
                 self.following[letters[place : place + 2]].append(letters[place + 2])
-        self.kinds = [self.made_up] * 5 + [self.listed_word] * 12 + [self.chat_word] * 4 + [self.abbreviation]
+        self.kinds = [self.made_up] * 5 + [self.listed_word] * 12 + [self.abbreviation]
+        if chat:
+            self.kinds[-1:] = [self.chat_word] * 4 + [self.abbreviation]
         if rare:
             self.kinds += [self.rare_word] * 3 + [self.marked]
 
@@ -137,7 +139,7 @@ class UnexpectedWords:
         """Replaces some words of the line, and now and then writes it in small letters, without apostrophes."""
         share = self.draw.choice(shares)
         text = " ".join(self.replace(word) if self.draw.random() < share else word for word in line.split())
-        if self.draw.random() < GREETED:
+        if self.draw.random() < GREETED and self.chat:
             text = f"{self.cased(self.chat_word(), 0.8)}{self.draw.choice([',', '', '!'])} {text}"
         if self.draw.random() < INFORMAL:
             text = text.lower().rstrip(".")
@@ -215,7 +217,10 @@ def main() -> None:
     if args.frequencies or find_spec("symspellpy"):
         counts = symspell.listed(read_lines(Path(args.frequencies or symspell.own_list()))).most_common()
         listed, unlisted = dict(counts[: args.listed]), [word for word, _ in counts[args.listed :]]
-    letters, chat = language_words(language, ALPHABET)[0], language_words(language, CHAT)
+    alphabet, chat = language_words(language, ALPHABET), language_words(language, CHAT)
+    letters = (
+        alphabet[0] if alphabet else "".join(sorted({sign for word in text_counts for sign in word if sign.islower()}))
+    )
     words = dictionary(train, listed, chat, args.occurrences)
     rare = [word for word in unlisted if word.isalpha() and BLANK + word not in words]
     train_rare = list[str]()

@@ -39,13 +39,19 @@ def texts(folder: Path) -> Iterator[str]:
 
 
 def prose(folders: list[Path], language: str) -> Iterator[str]:
-    letters = language_words(language_folder(language), ALPHABET)[0]
-    plain = re.compile(rf"[{letters.upper()}][{letters}{letters.upper()}'\u2019\u02bc ,:;\u2013\u2014«»()-]+[.]")
+    alphabet = language_words(language_folder(language), ALPHABET)
+    letters = f"{alphabet[0]}{alphabet[0].upper()}" if alphabet else r"\w"
+    plain = re.compile(rf"[{letters}'\u2019\u02bc ,:;\u2013\u2014«»()-]+[.]")
     seen = set()
     for text in (" ".join(text.split()) for folder in folders for text in texts(folder)):
         for start, end in sentences(text, Path(language).name):
             sentence = text[start:end]
-            if plain.fullmatch(sentence) and len(sentence.split()) >= MIN_WORDS and sentence not in seen:
+            if (
+                sentence[0].isupper()
+                and plain.fullmatch(sentence)
+                and len(sentence.split()) >= MIN_WORDS
+                and sentence not in seen
+            ):
                 seen.add(sentence)
                 yield sentence
 

@@ -13,9 +13,11 @@ HARM=${HARM-}  # files of clean text of kinds that nothing here is trained or ca
 LISTED=${LISTED:-34000}  # most frequent words that the editor knows; it sees some of the others as rare words
 COPIES=${COPIES:-2}  # of the clean text, each with other unexpected words and mistakes
 UPDATES=${UPDATES:-2400}  # length of the training; each pair comes four times among the synthetic ones
+EDIT_ALSO=${EDIT_ALSO:-markup}  # the hyphen before a line of dialogue is also a bullet of Markdown, which editors leave alone
 PROMISE=${PROMISE:-4}  # words of 1,000 right ones that it may break
 TRAIN_FLAGS=${TRAIN_FLAGS-}  # more flags of fairseq-train, such as --cpu-bf16
-HUNSPELL=${HUNSPELL:-uk_UA}  # its dictionary, one of the peers
+PEERS=${PEERS-yes}  # score what a user could take instead as well; empty: the editor alone
+HUNSPELL=${HUNSPELL:-uk_UA}  # dictionary of one of them
 SEED=${SEED:-1}  # random seed
 CPU=${CPU-$(command -v nvidia-smi >/dev/null || echo --cpu)}  # --cpu, or empty: use the GPUs
 export OMP_NUM_THREADS=${THREADS:-2}  # CPU threads
@@ -43,12 +45,12 @@ once model fairseq-train "$OUT/data" --save-dir "$OUT/model" --user-dir "$(lev-p
     --save-interval-updates $((UPDATES / 4)) --keep-interval-updates 1 --no-epoch-checkpoints --no-progress-bar \
     --log-format simple --log-interval 50 $TRAIN_FLAGS
 once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \
-    --iter-decode-max-iter 0 --data "$OUT/data" --language "$CODE" --words "$OUT/words/chat.txt" \
+    --iter-decode-max-iter 0 --data "$OUT/data" --language "$CODE" --edit-also "$EDIT_ALSO" --words "$OUT/words/chat.txt" \
     --calibrate "$OUT"/pairs/valid.{noisy,clean} --calibrate "$OUT"/words/other.{noisy,clean} \
     --clean "$OUT/pairs/valid.clean" --clean "$OUT/words/other.clean" --promise-broken "$PROMISE"
 
 once gold gold
 once "score editor" score "this editor" lev-plugins edit "$OUT/editor"
 once "score every edit" score "this editor, every edit" lev-plugins edit "$OUT/editor" --min-confidence 0
-peers
+[ ! "$PEERS" ] || peers
 table | tee "$OUT/report.md"

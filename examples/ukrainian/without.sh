@@ -3,17 +3,13 @@
 set -euo pipefail
 HERE=$(dirname "$0")
 RUNS=${RUNS:-runs/ukrainian-without}  # folder for one folder per run
-FILES=${FILES:-none alphabet.txt keyboard.txt short-words.txt confusions.tsv endings.txt chat.txt}  # none: leave out none
-export UPDATES=${UPDATES:-600} CODE=${CODE:-uk}
+FILES=${FILES:-none alphabet.txt keyboard.txt confusions.tsv endings.txt chat.txt}  # none: leave out none
+export UPDATES=${UPDATES:-500} CODE=${CODE:-uk} PEERS=
 ALL=${LANGUAGE_FILES:-$HERE/../../lev_plugins/languages/$CODE}
 for file in $FILES; do
     mkdir -p "$RUNS/$file/language"
     cp "$ALL"/*.t* "$RUNS/$file/language"
-    case $file in
-        none) ;;
-        alphabet.txt) cp "$ALL/../en/alphabet.txt" "$RUNS/$file/language" ;;  # text.py needs one: letters of English
-        *) rm -f "$RUNS/$file/language/$file" ;;
-    esac
+    rm -f "$RUNS/$file/language/$file"
     OUT=$RUNS/$file LANGUAGE_FILES=$RUNS/$file/language bash "$HERE/run.sh" >&2
-    echo "without $file:"; grep -F '| this editor' "$RUNS/$file/report.md"
+    sed -nE "s/^\| this editor/| without $file/p" "$RUNS/$file/report.md"
 done

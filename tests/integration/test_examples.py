@@ -107,28 +107,49 @@ def test_grammar(tmp_path: Path) -> None:
     assert json.loads((out / "editor" / "config.json").read_text("utf-8"))["decoding"]["min_confidence"] is not None
 
 
+UKRAINIAN = [
+    "Він — добрий сусід.",
+    "Кіт сидить, але пес біжить.",
+    "Ми живемо в Києві.",
+    "Вона має пам'ять.",
+    "Вони сплять.",
+]
+
+
 @pytest.mark.slow
 def test_ukrainian(tmp_path: Path) -> None:
-    """Another language, from its files, and without one of them."""
-    clean = [
-        "Він — добрий сусід.",
-        "Кіт сидить, але пес біжить.",
-        "Ми живемо в Києві.",
-        "Вона має пам'ять.",
-        "Вони сплять.",
-    ]
-    mistakes = [line.replace("—", "-").replace(", але", " але").replace("сидить", "седить") for line in clean]
+    """Another language, from its files, beside its peers."""
+    mistakes = [line.replace("—", "-").replace(", але", " але").replace("сидить", "седить") for line in UKRAINIAN]
     for split, times in (("train", 200), ("valid", 4)):
-        write(tmp_path / "pairs" / f"{split}.clean", clean * times)
+        write(tmp_path / "pairs" / f"{split}.clean", UKRAINIAN * times)
         write(tmp_path / "pairs" / f"{split}.noisy", mistakes * times)
     settings = {"PAIRS": tmp_path / "pairs", "WORDS": write(tmp_path / "words", ["сусіди", "кота", "псами", "селом"])}
-    settings |= {"OTHER": write(tmp_path / "other", clean * 9), "HARM": write(tmp_path / "harm", clean[2:])}
+    settings |= {"OTHER": write(tmp_path / "other", UKRAINIAN * 9), "HARM": write(tmp_path / "harm", UKRAINIAN[2:])}
     done = run("ukrainian/run.sh", tmp_path / "out", **settings, UPDATES=20, PROMISE=100_000, HUNSPELL="none")
     rows = {name: values for name, *values in re.findall(r"^\| ([\w ,]+) \|" + r" ([\d. ]+) \|" * 5, done.out, re.M)}
     assert {"do nothing", "a rule for dashes", "this editor", "this editor, every edit"} <= rows.keys()
     assert float(rows["do nothing"][0]) == 0 and rows["do nothing"][4] == "0.0 0.0"
-    # a fifth of the mistakes are dashes, which are a third of the edits: all of them right
+    # a third of the edits are dashes, and all of them right
     assert rows["a rule for dashes"][0] == "0.7143"
+
+
+@pytest.mark.slow
+def test_ukrainian_without_files(tmp_path: Path) -> None:
+    """No file of a language is needed for a training."""
+    for split, times in (("train", 100), ("valid", 4)):
+        write(tmp_path / "pairs" / f"{split}.clean", UKRAINIAN * times)
+        write(tmp_path / "pairs" / f"{split}.noisy", [line.replace("—", "-") for line in UKRAINIAN] * times)
+    language = write(tmp_path / "language" / "readme.txt", ["nothing"]).parent
+    settings = {
+        "PAIRS": tmp_path / "pairs",
+        "OTHER": write(tmp_path / "other", UKRAINIAN * 9),
+        "WORDS": "",
+        "CODE": "uk",
+    }
+    settings |= {"LANGUAGE_FILES": language, "UPDATES": 6, "PROMISE": 100_000, "PEERS": ""}
+    done = run("ukrainian/run.sh", tmp_path / "out", **settings)
+    names = {line.split(" | ")[0] for line in done.out.splitlines()[2:]}
+    assert names == {"| this editor", "| this editor, every edit"}
 
 
 @pytest.mark.slow
