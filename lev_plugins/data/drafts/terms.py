@@ -47,8 +47,9 @@ def with_terms(
     marks = [Edit(*span, f"⟦{kind}{line[slice(*span)]}⟧") for span in unmarked]
     for term in missing:
         middle, mark = 2 * term.place * len(line), f"⟦{kind}{escape(term.target)}⟧"
+        taken: list[Span | Edit] = [*edits, *present]
         nearest_first = sorted(places, key=lambda place: abs(sum(place) - middle))
-        free = (place for place in nearest_first if not any(overlap(place, other) for other in (*edits, *present)))
+        free = (place for place in nearest_first if not any(overlap(place, other) for other in taken))
         count = max(1, min(MAX_PLACES, MAX_READ // len(missing) // max(1, len(line))))
         options = [edit_at(line, place, mark) for place in islice(free, count)]
         options = options or [Edit(0, 0, f"{mark} " if line or edits else mark)]  # a draft without words has no places
