@@ -12,9 +12,11 @@ OTHER=${OTHER-}  # clean text of another kind, to calibrate on; empty: messages 
 HARM=${HARM-}  # files of clean text of kinds that nothing here is trained or calibrated on, to score
 LISTED=${LISTED:-34000}  # most frequent words that the editor knows; it sees some of the others as rare words
 COPIES=${COPIES:-2}  # of the clean text, each with other unexpected words and mistakes
-UPDATES=${UPDATES:-2400}  # length of the training; each pair comes four times among the synthetic ones
+UPDATES=${UPDATES:-1600}  # length of the training
+UPSAMPLE=${UPSAMPLE:-1}  # how often each pair comes among the synthetic ones: with 4, the editor learns them by heart
+DROPOUT=${DROPOUT:-0.1}
 EDIT_ALSO=${EDIT_ALSO:-markup}  # the hyphen before a line of dialogue is also a bullet of Markdown, which editors leave alone
-PROMISE=${PROMISE:-4}  # words of 1,000 right ones that it may break
+PROMISE=${PROMISE:-11}  # words of 1,000 right ones that it may break in OTHER, where it breaks most: RESULTS.md
 TRAIN_FLAGS=${TRAIN_FLAGS-}  # more flags of fairseq-train, such as --cpu-bf16
 PEERS=${PEERS-yes}  # score what a user could take instead as well; empty: the editor alone
 HUNSPELL=${HUNSPELL:-uk_UA}  # dictionary of one of them
@@ -38,10 +40,10 @@ once model fairseq-train "$OUT/data" --save-dir "$OUT/model" --user-dir "$(lev-p
     --spelling-buckets 24576 --arch levt_tiny --encoder-layers 2 --decoder-layers 1 --encoder-embed-dim 160 \
     --decoder-embed-dim 160 --encoder-ffn-embed-dim 480 --decoder-ffn-embed-dim 480 --encoder-attention-heads 4 \
     --decoder-attention-heads 4 --encoder-normalize-before --decoder-normalize-before --share-all-embeddings \
-    --max-insertions 7 --dropout 0 --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 \
+    --max-insertions 7 --dropout "$DROPOUT" --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 \
     --optimizer fused_adam --adam-betas '(0.9,0.98)' --clip-norm 1 --max-tokens 2500 --num-workers 1 --lr 0.002 \
     --lr-scheduler polynomial_decay --warmup-updates $((UPDATES / 20)) --max-update "$UPDATES" \
-    --total-num-update "$UPDATES" --upsample-primary 4 --validate-interval-updates $((UPDATES / 4)) \
+    --total-num-update "$UPDATES" --upsample-primary "$UPSAMPLE" --validate-interval-updates $((UPDATES / 4)) \
     --save-interval-updates $((UPDATES / 4)) --keep-interval-updates 1 --no-epoch-checkpoints --no-progress-bar \
     --log-format simple --log-interval 50 $TRAIN_FLAGS
 once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \

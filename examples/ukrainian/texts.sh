@@ -1,8 +1,8 @@
 # Sourced by run.sh: the texts that the editor is trained on, with mistakes.
-pairs() {  # with straight apostrophes and quotes; one half of valid to choose the threshold, the other to report
+pairs() {  # with straight apostrophes and quotes, and dashes for a Chinese sign that looks like one; one half of valid to choose the threshold, the other to report
     mkdir -p "$OUT/pairs" "$OUT/test"
     for side in noisy clean; do
-        sed "s/’/'/g; s/ʼ/'/g; s/‘/'/g; s/[“”]/\"/g" "$PAIRS/train.$side" >"$OUT/pairs/train.$side"
+        sed "s/’/'/g; s/ʼ/'/g; s/‘/'/g; s/[“”]/\"/g; s/一/—/g" "$PAIRS/train.$side" >"$OUT/pairs/train.$side"
         sed "s/’/'/g; s/ʼ/'/g; s/‘/'/g; s/[“”]/\"/g" "$PAIRS/valid.$side" | awk 'NR % 2' >"$OUT/pairs/valid.$side"
         awk 'NR % 2 == 0' "$PAIRS/valid.$side" >"$OUT/test/valid.$side"
     done
