@@ -238,10 +238,13 @@ def editing(page: Page) -> None:
     # marks: "the words stay, and nothing is inserted between them"; "deleted"
     marked = outputs(page.printed("--keep-bias 2"))[0]
     assert "v7 v8" in marked and "v3" not in marked
-    [edited] = [json.loads(line) for line in page.printed("--drafts toy/mine.draft").splitlines()]
+    [edited] = [json.loads(line) for line in page.printed("--cpu --json < toy/mine.source").splitlines()]
     assert edited["text"] == applied("v1  v7 v8 v3 Zürich", edited["edits"]) and "v7 v8" in edited["text"]
     # "An edit that a mark requests has confidence 1."
     assert [edit["confidence"] for edit in edited["edits"] if edit["start"] <= 10 < edit["end"]] == [1]
+
+    # "its translation is in the output"
+    assert all(term in page.read("mine.edited") for term in ("Zürich", "v4 v5"))
 
     # "With `--keep-bias B`, an editor changes less ... With a negative B, the editor changes more."
     drafts, changes = page.lines("test.mt"), []
@@ -396,6 +399,13 @@ def serving(page: Page) -> None:
     assert page.printed("openssl rand").count('{"status":"ok"}') == 1
 
 
+def language(page: Page) -> None:
+    # "`--language-files uk`": the noise has letters of the language alone
+    text = "Щодня сім тисяч людей їздить метро."
+    noisy = page.printed("--language-files uk").rstrip("\n")
+    assert noisy != text and len(noisy.split()) == len(text.split()) and not re.search("[a-zыэъё]", noisy)
+
+
 CLAIMS: dict[str, Callable[[Page], None]] = {
     "docs/quick-start.md": quick_start,
     "docs/scaling.md": scaling,
@@ -406,6 +416,7 @@ CLAIMS: dict[str, Callable[[Page], None]] = {
     "docs/editing.md": editing,
     "docs/editors.md": editors,
     "docs/labelling.md": labelling,
+    "docs/language.md": language,
     "docs/models.md": models,
     "docs/pretrained.md": pretrained,
     "docs/serving.md": serving,

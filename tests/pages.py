@@ -24,7 +24,7 @@ def blocks(page: str, *languages: str) -> list[tuple[str, str]]:
 def commands(page: str) -> list[str]:
     """The bash and Python blocks of a page as commands of bash, without those that show a pattern (``...``)."""
     return [
-        text if language == "bash" else f"python - <<'END'\n{text}END\n"
+        text if language == "bash" else f"cat >page.py <<'END'\n{text}END\npython page.py\n"
         for language, text in blocks(page, "bash", "python")
         if " ..." not in text
     ]
