@@ -13,6 +13,7 @@ from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import SharedEpochDataset
 from lev_plugins.noise import NOISE_FLAGS, Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.draws import stream
+from lev_plugins.noise.options import LAYOUT
 from lev_plugins.ranges import flag_name
 from lev_plugins.spelling.batch_words import SpeltRow
 from lev_plugins.text.tokenise import BPE
@@ -157,6 +158,8 @@ class NoiseConfig(NoiseFlags):
 # overrides that remove the noise of a training
 WITHOUT_NOISE = {field.name: field.default for field in fields(NoiseConfig) if "help" in field.metadata}
 
+FORMER_DEFAULTS = {"noise_layout": LAYOUT}  # which the checkpoints of older versions have
+
 
 def check_noise(cfg: NoiseConfig) -> None:
     """Requires that the other flags of noise are not set without a kind."""
@@ -164,7 +167,7 @@ def check_noise(cfg: NoiseConfig) -> None:
         return
     for name, default in WITHOUT_NOISE.items():
         require(
-            getattr(cfg, name) == default,
+            getattr(cfg, name) in (default, FORMER_DEFAULTS.get(name, default)),
             f"{flag_name(name)} requires --noise-kind: add a kind, such as random, or leave it out",
         )
 
