@@ -6,7 +6,6 @@ it counts kernels and copies to the host, and how long a GPU has nothing to do.
 """
 
 import copy
-import json
 import logging
 import sys
 from collections.abc import Callable
@@ -31,12 +30,13 @@ from lev_plugins.layers.linear import pack_weights
 
 GOALS: dict[int | str, float] = {1: 1.6, 100: 2.0}
 BEAMS = (1, 4)
-MAX_TOKENS = "8,000 tokens"
+MAX_TOKENS = 8000
+BY_TOKENS = f"{MAX_TOKENS:,} tokens"  # in place of a number of sentences
 PLANS: dict[str, list[tuple[int | str, int, int]]] = {  # what is in a batch, sentences, repetitions
     "quick": [(1, 4, 1), (100, 8, 1)],
     "cpu": [(1, 30, 3), (100, 100, 3)],
     "narrow": [(1, 30, 3), (100, 100, 9)],
-    "cuda": [(1, 60, 3), (100, 1000, 3), (MAX_TOKENS, 3000, 2)],
+    "cuda": [(1, 60, 3), (100, 1000, 3), (BY_TOKENS, 3000, 2)],
 }
 
 Decoder = Callable[[dict[str, Any]], Any]
@@ -91,7 +91,11 @@ def batches(rows: list[Tensor], size: int | str, weights: Weights, device: torch
     """Returns batches of sentences of similar length, as ``fairseq-generate`` makes them."""
     groups, rows = list[list[Tensor]](), sorted(rows, key=len)
     while rows:
-        count = size if isinstance(size, int) else max(1, sum((i + 1) * len(row) <= 8000 for i, row in enumerate(rows)))
+        count = (
+            size
+            if isinstance(size, int)
+            else max(1, sum((i + 1) * len(row) <= MAX_TOKENS for i, row in enumerate(rows)))
+        )
         groups.append(rows[:count])
         rows = rows[count:]
     return [levt.collated(group, weights.dictionary, device) for group in groups]
@@ -202,7 +206,7 @@ def main(arguments: list[str] | None = None) -> None:
         lines += measure(weights, levt.sentences(count, size.words, seed=1), batch, repetitions, place)
         results = {"machine": timing.machine(device), "size": vars(size), "dtype": args.dtype, "decoding": lines}
         if args.out:  # what is measured is kept, whatever comes next
-            args.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+            timing.save(results, args.out)
     timing.report(results, page(lines), args.out)
 
 

@@ -156,13 +156,16 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def report(results: dict[str, Any], page: str, out: Path | None) -> None:
     """Writes the JSON to ``out`` or standard output, and the table to standard error."""
-    text = json.dumps(results, indent=2) + "\n"
     sys.stderr.write(page)  # first: it is there if the file cannot be written
     if out is None:
-        sys.stdout.write(text)
+        sys.stdout.write(json.dumps(results, indent=2) + "\n")
     else:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
+        save(results, out)
+
+
+def save(results: dict[str, Any], out: Path) -> None:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 def run(main: Callable[[], None]) -> None:

@@ -43,7 +43,7 @@ def arriving_lines(stream: Iterable[bytes], name: str = "standard input") -> Ite
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    texts.write_lines(path, lines)
 
 
 def read_parallel(paths: Iterable[Path], hint: str = "") -> list[list[str]]:

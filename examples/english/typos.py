@@ -16,11 +16,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import write_lines
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
-from lev_plugins.noise.languages import KEYBOARD, LANGUAGES
+from lev_plugins.noise.languages import KEYBOARD, LANGUAGE_FOLDERS
 from lev_plugins.text.lines import read_lines
 
 KINDS = "insert,delete,substitute,swap,keyboard"
-LAYOUT = str(LANGUAGES / "en" / KEYBOARD)
+LAYOUT = str(LANGUAGE_FOLDERS / "en" / KEYBOARD)
 MIN_LETTERS = 3  # shorter words are too hard to restore
 CANDIDATES = 100  # typos of a word that are drawn until training has not seen one
 TRAINING_SEED, SEED = 1, 2

@@ -16,9 +16,11 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.json_schema import read_object
 from lev_plugins.models.backbones import library
+from lev_plugins.text.lines import write_lines
 from lev_plugins.text.pretrained import (
     BYTE_SPECIALS,
     SENTENCEPIECE,
+    SYMBOLS,
     TOKENIZER,
     ByteTokenizer,
     SentencePieces,
@@ -70,7 +72,7 @@ def convert_pretrained(source: Path, out: Path) -> list[str]:
     symbols = name_symbols(tokenizer.vocabulary, special_ids, sentinels(source, config, tokenizer))
     dictionary, rows = order(symbols, special_ids)
     dictionary.save(str(out / "dict.txt"))
-    (out / "symbols.txt").write_text("".join(f"{symbol}\n" for symbol in symbols), encoding="utf-8")
+    write_lines(out / SYMBOLS, symbols)
     model, missing = library.read_complete(source)
     library.require_pretrained(model, missing, source)
     library.reorder_tables(model, rows)
@@ -106,10 +108,10 @@ def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dic
 def ends_of_text(backend: Any) -> dict[str, int]:
     """Returns the id that a tokenizer puts in front of a text, if it does, as <s>, and the one after it as </s>."""
     encoding = backend.encode("a")
-    before, *inside, after = zip(encoding.special_tokens_mask, encoding.ids, strict=True)
-    if not after[0] or any(special for special, _ in inside):
+    start, *inside, end = zip(encoding.special_tokens_mask, encoding.ids, strict=True)
+    if not end[0] or any(special for special, _ in inside):
         return {}
-    return {"</s>": after[1], **({"<s>": before[1]} if before[0] else {})}
+    return {"</s>": end[1], **({"<s>": start[1]} if start[0] else {})}
 
 
 def sentinels(source: Path, config: Any, tokenizer: Tokenizer) -> list[str]:

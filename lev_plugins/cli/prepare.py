@@ -21,7 +21,7 @@ from lev_plugins.errors import require
 from lev_plugins.files import require_free
 from lev_plugins.ranges import at_least, dictionary_size
 from lev_plugins.scoring import m2
-from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel
+from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel, write_lines
 from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments
 
 M2 = ".m2"
@@ -141,7 +141,7 @@ def write_m2(args: argparse.Namespace, file: Path, prefix: Path) -> Path:
         lines = [sentence.source for sentence in sentences]
         if side == args.target_lang:
             lines = [m2.corrected(sentence) for sentence in sentences]
-        Path(f"{prefix}.{side}").write_text("".join(f"{' '.join(words)}\n" for words in lines), "utf-8")
+        write_lines(Path(f"{prefix}.{side}"), map(" ".join, lines))
     return prefix
 
 

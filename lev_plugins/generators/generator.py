@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
@@ -126,12 +127,9 @@ class RefinementGenerator:
             alternatives: how many of the best words to record for each placeholder
             target: the references (B, R) without <s>, for an oracle
         """
-        for model in self.ensemble.models:
-            if model.training:  # model.eval() visits all modules, which takes time
-                model.eval()
         if self.random.device != src_tokens.device:
             self.random = torch.Generator(src_tokens.device).manual_seed(self.random.initial_seed())
-        with torch.inference_mode() if self.options.inference_mode else torch.no_grad():
+        with self.evaluation():
             padding = NO_PADDING if min(source_lengths) == src_tokens.size(1) else None
             model_policies = EnsemblePolicies(
                 self.ensemble, src_tokens, words, alternatives, self.options, self.random, padding
@@ -144,15 +142,22 @@ class RefinementGenerator:
 
     def fits(self, net_input: NetInput) -> list[float]:
         """Returns the log-probability of leaving each draft of a batch as it is."""
-        for model in self.ensemble.models:
-            model.eval()
-        with torch.no_grad():
+        with self.evaluation():
             device = next(self.ensemble.models[0].parameters()).device
             src_tokens, draft, words = utils.move_to_cuda(
                 [net_input["src_tokens"], net_input["draft"], net_input.get("words")], device
             )
             policies = EnsemblePolicies(self.ensemble, src_tokens, words, options=self.options)
             return self.refiner.fits(policies, rows_of(src_tokens, draft, None)[1])
+
+    @contextmanager
+    def evaluation(self) -> Iterator[None]:
+        """Lets the models compute without dropout and gradients."""
+        for model in self.ensemble.models:
+            if model.training:  # model.eval() visits all modules, which takes time
+                model.eval()
+        with torch.inference_mode() if self.options.inference_mode else torch.no_grad():
+            yield
 
     def hypotheses(self, sentences: list[Sentence]) -> Iterator[Hypothesis]:
         """Yields the sentences as fairseq's hypotheses, which begin after <s>."""

@@ -161,8 +161,8 @@ def segment_model(
     )
     require_editor(decoder.loaded, path)
     for name in options.task_flags:
-        known = hasattr(decoder.task.cfg, name)
-        require(known, f"task_flags has {name!r}, which is not a flag of --task {decoder.task.name}")
+        is_flag = hasattr(decoder.task.cfg, name)
+        require(is_flag, f"task_flags has {name!r}, which is not a flag of --task {decoder.task.name}")
     model = (TorchLevT if isinstance(decoder.models[0], LevT) else TorchSeq2Seq)(decoder, options.max_tokens)
     return model, Tokeniser(folder.bpe(path) if folder else bpe_of(decoder.task, options.bpe))
 

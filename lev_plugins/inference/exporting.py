@@ -191,7 +191,9 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
     tokeniser = copy_tokeniser(bpe, folder)
     names = [WORDS, LABELS]
     if not labels:
-        names = [f"dict.{language}.txt" for language in (task.cfg.source_lang, task.cfg.target_lang)][is_small:]
+        names = [f"dict.{language}.txt" for language in (task.cfg.source_lang, task.cfg.target_lang)]
+        if is_small:
+            names = names[1:]
         for name in names:
             model_folder.require_plain(name, "the name of a dictionary")
     copy_existing(Path(split_paths(task.cfg.data)[0]), folder, names)

@@ -122,10 +122,10 @@ class Labeller:
         scores_of_parts = iter(
             self.scorer.scores([part for parts in examples for part in parts], interest, self.batch_size)
         )
-        results = []
+        results, no_words = [], np.empty((0, len(self.names)), dtype=np.float32)
         for text, parts in zip(columns, examples, strict=True):
             scores = [next(scores_of_parts) for _ in parts]
-            whole = np.concatenate([np.empty((0, len(self.names))), *scores]) if self.kind == "tagging" else scores[0]
+            whole = scores[0] if self.kind != "tagging" else np.concatenate([no_words, *scores])
             results.append(Scored(text, whole, any(part.cut for part in parts)))
         return results
 

@@ -152,7 +152,7 @@ def spread(x: Tensor, real: RealTokens | None) -> Tensor:
 def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
     """Returns (B, 1, 1, T), True = may be attended to; None, which is faster, if nothing is padded on a CPU.
 
-    On a GPU this is not checked, since it would take a device-to-host copy: who knows it passes ``NO_PADDING`` on.
+    On a GPU this is not checked, since it would take a device-to-host copy; callers that know pass ``NO_PADDING``.
     """
     real = tokens.ne(pad)
     return None if not tokens.is_cuda and bool(real.all()) else real[:, None, None, :]

@@ -12,18 +12,18 @@ from pathlib import Path
 
 from lev_plugins.errors import require
 
-LANGUAGES = Path(__file__).parents[1] / "languages"
+LANGUAGE_FOLDERS = Path(__file__).parents[1] / "languages"
 KEYBOARD, ALPHABET, SHORT_WORDS = "keyboard.txt", "alphabet.txt", "short-words.txt"
 CONFUSIONS, ENDINGS, CHAT = "confusions.tsv", "endings.txt", "chat.txt"
 
 
 def known_languages() -> list[str]:
-    return sorted(path.name for path in LANGUAGES.iterdir() if path.is_dir())
+    return sorted(path.name for path in LANGUAGE_FOLDERS.iterdir() if path.is_dir())
 
 
 def language_folder(name: str, flag: str = "--language-files") -> Path:
     """Return the folder of a language: one of ours by its name, or the user's own."""
-    folder = LANGUAGES / name if name in known_languages() else Path(name)
+    folder = LANGUAGE_FOLDERS / name if name in known_languages() else Path(name)
     require(folder.is_dir(), f"{flag} {name} is unknown: choose from {', '.join(known_languages())}, or name a folder")
     return folder
 

@@ -27,7 +27,7 @@ from lev_plugins.text.pretrained import DICTIONARY
 
 WEIGHTS, INDEX = "weights.bin", "index.npz"
 ENDINGS = {32: ".onnx", 8: ".int8.onnx"}  # by the bits of their products
-MAX_BYTES = 5  # of a packed number of 32 bits
+MAX_PACKED_BYTES = 5  # of a packed number of 32 bits
 SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 
 
@@ -100,7 +100,7 @@ def pack(rows: Array, begins: Array) -> Array:
     firsts = begins[:-1][begins[:-1] < begins[1:]]
     steps[firsts] = rows[firsts]
     sizes = np.ones(len(steps), dtype=np.int64)
-    for bits in range(7, 7 * MAX_BYTES, 7):
+    for bits in range(7, 7 * MAX_PACKED_BYTES, 7):
         sizes += steps >> bits > 0
     ends, result = np.cumsum(sizes) - 1, np.zeros(sizes.sum(), dtype=np.uint8)
     for back in range(sizes.max(initial=0)):
@@ -117,7 +117,7 @@ def unpack(stored: Array, begins: Array) -> Array:
     numbers = stored.astype(np.uint32) & 127
     # the second bytes of numbers, then the third ones, and so on
     places = np.flatnonzero(goes_on & ~np.append(False, goes_on[:-1])) + 1
-    for _ in range(MAX_BYTES - 1):
+    for _ in range(MAX_PACKED_BYTES - 1):
         numbers[places] += numbers[places - 1] << 7
         places = places[goes_on[places]] + 1
     if len(places):

@@ -22,15 +22,15 @@ def evaluate(sources: Sequence[str], texts: Sequence[str], glossary: Path | Glos
     """
     if isinstance(glossary, Path):
         glossary = Glossary.parse(read_lines(glossary), str(glossary))
-    rows, wanted, missing = [], Counter[str](), Counter[str]()
+    rows, occurrences, missing = [], Counter[str](), Counter[str]()
     for source, text in zip(sources, texts, strict=True):
         terms = glossary.terms_in(source)
         lacking = find_terms(terms, text)[1]
         rows.append([len(terms) - len(lacking), len(terms)])
-        wanted.update(term.source for term in terms)
+        occurrences.update(term.source for term in terms)
         missing.update(term.source for term in lacking)
     details = dict[str, float]()
-    for term, count in wanted.most_common():
+    for term, count in occurrences.most_common():
         line = f"{term} > {glossary.terms[term]}"
         details |= {f"{line}: in the sources": count, f"{line}: used": count - missing[term]}
     return additive("terms used", rows, ratio, details=details)

@@ -128,8 +128,8 @@ def apply(original: str, edits: Sequence[Edit]) -> str:
     return "".join([*parts, original[end:]])
 
 
-def follow(original: str, first: Sequence[Edit], edited: Edited) -> Edited:
-    """Returns the edits of a text that do what ``first`` does, and then what was ``edited`` in its result.
+def follow(original: str, prior_edits: Sequence[Edit], edited: Edited) -> Edited:
+    """Returns the edits of a text that do what ``prior_edits`` do, and then what was ``edited`` in its result.
 
     Edits that overlap become one, which is certain.
 
@@ -137,8 +137,8 @@ def follow(original: str, first: Sequence[Edit], edited: Edited) -> Edited:
     (Edit(start=0, end=1, replacement='A', confidence=0.5, iteration=1), \
 Edit(start=2, end=3, replacement='x', confidence=1.0, iteration=1))
     """
-    images, growth = list[Edit](), [0]  # the first edits, where they are in the text that was edited
-    for edit in first:
+    images, growth = list[Edit](), [0]  # the prior edits, where they are in the text that was edited
+    for edit in prior_edits:
         start = edit.start + growth[-1]
         images.append(replace(edit, start=start, end=start + len(edit.replacement)))
         growth.append(images[-1].end - edit.end)

@@ -36,9 +36,9 @@ class Glossary:
                 is_pair = len(columns) == 2 and all(columns)
                 require(is_pair, f"must be a term, a TAB and its translation, but is {line[:60]!r}")
                 OwnWords(columns)  # which refuses words that are too long
-                before = terms.setdefault(*columns)
-                repeated = f"{columns[0]!r} already has the translation {before!r}: leave one of them out"
-                require(before == columns[1], repeated)
+                translation = terms.setdefault(*columns)
+                repeated = f"{columns[0]!r} already has the translation {translation!r}: leave one of them out"
+                require(translation == columns[1], repeated)
         return cls(terms)
 
     def terms_in(self, source: str) -> list[Term]:

@@ -35,7 +35,7 @@ from lev_plugins.edits import mark_bits
 from lev_plugins.errors import UserError, at_line, require
 from lev_plugins.json_schema import from_entries, parse_object
 from lev_plugins.spelling.batch_words import EditingDictionary, SpeltRow
-from lev_plugins.text.lines import read_lines
+from lev_plugins.text.lines import read_lines, write_lines
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ def write_notes(tokens: Path, bits_by_line: dict[int, list[int]], dictionary: Di
             note = {"line": number, "tokens": words, "requests": bits_by_line.get(number, [0] * (len(words) + 1))}
             notes.append(json.dumps(note, ensure_ascii=False))
     if notes:
-        path.write_text("".join(f"{note}\n" for note in notes), "utf-8")
+        write_lines(path, notes)
     return unknown
 
 

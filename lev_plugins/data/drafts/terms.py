@@ -20,10 +20,10 @@ MAX_REPLACED = 2  # words that a term may replace
 MAX_PLACES = 16  # for a term, those nearest to its place in the source
 MAX_READ = 20_000  # characters that the model reads to compare the places of all missing terms of a draft
 SIMILARITY_BONUS = 10.0  # in nats, for a term in place of words that are spelt like it
-MARK = regex.compile(r"(?<!\\)(?:\\\\)*+⟦([!~+-])((?:\\.|[^\\⟧])*+)⟧")
-WORD = regex.compile(rf"(?V1)[{UNSPACED}]\p{{M}}*+|[\w--[{UNSPACED}]](?:[\S--[{UNSPACED}]]*[\w--[{UNSPACED}]])?")
+DRAFT_MARK = regex.compile(r"(?<!\\)(?:\\\\)*+⟦([!~+-])((?:\\.|[^\\⟧])*+)⟧")
+PLACE_WORD = regex.compile(rf"(?V1)[{UNSPACED}]\p{{M}}*+|[\w--[{UNSPACED}]](?:[\S--[{UNSPACED}]]*[\w--[{UNSPACED}]])?")
 UNSPACED_SIGN = regex.compile(rf"(?V1)[{UNSPACED}]")
-HIDDEN = "\n"  # hides a part of a draft
+MASK_CHAR = "\n"  # hides a part of a draft
 
 
 def with_terms(
@@ -40,16 +40,18 @@ def with_terms(
     ('⟦!Hut⟧ ⟦!Haus⟧', [Edit(start=0, end=3, replacement='Hut', confidence=1.0, iteration=1)])
     """
     line, edits = draft if MARKED.search(draft) else escape(plain(draft)), list[Edit]()
-    places = places_for_term(MARK.sub(lambda match: HIDDEN * len(match[0]), line))
-    present, missing = find_terms(terms, MARK.sub(hide_mark, line))
-    marked = {span for match in MARK.finditer(line) for span in present if match.start() < span.start < match.end()}
+    places = places_for_term(DRAFT_MARK.sub(lambda match: MASK_CHAR * len(match[0]), line))
+    present, missing = find_terms(terms, DRAFT_MARK.sub(hide_mark, line))
+    marked = {
+        span for match in DRAFT_MARK.finditer(line) for span in present if match.start() < span.start < match.end()
+    }
     unmarked = (span for span in present if span not in marked and not is_after_slash(line, span))
     marks = [Edit(*span, f"⟦{kind}{line[slice(*span)]}⟧") for span in unmarked]
     for term in missing:
         middle, mark = 2 * term.place * len(line), f"⟦{kind}{escape(term.target)}⟧"
-        taken: list[Span | Edit] = [*edits, *present]
+        obstacles: list[Span | Edit] = [*edits, *present]
         nearest_first = sorted(places, key=lambda place: abs(sum(place) - middle))
-        free = (place for place in nearest_first if not any(overlap(place, other) for other in taken))
+        free = (place for place in nearest_first if not any(overlap(place, obstacle) for obstacle in obstacles))
         count = max(1, min(MAX_PLACES, MAX_READ // len(missing) // max(1, len(line))))
         options = [edit_at(line, place, mark) for place in islice(free, count)]
         options = options or [Edit(0, 0, f"{mark} " if line or edits else mark)]  # a draft without words has no places
@@ -69,11 +71,13 @@ def places_for_term(text: str) -> list[Span]:
     [Span(start=0, end=0), Span(start=0, end=1), Span(start=0, end=3), Span(start=1, end=1), Span(start=2, end=2), \
 Span(start=2, end=3), Span(start=3, end=3)]
     """
-    words = [Span(*match.span()) for match in WORD.finditer(text)]
+    words = [Span(*match.span()) for match in PLACE_WORD.finditer(text)]
     places = {Span(place, place) for word in words for place in word}
     for i, word in enumerate(words):
         for behind in words[i : i + MAX_REPLACED]:
-            if not WORD.sub("", text[word.start : behind.end]).strip(" \t\u00a0"):  # neither punctuation nor hidden
+            if not PLACE_WORD.sub("", text[word.start : behind.end]).strip(
+                " \t\u00a0"
+            ):  # neither punctuation nor hidden
                 places.add(Span(word.start, behind.end))
     return sorted(place for place in places if not is_after_slash(text, place))
 
@@ -84,13 +88,13 @@ def edit_at(text: str, place: Span, term: str) -> Edit:
         return Edit(*place, term if UNSPACED_SIGN.search(term) else f" {term} ")
     if place.start < place.end:
         return Edit(*place, term)
-    return Edit(*place, f"{term} " if WORD.match(text, place.start) else f" {term}")
+    return Edit(*place, f"{term} " if PLACE_WORD.match(text, place.start) else f" {term}")
 
 
 def hide_mark(match: regex.Match[str]) -> str:
     """Hides a mark: what is in it may not stay, unless the mark is hard."""
-    inside = match[2] if match[1] == "!" else HIDDEN * len(match[2])
-    return HIDDEN * (match.start(2) - match.start()) + inside + HIDDEN
+    inside = match[2] if match[1] == "!" else MASK_CHAR * len(match[2])
+    return MASK_CHAR * (match.start(2) - match.start()) + inside + MASK_CHAR
 
 
 def is_after_slash(text: str, place: Span) -> bool:
@@ -102,8 +106,8 @@ def plain(line: str) -> str:
     return parse_marks(line)[0]
 
 
-def overlap(place: Span, other: Span | Edit) -> bool:
-    return place.start < other.end and other.start < place.end
+def overlap(place: Span, obstacle: Span | Edit) -> bool:
+    return place.start < obstacle.end and obstacle.start < place.end
 
 
 def in_order(edits: Sequence[Edit]) -> list[Edit]:

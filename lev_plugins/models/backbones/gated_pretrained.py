@@ -128,10 +128,10 @@ class GatedEncoderDecoder(GatedPretrained):
             f"--backbone {folder} has no decoder, which --arch gated_{cls.FAMILY} requires: import a complete model",
         )
         # folders of earlier versions have this setting also for a T5
-        before = [] if cls.FAMILY == "t5" or config.bos_token_id is None else [dictionary.bos()]
-        start = [config.decoder_start_token_id, *before]
+        prefix = [] if cls.FAMILY == "t5" or config.bos_token_id is None else [dictionary.bos()]
+        start = [config.decoder_start_token_id, *prefix]
         positions = getattr(config, "max_position_embeddings", None)
-        return Stacks(model.get_encoder(), decoder, cls.head(model, dictionary), before, start, positions)
+        return Stacks(model.get_encoder(), decoder, cls.head(model, dictionary), prefix, start, positions)
 
 
 # ---- BART ------------------------------------------------------------------------------------------------------------

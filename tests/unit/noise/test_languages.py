@@ -13,7 +13,7 @@ from lev_plugins.noise.languages import (
     CONFUSIONS,
     ENDINGS,
     KEYBOARD,
-    LANGUAGES,
+    LANGUAGE_FOLDERS,
     SHORT_WORDS,
     known_languages,
     language_words,
@@ -26,7 +26,7 @@ TEXTS = {"en": "The quick brown fox jumps over 7 lazy dogs", "uk": "Щедрий
 
 @pytest.mark.parametrize("language", known_languages())
 def test_the_files_of_a_language_agree_with_its_alphabet(language: str) -> None:
-    folder = LANGUAGES / language
+    folder = LANGUAGE_FOLDERS / language
     letters, digits = language_words(folder, ALPHABET)
     assert digits == "0123456789" and len(set(letters)) == len(letters)
     keys = set("".join(neighbouring_keys(str(folder / KEYBOARD))))
@@ -39,7 +39,7 @@ def test_the_files_of_a_language_agree_with_its_alphabet(language: str) -> None:
 
 @pytest.mark.parametrize("language", TEXTS)
 def test_noise_writes_letters_of_the_language_for_letters_and_digits_for_digits(language: str) -> None:
-    letters, digits = language_words(LANGUAGES / language, ALPHABET)
+    letters, digits = language_words(LANGUAGE_FOLDERS / language, ALPHABET)
     for kind in ("insert", "substitute", "keyboard"):
         corrupt = build_corruption(NoiseOptions(kind, char_rate=0.5, language_files=language))
         noisy = [corrupt(TEXTS[language], index) for index in range(50)]
@@ -51,7 +51,7 @@ def test_noise_writes_letters_of_the_language_for_letters_and_digits_for_digits(
 def test_flags_come_before_the_files_of_a_language(tmp_path: Path) -> None:
     options = NoiseOptions("confusions", 0.5, min_letters=2, alphabet="xyz", short_words="a", language_files="uk")
     assert with_language_files(options).alphabet == "xyz" and with_language_files(options).short_words == "a"
-    assert with_language_files(options).confusions == str(LANGUAGES / "uk" / CONFUSIONS)
+    assert with_language_files(options).confusions == str(LANGUAGE_FOLDERS / "uk" / CONFUSIONS)
     assert build_corruption(NoiseOptions("swap", 0.5, language_files="uk"))("Україна", 0)  # needs no letters
     (tmp_path / ALPHABET).write_text("xy\n", "utf-8")
     own = with_language_files(NoiseOptions("random", 0.5, language_files=str(tmp_path)))
