@@ -23,9 +23,9 @@ from lev_plugins.text.pretrained import (
     SYMBOLS,
     TOKENIZER,
     ByteTokenizer,
+    LibraryTokenizer,
     SentencePieces,
     Tokenizer,
-    load_tokenizer,
 )
 
 MAX_SENTINELS = 10_000
@@ -96,13 +96,15 @@ def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dic
     if backend is None:
         raise UserError(f"{source}: its tokenizer has no fast version, {TOKENIZER}: choose another model")
     backend.save(str(out / TOKENIZER))
-    ids = {"<pad>": pretrained.pad_token_id, "<unk>": pretrained.unk_token_id, **ends_of_text(backend)}
+    tokenizer = LibraryTokenizer(out / TOKENIZER)  # which pads and cuts no text, whatever the file says
+    ends = ends_of_text(tokenizer.library)
+    ids = {"<pad>": pretrained.pad_token_id, "<unk>": pretrained.unk_token_id, **ends}
     require(
         None not in ids.values() and "</s>" in ids,
         f"{source}: its tokenizer must have symbols for padding and unknown words, put one symbol after a text, and at "
         "most one in front: choose another model",
     )
-    return load_tokenizer(out), ids
+    return tokenizer, ids
 
 
 def ends_of_text(backend: Any) -> dict[str, int]:

@@ -306,6 +306,27 @@ def test_tokenizers_that_end_a_text_otherwise_are_refused(tmp_path: Path, capsys
         assert "put one symbol after a text, and at most one in front: choose another model" in capsys.readouterr().err
 
 
+def test_a_tokenizer_that_pads_and_cuts_texts(tmp_path: Path) -> None:
+    """Those of sentence encoders have such a setting in their file; here, every text has the pieces of its own."""
+    encoder("modernbert", tmp_path / "theirs")
+    path = tmp_path / "theirs" / "tokenizer.json"
+    tokenizer = json.loads(path.read_text("utf-8"))
+    tokenizer["padding"] = {
+        "strategy": {"Fixed": 8},
+        "direction": "Right",
+        "pad_to_multiple_of": None,
+        "pad_id": 0,
+        "pad_type_id": 0,
+        "pad_token": "[PAD]",
+    }
+    tokenizer["truncation"] = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
+    path.write_text(json.dumps(tokenizer), "utf-8")
+    assert main(["import-pretrained", str(tmp_path / "theirs"), str(tmp_path / "ours")]) == 0
+    bpe = PretrainedBPE(str(tmp_path / "ours"))
+    assert bpe.encode("a").split() == bpe.encode("a a").split()[:1]
+    assert bpe.decode(bpe.encode(LINES[0])) == LINES[0]
+
+
 @pytest.mark.parametrize("setting", [{"hidden_size": 10**9}, {"num_hidden_layers": 10**6}])
 def test_the_sizes_of_a_labeller_from_a_stranger(setting: dict[str, int], tmp_path: Path) -> None:
     system = SYSTEMS["enct5_of_electra"](tmp_path)
