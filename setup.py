@@ -83,7 +83,7 @@ setup(
         # 3.10 to 3.13, while fairseq itself needs Python 3.10 and pip < 24.1. Both write into the same folder, so
         # nothing else brings either of them
         "fairseq": ["fairseq-fixed>=0.12.3.1"],
-        "pretrained": ["transformers>=5.23"],  # with older versions, a DeBERTa has no graphs
+        "pretrained": ["transformers>=5.20"],  # the last for Python 3.10
         "plot": ["matplotlib"],
         "serve": ["starlette>=1", "uvicorn>=0.40"],
         "lsp": ["pygls>=2"],

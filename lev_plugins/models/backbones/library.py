@@ -130,6 +130,17 @@ def build_encoder(entries: dict[str, Any], dropout: float) -> nn.Module:
     return encoder_part(auto.from_config(config, trust_remote_code=False))
 
 
+def require_traceable(stack: Any) -> None:
+    """Refuses graphs of all blocks of a DeBERTa with versions of the library in which they would have branches."""
+    import transformers
+
+    require(
+        stack.config.model_type != "deberta-v2" or tuple(map(int, transformers.__version__.split(".")[:2])) >= (5, 23),
+        f"graphs of a levt with a DeBERTa need transformers 5.23 or newer, but {transformers.__version__} is installed: "
+        "upgrade it, with Python 3.11 or newer, or export with --no-graphs",
+    )
+
+
 def read_model(kind: str, folder: Path, weights: bool = True, **options: Any) -> tuple[Any, set[str]]:
     """Returns a model in 32 bits, and the names of the weights missing from the folder.
 

@@ -50,6 +50,8 @@ class LibraryEncoder(nn.Module):
         assert segments is None, "positions count from the start of a row, which holds one example"
         if self.begin is not None:
             tokens = F.pad(tokens, (1, 0), value=self.begin)
+        if torch.jit.is_tracing() and of_all_blocks is not None:
+            library.require_traceable(self.stack)
         if tokens.is_cuda or torch.jit.is_tracing():
             return self.states(tokens, of_all_blocks)[:, self.skipped :]
         lengths = tokens.ne(self.pad).sum(1)
