@@ -136,8 +136,8 @@ def require_traceable(stack: Any) -> None:
 
     require(
         stack.config.model_type != "deberta-v2" or tuple(map(int, transformers.__version__.split(".")[:2])) >= (5, 23),
-        f"graphs of a levt with a DeBERTa need transformers 5.23 or newer, but {transformers.__version__} is installed: "
-        "upgrade it, with Python 3.11 or newer, or export with --no-graphs",
+        f"graphs of a levt with a DeBERTa need transformers 5.23 or newer, but {transformers.__version__} is "
+        "installed: upgrade it, with Python 3.11 or newer, or export with --no-graphs",
     )
 
 
