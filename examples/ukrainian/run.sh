@@ -46,7 +46,7 @@ once model fairseq-train "$OUT/data" --save-dir "$OUT/model" --user-dir "$(lev-p
     --total-num-update "$UPDATES" --upsample-primary "$UPSAMPLE" --validate-interval-updates $((UPDATES / 4)) \
     --save-interval-updates $((UPDATES / 4)) --keep-interval-updates 1 --no-epoch-checkpoints --no-progress-bar \
     --log-format simple --log-interval 50 $TRAIN_FLAGS
-once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \
+once editor lev-plugins export "$OUT/model/checkpoint_best.pt" "$OUT/editor" --overwrite --bpe words \
     --iter-decode-max-iter 0 --data "$OUT/data" --language "$CODE" --edit-also "$EDIT_ALSO" --words "$OUT/words/chat.txt" \
     --calibrate "$OUT"/pairs/valid.{noisy,clean} --calibrate "$OUT"/words/other.{noisy,clean} \
     --clean "$OUT/pairs/valid.clean" --clean "$OUT/words/other.clean" --promise-broken "$PROMISE"
