@@ -21,8 +21,8 @@ from lev_plugins.text.segments import Segment
 CONSTANT = "constant"
 # A capitalised word inside a sentence that the dictionary lacks is often a name, and to change a name is worse than to
 # leave a typo. So the confidence of its edit is cubed before it is compared with min_confidence, unless the language
-# capitalises all nouns. So is that of a known word if most edits are of unknown ones: in text of another kind than the
-# held-out pairs, more known words are right where they stand.
+# capitalises all nouns. So is that of a known word, but not of a sign, if most edits are of unknown ones: in text of
+# another kind than the held-out pairs, more known words are right where they stand.
 # So is every edit where the dictionary lacks most of the other words: the sentence may be of another language.
 NAME, KNOWN, FOREIGN, EXPONENT = "name", "known", "foreign", 3.0
 MAX_AROUND = 0.5
@@ -111,9 +111,10 @@ def calibrate(edited: Edited, weights: Mapping[str, float]) -> Edited:
     def calibrate_edit(edit: Edit, limit: float = 1.0) -> Edit:
         features = Evidence(*edit.evidence)
         share = min(limit, confidence(weights, features))
+        letters = any(map(str.isalpha, edited.original[edit.start : edit.end]))
         kinds = {
             NAME: features.unknown and features.capital,
-            KNOWN: not features.unknown and not features.insertion,
+            KNOWN: not features.unknown and letters,
             FOREIGN: features.around > MAX_AROUND,
         }
         exponents = [max(0.0, weights[kind]) for kind, applies in kinds.items() if applies and kind in weights]

@@ -122,6 +122,14 @@ def test_confidences_are_the_share_that_is_right(tmp_path: Path, caplog: pytest.
     assert "takes 100 edits, some right and some wrong, but of the 1 edits of the held-out texts, 0 are" in caplog.text
 
 
+def test_to_change_a_known_word_takes_more_than_to_change_a_sign() -> None:
+    weights = {"constant": 1.0, KNOWN: calibration.EXPONENT}
+    edits = (Edit(0, 3, "hat", evidence=NOTHING), Edit(4, 5, "—", evidence=NOTHING))
+    word, sign = calibration.calibrate(Edited("has - b", edits), weights).edits
+    assert word.confidence == sign.confidence == pytest.approx(0.731, abs=1e-3)
+    assert (word.is_sure(0.5), sign.is_sure(0.5)) == (False, True)
+
+
 def test_a_promise_is_kept_by_the_least_confidence_or_refused(tmp_path: Path) -> None:
     edits = {f"w{i}": [Edit(0, len(f"w{i}"), "x", confidence=i / 200)] for i in range(200)}
     (clean,) = files(tmp_path, clean="".join(f"{word} b c d e\n" for word in edits))
