@@ -38,8 +38,8 @@ data() {  # data NOISE: a tokenizer may lose case and spaces, so the test goes t
 }
 train() {  # train SYSTEM SEED
     fairseq-train "$FOLDER/data" --save-dir "$FOLDER/$1_$2" "${FAIRSEQ[@]}" --log-format simple --log-interval 50 \
-        --arch gated_$FAMILY --backbone "$BACKBONE" --gates "${GATES[$1]}" --gate-mix "$GATE_MIX" \
-        --copy-from "$COPY_FROM" --criterion label_smoothed_cross_entropy --report-accuracy \
+        --arch gated_$FAMILY --backbone "$BACKBONE" --gates "${GATES[$1]?unknown SYSTEMS: $1}" \
+        --gate-mix "$GATE_MIX" --copy-from "$COPY_FROM" --criterion label_smoothed_cross_entropy --report-accuracy \
         --best-checkpoint-metric loss --eval-bleu-args '{"beam": 1}' --optimizer scaled_adam \
         --backbone-lr-factor "$LR_FACTOR" --adam-betas '(0.9,0.999)' --clip-norm 1 --weight-decay 0.001 \
         --patience "$PATIENCE" --seed "$2" $TRAINING $TRAIN_FLAGS |& tee -a "$FOLDER/$1_$2.log"

@@ -30,8 +30,9 @@ declare -A GATES=([none]= [all]=mask,copy,generate,skip [MG]=mask,generate [CG]=
 
 train() {  # train NOISE SYSTEM SEED
     fairseq-train "$OUT/$1/data" --save-dir "$OUT/$1/$2_$3" "${FAIRSEQ[@]}" --log-format simple --log-interval 50 \
-        --arch gated_trans --gates "${GATES[$2]}" --gate-mix "$GATE_MIX" --copy-from "$COPY_FROM" $SIZES \
-        --share-all-embeddings --dropout 0.1 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
+        --arch gated_trans --gates "${GATES[$2]?unknown SYSTEMS: $2}" --gate-mix "$GATE_MIX" \
+        --copy-from "$COPY_FROM" $SIZES --share-all-embeddings --dropout 0.1 \
+        --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
         --report-accuracy --eval-wrr --eval-bleu-remove-bpe sentencepiece --eval-bleu-args '{"beam": 1}' \
         --best-checkpoint-metric wrr --maximize-best-checkpoint-metric --optimizer adam --adam-betas '(0.9,0.98)' \
         --lr "$LR" --lr-scheduler polynomial_decay --warmup-updates "$WARMUP" --max-update "$UPDATES" \

@@ -50,6 +50,7 @@ train() {  # train NAME DATA UPDATES LR FLAG...: checkpoints in OUT/NAME, and th
     lev-plugins average $(ls "$OUT/$1"/checkpoint_*_*.pt | grep -v "_$3.pt") "$OUT/$1/checkpoint_last.pt" \
         --output "$OUT/$1/average.pt"
 }
+once tests test_sets  # now, as missing files should not stop it after the training
 [ ! "$TUNE" ] || once pairs pairs
 once texts texts
 once data prepare --train-prefix "$OUT/texts/train" --valid-prefix "$OUT/texts/valid" --learn-sentencepiece "$VOCAB" \
@@ -70,7 +71,6 @@ fi
 once editor lev-plugins export "$model" "$OUT/editor" --overwrite --data "$OUT/data" --bpe sentencepiece $pieces \
     --beam "$BEAM" --language en --calibrate "$valid.noisy" "$valid.clean" --best gleu
 
-once tests test_sets
 score_once "corrected, every edit" lev-plugins edit "$OUT/editor" --min-confidence 0 $CPU
 score_once "corrected" lev-plugins edit "$OUT/editor" $CPU
 tail -n +1 "$OUT"/test/*/*.score

@@ -56,24 +56,25 @@ for task in ${TASKS//,/ }; do
         pos) row="ud-ewt pos-ud-ewt dev tagging tag_accuracy" ;;
         hter) row="mlqe-pe ape-mlqe/en-de valid regression pearson --text-columns 2" ;;
         hter21) row="mlqe-pe ape-mlqe/en-de valid classification pearson --text-columns 2 --round-labels 0.05" ;;
+        *) echo "TASKS has an unknown name: $task" >&2; exit 2 ;;
     esac
     read -r published set test kind metric layout <<<"$row"
     [ -d "$DATA/$set" ] || lev-plugins data $published "$DATA/$set"
     once "text-$task" text "$DATA/$set" $test
-    words="--bpe words" small= more=$UPDATES
+    words="--bpe words" small= more=$UPDATES pieces="once pieces-$task data pieces --learn-sentencepiece $VOCAB"
     [ $task != pos ] || words= small="--lr 0.0015 --max-tokens 1500" more=$((UPDATES * 5 / 3))
     for name in ${MODELS//,/ }; do
         case $name in
-            plain) once "pieces-$task" data pieces --learn-sentencepiece "$VOCAB"
-                once "plain-$task" model plain pieces "$UPDATES" $SIZES ;;
-            one) [ $kind != multilabel ] || once "one-$task" model one pieces "$UPDATES" $SIZES --latents one ;;
+            plain) $pieces; once "plain-$task" model plain pieces "$UPDATES" $SIZES ;;
+            one) [ $kind != multilabel ] || { $pieces; once one-$task model one pieces $UPDATES $SIZES --latents one; } ;;
             spelled) once "words-$task" data words $words
                 once "spelled-$task" model spelled words "$more" $SIZES --spelling $small $SPELLED_FLAGS ;;
-            pretrained) once "backbone-$task" data backbone --pretrained-tokenizer "$BACKBONE"
+            pretrained) once "backbone-$task" data backbone --pretrained-tokenizer "${BACKBONE:?is missing: see README}"
                 once "pretrained-$task" model pretrained backbone "$BACKBONE_UPDATES" --backbone "$BACKBONE" \
                     --optimizer scaled_adam --backbone-lr-factor 0.1 $BACKBONE_FLAGS ;;
             baselines) once "baselines-$task" python "$(dirname "$0")/baselines.py" "$folder/text" \
                 --label-kind $kind $layout --output "$folder/baselines.scores" ;;
+            *) echo "MODELS has an unknown name: $name" >&2; exit 2 ;;
         esac
     done
 done

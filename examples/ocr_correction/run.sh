@@ -70,6 +70,7 @@ for fold in ${FOLDS//,/ }; do
                 --attention-heads 4 ${part:+-${part/seed/seed }} $PBD_FLAGS ;;
             levt*) once "$run" train --task text_editing --draft-lang draft --arch levt ${SIZES//N/$blocks} \
                 --criterion dual_policy --eval-metrics exact_match --eval-bleu-args '{"iter_decode_max_iter": 9}' ;;
+            *) echo "ONLY has an unknown name: $NAME" >&2; exit 2 ;;
         esac
         case $NAME in
             levt*) once "$run-test" decode --task text_editing --draft-lang draft --iter-decode-max-iter 9 ;;

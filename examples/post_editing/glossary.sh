@@ -19,11 +19,13 @@ terms() {  # terms SPLIT
         "$TEXT/$1.$TARGET" >"$OUT/$1.tsv"
 }
 edit() {  # edit SPLIT NAME BIAS FLAGS...: and the seconds of processor time, without those of an empty text
-    local TIMEFORMAT=%U seconds start
-    start=$({ time lev-plugins edit "$OUT/model" --keep-bias "$3" "${@:4}" </dev/null; } 2>&1)
-    seconds=$({ time lev-plugins edit "$OUT/model" --keep-bias "$3" --drafts "$TEXT/$1.$DRAFT" "${@:4}" \
-        <"$TEXT/$1.$SOURCE" >"$OUT/$1.$2"; } 2>&1)
-    echo "$seconds - $start" | bc >"$OUT/$1.$2.seconds"
+    local TIMEFORMAT=%U out="$OUT/$1.$2"
+    {
+        time lev-plugins edit "$OUT/model" --keep-bias "$3" "${@:4}" </dev/null 2>&3
+        time lev-plugins edit "$OUT/model" --keep-bias "$3" --drafts "$TEXT/$1.$DRAFT" "${@:4}" \
+            <"$TEXT/$1.$SOURCE" >"$out" 2>&3
+    } 3>&2 2>"$out.times"  # the seconds alone, without what the commands say
+    awk '{ seconds = $1 - start; start = $1 } END { print seconds }' "$out.times" >"$out.seconds"
 }
 score() {  # score SPLIT NAME FILE
     lev-plugins score bleu "$3" "$TEXT/$1.$TARGET" --tokenize none --bootstrap 1000 | head -n 1
