@@ -21,7 +21,7 @@ source "$HERE/spellers.sh"
 
 for set in news-commentary misspellings free-english; do  # TEXT and TEST, unless they name your own
     if [[ $TEXT:$TEST = *data/$set* && ! -e data/$set ]]; then lev-plugins data $set; fi
-done
+done; ls "$TEST"/*.clean >/dev/null  # now, as a missing file should not stop it after the training
 
 typos() {  # typos SEED <CLEAN >NOISY
     lev-plugins noise --kind insert,delete,substitute,swap,keyboard,accent:0.1 --language-files "$LANGUAGE_FILES" \

@@ -31,6 +31,7 @@ once pairs pairs
 once words words
 once confusions confusions
 once mistakes mistakes
+once gold gold  # now, as a missing HARM should not stop it after the training
 
 once data lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --srcdict "$OUT/words/dict.txt" \
     --train-prefix "$OUT/pairs/train" --extra-train-prefix "$OUT/pairs/synthetic" --valid-prefix "$OUT/pairs/valid" \
@@ -51,7 +52,6 @@ once editor lev-plugins export "$OUT/model/checkpoint_best.pt" "$OUT/editor" --o
     --calibrate "$OUT"/pairs/valid.{noisy,clean} --calibrate "$OUT"/words/other.{noisy,clean} \
     --clean "$OUT/pairs/valid.clean" --clean "$OUT/words/other.clean" --promise-broken "$PROMISE"
 
-once gold gold
 once "score editor" score "this editor" lev-plugins edit "$OUT/editor"
 once "score every edit" score "this editor, every edit" lev-plugins edit "$OUT/editor" --min-confidence 0
 [ ! "$PEERS" ] || peers

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import ROOT, Result, succeed
+from tests.commands import ROOT, Result, Running, succeed
 from tests.helpers import write_lines
 
 WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "woman", "runs", "sleeps", "sits", "eats"]
@@ -182,6 +182,18 @@ def test_labelling(tmp_path: Path) -> None:
     assert all("thresholds tuned: " in text and "few labels: rp_at_5" in text for text in found.values())
 
 
+@pytest.mark.parametrize("setting", ["TASKS", "MODELS"])
+def test_labelling_refuses_unknown_names(setting: str, tmp_path: Path) -> None:
+    """A typo must not train the task before it again, and must not be ignored."""
+    folder = tmp_path / "data" / "pair-mrpc"
+    for name in ("train", "dev"):
+        write(folder / f"{name}.tsv", ["good\tgood film\t1", "bad\tgood\t0"] * 20)
+    names = {"TASKS": "mrpc", "MODELS": "", setting: "other"}
+    script = ROOT / "examples" / "labelling" / "run.sh"
+    result = Running("bash", script, OUT=str(tmp_path / "run"), DATA=str(tmp_path / "data"), **names).result()
+    assert result.code == 2 and f"{setting} has an unknown name: other" in result.err
+
+
 @pytest.mark.slow
 def test_denoising(tmp_path: Path) -> None:
     """Pairs that come with their noise: gated models, and SymSpell if it is installed."""
@@ -208,3 +220,11 @@ def test_post_editing(tmp_path: Path) -> None:
     assert {"autoregressive", "translator_delete", "finetuned_both", "scratch", "zero_shot"} <= systems
     assert len(scores(done.out, "BLEU")) == len(scores(done.out, "TER")) == 1 + len(systems)
     assert 0 < json.loads((out / "finetuned.quality.json").read_text("utf-8"))["bad"] <= 1
+
+    model = {"MODEL": out / "scratch" / "checkpoint_best.pt", "DATA": out / "triples", "TEXT": out / "drafts"}
+    glossary = tmp_path / "glossary"
+    done = run("post_editing/glossary.sh", glossary, TRAIN=tmp_path / "text" / "train", BIASES="0", **model)
+    assert len(scores(done.out, "BLEU")) == 6 and len(scores(done.out, "terms used")) == 4
+    times = {path.name: path.read_text("utf-8").split() for path in glossary.glob("*.times")}
+    assert {"test.without.times", "test.hard.times", "test.soft.times"} < times.keys()
+    assert all(re.fullmatch(r"[\d.]+ [\d.]+", " ".join(lines)) for lines in times.values())  # nothing that edit says
