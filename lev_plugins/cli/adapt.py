@@ -27,6 +27,7 @@ from lev_plugins.cli.reporting import table
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
 from lev_plugins.inference import load_model
+from lev_plugins.inference.card import license_of
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.exporting import Extras, export
 from lev_plugins.inference.held_out import Tuning, edit_held_out
@@ -181,6 +182,7 @@ def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scra
         tuning=Tuning(calibrate, [scratch / f"noise.{TARGET}"], promise),
         noise=noise,
         own_text=texts,
+        license=license_of(folder),
     )
     moved = {"data": str(scratch / "data")}
     graphs = (folder / GRAPHS).is_dir()

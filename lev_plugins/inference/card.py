@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 from lev_plugins.checkpoints import Checkpoint, config_of
-from lev_plugins.model_folder import LABELLER, ModelConfig
+from lev_plugins.model_folder import CARD, LABELLER, ModelConfig
 
 WHAT = {
     "levt": "A Levenshtein Transformer, which edits a text or a draft by deleting and inserting words",
@@ -68,6 +68,14 @@ def front_matter(config: ModelConfig, license: str | None) -> str:
     lines += ["library_name: fairseq", f"pipeline_tag: {PIPELINES.get(str(kind), 'text-classification')}", "tags:"]
     lines += [f"- {tag}" for tag in ("lev-plugins", config.task.replace("_", "-"), config.architecture)]
     return "\n".join(["---", *lines, "---"])
+
+
+def license_of(folder: Path) -> str | None:
+    """Returns the licence that the model card of a folder names."""
+    path = folder / CARD
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    entries = lines[1 : lines.index("---", 1)] if lines[:1] == ["---"] and "---" in lines[1:] else []
+    return next((line.removeprefix("license: ") for line in entries if line.startswith("license: ")), None)
 
 
 def facts(config: ModelConfig, weights: int) -> list[list[str]]:
