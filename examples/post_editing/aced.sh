@@ -33,8 +33,8 @@ edit() {  # edit CLIENT SPLIT THRESHOLD: prints the drafts after the edits that 
 }
 right() { triples words | paste - <(triples words <"$1") | awk -F '\t' '$1 == $2 { n++ } END { print n + 0 }'; }
 dial() {  # dial CLIENT: the threshold with the most right sentences of valid; none, if none is better than no edit
-    local best="$OUT/$1/dial" most threshold count
-    echo none >"$best"; most=$(edit "$1" valid none | right "$OUT/$1/valid.clean")
+    local best="$OUT/$1/dial" most threshold count; echo none >"$best"
+    most=$(edit "$1" valid none | right "$OUT/$1/valid.clean")
     for threshold in $THRESHOLDS; do
         count=$(edit "$1" valid "$threshold" | right "$OUT/$1/valid.clean")
         if ((count > most)); then most=$count; echo "$threshold" >"$best"; fi
@@ -51,8 +51,7 @@ systems() {  # systems CLIENT: the texts that are scored, as words and marks
     triples gold "$folder"/test.{draft,clean} >"$folder/gold.m2"
 }
 scores() {  # scores CLIENT
-    local folder="$OUT/$1" name
-    for name in nothing rules every levt; do
+    local folder="$OUT/$1" name; for name in nothing rules every levt; do
         echo "$1, $name$([ $name != levt ] || echo ", threshold $(cat "$folder/dial")")"
         lev-plugins score m2 "$folder/"{$name.words,gold.m2} --bootstrap 1000 | grep "^system"
         lev-plugins score gleu "$folder"/{$name,gold}.words --source "$folder/nothing.words" | grep "^system"

@@ -228,3 +228,25 @@ def test_post_editing(tmp_path: Path) -> None:
     times = {path.name: path.read_text("utf-8").split() for path in glossary.glob("*.times")}
     assert {"test.without.times", "test.hard.times", "test.soft.times"} < times.keys()
     assert all(re.fullmatch(r"[\d.]+ [\d.]+", " ".join(lines)) for lines in times.values())  # nothing that edit says
+
+
+@pytest.mark.slow
+def test_drafts_of_professionals(tmp_path: Path) -> None:
+    """Every draft has a mistake that recurs: the rules repair all, and the tables have all systems."""
+    for seed, client in enumerate(("first", "second")):
+        clean = sentences(150, seed)
+        for part in ("train", "dev"):
+            texts = {
+                "src": clean,
+                "pert": [f"{line} former end" for line in clean],
+                "tgt": [f"{line} new end" for line in clean],
+            }
+            for side, lines in texts.items():
+                write(tmp_path / "aced" / client / f"{part}.{side}", lines)
+    settings = {"CLIENTS": "first second", "UPDATES": 4, "SCHEDULE": 40, "THRESHOLDS": "0 0.5"}
+    done = run("post_editing/aced.sh", tmp_path / "run", DATA=tmp_path / "aced", **settings)
+    systems = re.findall(r"^(\w+, \w+)(?:, threshold .+)?\nsystem +F0.5 = ([\d.]+)", done.out, re.MULTILINE)
+    names = [f"{client}, {name}" for client in ("first", "second") for name in ("nothing", "rules", "every", "levt")]
+    assert [name for name, _ in systems] == names
+    assert dict(systems)["first, nothing"] == "0.0000" and dict(systems)["second, rules"] == "1.0000"
+    assert scores(done.out, "system +exact match")[:2] == [0, 1]
