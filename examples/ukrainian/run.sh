@@ -12,11 +12,12 @@ OTHER=${OTHER-}  # clean text of another kind, to calibrate on; empty: messages 
 HARM=${HARM-}  # files of clean text of kinds that nothing here is trained or calibrated on, to score
 LISTED=${LISTED:-34000}  # most frequent words that the editor knows; it sees some of the others as rare words
 COPIES=${COPIES:-2}  # of the clean text, each with other unexpected words and mistakes
+BACKBONE=${BACKBONE-}  # folder of a pre-trained encoder of the language (import-pretrained); empty: none
 UPDATES=${UPDATES:-1600}  # length of the training
 UPSAMPLE=${UPSAMPLE:-1}  # how often each pair comes among the synthetic ones: with 4, the editor learns them by heart
 DROPOUT=${DROPOUT:-0.1}
 EDIT_ALSO=${EDIT_ALSO:-markup}  # the hyphen before a line of dialogue is also a bullet of Markdown, which editors leave alone
-PROMISE=${PROMISE:-11}  # words of 1,000 right ones that it may break in OTHER, where it breaks most: RESULTS.md
+PROMISE=${PROMISE:-9}  # words of 1,000 right ones that it may break in OTHER, where it breaks most: RESULTS.md
 TRAIN_FLAGS=${TRAIN_FLAGS-}  # more flags of fairseq-train, such as --cpu-bf16
 PEERS=${PEERS-yes}  # score what a user could take instead as well; empty: the editor alone
 HUNSPELL=${HUNSPELL:-uk_UA}  # dictionary of one of them
@@ -46,7 +47,8 @@ once model fairseq-train "$OUT/data" --save-dir "$OUT/model" --user-dir "$(lev-p
     --lr-scheduler polynomial_decay --warmup-updates $((UPDATES / 20)) --max-update "$UPDATES" \
     --total-num-update "$UPDATES" --upsample-primary "$UPSAMPLE" --validate-interval-updates $((UPDATES / 4)) \
     --save-interval-updates $((UPDATES / 4)) --keep-interval-updates 1 --no-epoch-checkpoints --no-progress-bar \
-    --log-format simple --log-interval 50 $TRAIN_FLAGS
+    --log-format simple --log-interval 50 ${BACKBONE:+--backbone "$BACKBONE" --optimizer scaled_adam \
+    --backbone-lr-factor 0.05} $TRAIN_FLAGS
 once editor lev-plugins export "$OUT/model/checkpoint_best.pt" "$OUT/editor" --overwrite --bpe words \
     --iter-decode-max-iter 0 --data "$OUT/data" --language "$CODE" --edit-also "$EDIT_ALSO" --words "$OUT/words/chat.txt" \
     --calibrate "$OUT"/pairs/valid.{noisy,clean} --calibrate "$OUT"/words/other.{noisy,clean} \

@@ -9,6 +9,7 @@ import pytest
 
 from tests.commands import ROOT, Result, Running, succeed
 from tests.helpers import write_lines
+from tests.pretrained import encoder, imported
 
 WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "woman", "runs", "sleeps", "sits", "eats"]
 WORDS += ["here", "there", "today", "now"]
@@ -118,13 +119,16 @@ UKRAINIAN = [
 
 @pytest.mark.slow
 def test_ukrainian(tmp_path: Path) -> None:
-    """Another language, from its files, beside its peers."""
+    """Another language, from its files and with a pre-trained encoder, beside its peers."""
+    encoder("roberta", tmp_path / "theirs")
+    imported(tmp_path / "theirs", tmp_path / "backbone")
     mistakes = [line.replace("—", "-").replace(", але", " але").replace("сидить", "седить") for line in UKRAINIAN]
     for split, times in (("train", 200), ("valid", 4)):
         write(tmp_path / "pairs" / f"{split}.clean", UKRAINIAN * times)
         write(tmp_path / "pairs" / f"{split}.noisy", mistakes * times)
     settings = {"PAIRS": tmp_path / "pairs", "WORDS": write(tmp_path / "words", ["сусіди", "кота", "псами", "селом"])}
     settings |= {"OTHER": write(tmp_path / "other", UKRAINIAN * 9), "HARM": write(tmp_path / "harm", UKRAINIAN[2:])}
+    settings |= {"BACKBONE": tmp_path / "backbone"}
     done = run("ukrainian/run.sh", tmp_path / "out", **settings, UPDATES=20, PROMISE=100_000, HUNSPELL="none")
     rows = {name: values for name, *values in re.findall(r"^\| ([\w ,]+) \|" + r" ([\d. ]+) \|" * 5, done.out, re.M)}
     assert {"do nothing", "a rule for dashes", "this editor", "this editor, every edit"} <= rows.keys()
