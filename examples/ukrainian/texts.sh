@@ -29,7 +29,7 @@ noise() {  # noise SEED PREFIX: PREFIX.noisy and PREFIX.draft, of PREFIX.clean w
 mistakes() {
     [ "$OTHER" ] || python "$HERE/messages.py" "/usr/share/locale/$CODE" --language-files "$LANGUAGE_FILES" \
         >"$OUT/messages"
-    cat ${OTHER:-"$OUT/messages"} | head -n 2000 >"$OUT/words/other.clean"
+    awk 'NR <= 2000' ${OTHER:-"$OUT/messages"} >"$OUT/words/other.clean"
     cp "$OUT/words/train.clean" "$OUT/pairs/synthetic.clean"
     noise "$SEED" "$OUT/pairs/synthetic"; noise $((SEED + 1)) "$OUT/words/other"
     for text in "$OUT"/pairs/*.noisy; do cp "$text" "${text%.noisy}.draft"; done  # edited is the noisy text

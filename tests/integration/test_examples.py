@@ -146,7 +146,9 @@ def test_ukrainian_without_files(tmp_path: Path) -> None:
     language = write(tmp_path / "language" / "readme.txt", ["nothing"]).parent
     settings = {
         "PAIRS": tmp_path / "pairs",
-        "OTHER": write(tmp_path / "other", UKRAINIAN * 9),
+        "OTHER": write(
+            tmp_path / "other", [*UKRAINIAN * 9, *[""] * 2000, *["long" * 100] * 2000]
+        ),  # 2,000 lines are read
         "WORDS": "",
         "CODE": "uk",
     }
