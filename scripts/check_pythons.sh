@@ -33,7 +33,7 @@ pip() { "$venv/bin/python" -m pip "$@"; } # of the row that is checked
 install_package() {
     pip install --quiet "$torch" 'setuptools<81' wheel cython numpy packaging &&
         pip install --quiet --no-build-isolation fairseq-fixed &&
-        pip install --quiet "$scratch/sources[train,fairseq]"
+        pip install --quiet "$scratch/sources[train,fairseq,pretrained]"
 }
 
 # Newer versions of pip refuse what fairseq and omegaconf 2.0 say of their needs. The package of fairseq lacks a source of
@@ -41,7 +41,7 @@ install_package() {
 install_beside_official() {
     pip install --quiet 'pip<24.1' &&
         pip install --quiet "$torch" 'numpy<2' fairseq==0.12.2 &&
-        pip install --quiet 'numpy<2' "$scratch/sources[train]" &&
+        pip install --quiet 'numpy<2' "$scratch/sources[train,pretrained]" &&
         test "$(version_of fairseq)" = 0.12.2 && test "$(version_of fairseq-fixed)" = -
 }
 
