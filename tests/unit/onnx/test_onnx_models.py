@@ -124,7 +124,8 @@ def test_labels_are_those_of_the_checkpoint(name: str, tmp_path: Path) -> None:
         for one, other, rough in zip(*(model.scored(texts, ids) for model in (theirs, ours, rounded)), strict=True):
             np.testing.assert_allclose(other.scores, one.scores, atol=1e-5)
             np.testing.assert_allclose(rough.scores, one.scores, atol=0.1)
-            assert theirs.answer(one, ids) == pytest.approx(ours.answer(other, ids))
+            for name, value in theirs.answer(one, ids).items():
+                assert ours.answer(other, ids)[name] == (value if name == "words" else pytest.approx(value))
     lines = "".join(f"{text}\n" for text in system.texts)
     assert not HEAVY & run("label", str(folder), stdin=lines)[0]
 
@@ -163,7 +164,9 @@ def change_index(folder: Path, change: str) -> None:
     if change == "damaged":
         path.write_bytes(path.read_bytes()[:100])
     if change == "header":  # a TokenError of Python's, which NumPy asks
-        path.write_bytes(path.read_bytes().replace(b"}", b" ", 1))
+        stored = path.read_bytes()
+        end = stored.index(b"}", stored.index(b"{'descr'"))
+        path.write_bytes(stored[:end] + b" " + stored[end + 1 :])
 
 
 @pytest.mark.parametrize(
