@@ -355,7 +355,7 @@ def write(
     share_weights(sorted((folder / GRAPHS).iterdir()), folder / GRAPHS / WEIGHTS)
     index = model.word_index if isinstance(model, (LevT, EncT5)) else None
     if index is not None:
-        np.savez(folder / INDEX, allow_pickle=False, **stored_arrays(index))
+        np.savez(folder / INDEX, **stored_arrays(index))  # type: ignore[arg-type]
 
 
 def round_weights(path: Path) -> None:
