@@ -18,11 +18,13 @@ score() {  # score NAME SYSTEM...: the scores of a system, in OUT/test/NAME
     done
 }
 dashes() { sed -E 's/(^| )(-|--|–) /\1— /g'; }  # a rule that alone corrects a fifth of all: a hyphen between blanks
+after_dashes() { dashes | lev-plugins edit "$OUT/editor"; }
 careful_hunspell() { dashes | python "$HERE/../english/ispell.py" --careful hunspell -d "$HUNSPELL"; }
 peers() {  # those that are installed, and each for plain words in small letters alone (careful)
     local careful has_hunspell=; if hunspell -d "$HUNSPELL" -a </dev/null >/dev/null 2>&1; then has_hunspell=yes; fi
     once "score do nothing" score "do nothing" cat
     once "score dashes" score "a rule for dashes" dashes
+    once "score after dashes" score "a rule for dashes, then this editor" after_dashes
     for careful in "" --careful; do
         if python -c 'import symspellpy' 2>/dev/null; then
             once "score SymSpell $careful" score "${careful:+careful }SymSpell" \
