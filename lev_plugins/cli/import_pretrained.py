@@ -85,10 +85,10 @@ def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dic
     """Writes the tokenizer to ``out``; returns it and its ids for fairseq's <s> (if any), <pad>, </s>, <unk>."""
     pieces = source / SENTENCEPIECE
     if library.gated_arch(config.model_type) == "gated_t5" and pieces.is_file():
-        tokenizer = SentencePieces(pieces)
+        sentencepieces = SentencePieces(pieces)
         shutil.copyfile(pieces, out / SENTENCEPIECE)
-        unk = tokenizer.vocabulary.index("<unk>")
-        return tokenizer, {"<pad>": config.pad_token_id, "</s>": config.eos_token_id, "<unk>": unk}
+        unk = sentencepieces.vocabulary.index("<unk>")
+        return sentencepieces, {"<pad>": config.pad_token_id, "</s>": config.eos_token_id, "<unk>": unk}
     pretrained = library.read_tokenizer(source)
     if type(pretrained).__name__ == "ByT5Tokenizer":
         return ByteTokenizer(), {name: i for i, name in enumerate(BYTE_SPECIALS)}
