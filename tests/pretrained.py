@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,8 +12,11 @@ import torch
 from fairseq.data import Dictionary
 
 from lev_plugins.cli.main import main
-from lev_plugins.models.backbones.library import gated_arch
+from lev_plugins.models.backbones.library import DEBERTA_GRAPHS, gated_arch
 
+DEBERTA_HAS_GRAPHS = (
+    find_spec("transformers") is not None and tuple(map(int, version("transformers").split(".")[:2])) >= DEBERTA_GRAPHS
+)
 LINES = [
     "the quick brown fox jumps over the lazy dog .",
     "a café costs 3 €, isn't it? hello world!",

@@ -4,7 +4,6 @@ import shutil
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -201,5 +200,5 @@ if find_spec("transformers") is not None:
         "levt with a bert": speller_with("bert"),
         "gated_roberta": gated("xlm-roberta"),
     }
-    if tuple(map(int, version("transformers").split(".")[:2])) >= (5, 23):  # for the graphs
+    if pretrained.DEBERTA_HAS_GRAPHS:
         SYSTEMS["levt with a deberta"] = speller_with("deberta-v2")

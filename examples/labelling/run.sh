@@ -4,7 +4,6 @@
 #     TASKS=mrpc MODELS=pretrained BACKBONE=DIR OUT=runs/labelling-bert bash examples/labelling/run.sh
 set -euo pipefail
 source "$(dirname "$0")/../once.sh"
-
 DATA=${DATA:-data/labelling}  # folder of the published sets
 OUT=${OUT:-runs/labelling}  # folder of all output; settings other than TASKS and MODELS need another one
 TASKS=${TASKS:-sst2,mrpc,emotions,pos}  # also hter (edit rates of translations) and hter21 (the same as classes)

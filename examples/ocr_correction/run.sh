@@ -17,7 +17,6 @@ NOISE_SHARE=${NOISE_SHARE:-0}  # share of the training words with a new misreadi
 TRAIN_FLAGS=${TRAIN_FLAGS:-}  # more flags for all trainings; the last of equal flags applies
 AVERAGE=${AVERAGE:-5} BEAM=${BEAM:-5}  # the best N checkpoints on dev are averaged; beam of the test
 SEED=${SEED:-1} THREADS=${THREADS:-1}  # random seed; threads of a training on the CPU
-
 export OMP_NUM_THREADS=$THREADS
 FAIRSEQ=(-s src -t tgt --user-dir "$(lev-plugins path)" $(command -v nvidia-smi >/dev/null || echo --cpu)
     --no-progress-bar --required-batch-size-multiple 1)  # by default, fairseq leaves out up to 7 words of a set

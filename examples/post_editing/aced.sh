@@ -9,8 +9,8 @@ DATA=${DATA:-data/aced}  # folder with a folder per client: {train,dev}.{src,per
 OUT=${OUT:-runs/aced}  # folder of all output; other settings need another one
 CLIENTS=${CLIENTS:-emerson digitalocean asics}  # one editor for all of them
 WIDTH=${WIDTH:-192} FFN=${FFN:-576} HEADS=${HEADS:-4} LAYERS=${LAYERS:-2} DROPOUT=${DROPOUT:-0.2}
-UPDATES=${UPDATES:-375} SCHEDULE=${SCHEDULE:-1500}  # the learning rate would be zero after SCHEDULE updates; with more
-LR=${LR:-0.002} TOKENS=${TOKENS:-2500}  # UPDATES, the editor knows the triples by heart
+UPDATES=${UPDATES:-375} SCHEDULE=${SCHEDULE:-1500}  # more updates overfit; after SCHEDULE, the learning rate would be zero
+LR=${LR:-0.002} TOKENS=${TOKENS:-2500}  # peak learning rate; tokens in a batch
 THRESHOLDS=${THRESHOLDS:-0 0.5 0.7 0.8 0.9 0.95 0.98}  # of confidence, tried on triples that are held out of train
 TRAIN_FLAGS=${TRAIN_FLAGS:-}  # more flags of fairseq-train, such as --cpu-bf16
 SEED=${SEED:-1} THREADS=${THREADS:-2}

@@ -1,7 +1,6 @@
 """``lev-plugins export CHECKPOINT OUT``: make a folder of a trained model that needs nothing else."""
 
 import argparse
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 from lev_plugins.cli.edit import add_decoding_arguments, add_place_arguments, decoding_of
 from lev_plugins.cli.reporting import table
 from lev_plugins.errors import UserError, require
+from lev_plugins.inference.card import LICENSE
 from lev_plugins.inference.exporting import Extras, export
 from lev_plugins.inference.held_out import Tuning
 from lev_plugins.inference.labeller import read_thresholds
@@ -22,7 +22,6 @@ from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 SELECTION_METRICS = [
     name for name, metric in METRICS.items() if metric.files in (REFERENCES, SOURCES) and not metric.options
 ]
-LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,12 +1,14 @@
 """The model card of a folder: front matter as the Hugging Face hub reads it, what the model is, and how to use it."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
 from lev_plugins.checkpoints import Checkpoint, config_of
 from lev_plugins.model_folder import CARD, LABELLER, ModelConfig
 
+LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")  # a name as on the Hugging Face hub
 WHAT = {
     "levt": "A Levenshtein Transformer, which edits a text or a draft by deleting and inserting words",
     "pbd": "A corrector of text (Pseudo-Bidirectional Decoding)",
@@ -72,10 +74,10 @@ def front_matter(config: ModelConfig, license: str | None) -> str:
 
 def license_of(folder: Path) -> str | None:
     """Returns the licence that the model card of a folder names."""
-    path = folder / CARD
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    entries = lines[1 : lines.index("---", 1)] if lines[:1] == ["---"] and "---" in lines[1:] else []
-    return next((line.removeprefix("license: ") for line in entries if line.startswith("license: ")), None)
+    path = folder / CARD  # which its owner may have edited, or removed
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    named = re.match(rf"---\n(?:(?!---).*\n)*?license: ({LICENSE.pattern})\n", text)
+    return named and named[1]
 
 
 def facts(config: ModelConfig, weights: int) -> list[list[str]]:

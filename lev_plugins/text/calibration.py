@@ -111,10 +111,10 @@ def calibrate(edited: Edited, weights: Mapping[str, float]) -> Edited:
     def calibrate_edit(edit: Edit, limit: float = 1.0) -> Edit:
         features = Evidence(*edit.evidence)
         share = min(limit, confidence(weights, features))
-        letters = any(map(str.isalpha, edited.original[edit.start : edit.end]))
+        is_word = any(map(str.isalnum, edited.original[edit.start : edit.end]))
         kinds = {
             NAME: features.unknown and features.capital,
-            KNOWN: not features.unknown and letters,
+            KNOWN: not features.unknown and is_word,
             FOREIGN: features.around > MAX_AROUND,
         }
         exponents = [max(0.0, weights[kind]) for kind, applies in kinds.items() if applies and kind in weights]

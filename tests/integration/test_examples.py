@@ -144,11 +144,10 @@ def test_ukrainian_without_files(tmp_path: Path) -> None:
         write(tmp_path / "pairs" / f"{split}.clean", UKRAINIAN * times)
         write(tmp_path / "pairs" / f"{split}.noisy", [line.replace("—", "-") for line in UKRAINIAN] * times)
     language = write(tmp_path / "language" / "readme.txt", ["nothing"]).parent
+    other = [*UKRAINIAN * 9, *[""] * 2000, *["long" * 100] * 2000]  # 2,000 lines are read of more than a pipe holds
     settings = {
         "PAIRS": tmp_path / "pairs",
-        "OTHER": write(
-            tmp_path / "other", [*UKRAINIAN * 9, *[""] * 2000, *["long" * 100] * 2000]
-        ),  # 2,000 lines are read
+        "OTHER": write(tmp_path / "other", other),
         "WORDS": "",
         "CODE": "uk",
     }

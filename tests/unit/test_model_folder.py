@@ -542,3 +542,21 @@ def test_a_labeller_of_a_preset_is_exported(tmp_path: Path) -> None:
     assert main(["export", str(checkpoint), str(tmp_path / "mine"), "--no-graphs", "--data", str(data)]) == 0
     text = ["ab c"]
     assert lev_plugins.load(tmp_path / "mine").label(text) == lev_plugins.load(checkpoint, data).label(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "license"),
+    [
+        (b"---\nlanguage:\n- en\nlicense: cc-by-4.0\ntags:\n---\n\n# en\n", "cc-by-4.0"),
+        (b"---\r\nlicense: mit\r\n---\r\n", "mit"),
+        (b"---\ntags:\n---\nlicense: mit\n", None),
+        (b"license: mit\n", None),
+        (b"---\nlicense: mit or else\n---\n", None),
+        (b"---\nauthor: \xff\nlicense: mit\n---\n", "mit"),
+        (None, None),
+    ],
+)
+def test_the_licence_of_a_card_that_its_owner_edited(text: bytes | None, license: str | None, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / "README.md").write_bytes(text)
+    assert card.license_of(tmp_path) == license

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 ENCODER, ENCODER_DECODER = "AutoModelForMaskedLM", "AutoModelForSeq2SeqLM"
+DEBERTA_GRAPHS = (5, 23)  # the version in which graphs of all blocks of a DeBERTa have no branches
 
 
 @contextmanager
@@ -130,12 +131,12 @@ def build_encoder(entries: dict[str, Any], dropout: float) -> nn.Module:
     return encoder_part(auto.from_config(config, trust_remote_code=False))
 
 
-def require_traceable(stack: Any) -> None:
-    """Refuses graphs of all blocks of a DeBERTa with versions of the library in which they would have branches."""
+def require_traceable(model_type: str) -> None:
+    """Refuses to make graphs of all blocks of a DeBERTa with a version of the library in which they would branch."""
     import transformers
 
     require(
-        stack.config.model_type != "deberta-v2" or tuple(map(int, transformers.__version__.split(".")[:2])) >= (5, 23),
+        model_type != "deberta-v2" or tuple(map(int, transformers.__version__.split(".")[:2])) >= DEBERTA_GRAPHS,
         f"graphs of a levt with a DeBERTa need transformers 5.23 or newer, but {transformers.__version__} is "
         "installed: upgrade it, with Python 3.11 or newer, or export with --no-graphs",
     )

@@ -40,6 +40,7 @@ class LibraryEncoder(nn.Module):
                 module.__class__ = Linear  # has the same weights, but is faster on a CPU
         self.pad, self.eos, self.begin = words.pad(), words.eos(), settings["bos_token_id"]
         self.skipped = 0 if with_cls or self.begin is None else 1
+        self.model_type: str = settings["model_type"]
         self.has_sides = (settings.get("type_vocab_size") or 0) > 1
 
     def forward(self, tokens: Tensor, segments: Tensor | None, words: None = None, of_all_blocks: Any = None) -> Tensor:
@@ -51,7 +52,7 @@ class LibraryEncoder(nn.Module):
         if self.begin is not None:
             tokens = F.pad(tokens, (1, 0), value=self.begin)
         if torch.jit.is_tracing() and of_all_blocks is not None:
-            library.require_traceable(self.stack)
+            library.require_traceable(self.model_type)
         if tokens.is_cuda or torch.jit.is_tracing():
             return self.states(tokens, of_all_blocks)[:, self.skipped :]
         lengths = tokens.ne(self.pad).sum(1)

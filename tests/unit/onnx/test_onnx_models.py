@@ -124,8 +124,10 @@ def test_labels_are_those_of_the_checkpoint(name: str, tmp_path: Path) -> None:
         for one, other, rough in zip(*(model.scored(texts, ids) for model in (theirs, ours, rounded)), strict=True):
             np.testing.assert_allclose(other.scores, one.scores, atol=1e-5)
             np.testing.assert_allclose(rough.scores, one.scores, atol=0.1)
-            for name, value in theirs.answer(one, ids).items():
-                assert ours.answer(other, ids)[name] == (value if name == "words" else pytest.approx(value))
+            expected, answer = theirs.answer(one, ids), ours.answer(other, ids)
+            assert answer.keys() == expected.keys()
+            for part, value in expected.items():
+                assert answer[part] == (value if part == "words" else pytest.approx(value))
     lines = "".join(f"{text}\n" for text in system.texts)
     assert not HEAVY & run("label", str(folder), stdin=lines)[0]
 
