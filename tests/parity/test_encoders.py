@@ -23,8 +23,9 @@ from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.library_encoder import LibraryEncoder
 from lev_plugins.models.enct5_config import EncT5Config
 from lev_plugins.models.levt import LevT
-from lev_plugins.onnx import export, names
+from lev_plugins.onnx import names, tracing
 from lev_plugins.onnx.graph_file import check_graph
+from lev_plugins.onnx.label_graph import enct5_graphs
 from lev_plugins.spelling.word_pieces import WordTokenizer
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 from lev_plugins.text.pretrained import PretrainedBPE, longest_text
@@ -171,15 +172,15 @@ class PieceReader(nn.Module):
 
 def test_graphs_say_what_the_model_does(family: Family, tmp_path: Path) -> None:
     model = build(family.ours)
-    example = {"tokens": export.example("B S"), "rows": export.example("R W")}
-    example |= {"places": export.example("Q"), "owners": export.example("Q")}
+    example = {"tokens": tracing.example("B S"), "rows": tracing.example("R W")}
+    example |= {"places": tracing.example("Q"), "owners": tracing.example("Q")}
     exact, rounded = tmp_path / "exact.onnx", tmp_path / "rounded.onnx"
     if family.name == "deberta-v2" and not DEBERTA_HAS_GRAPHS:
         with pytest.raises(UserError, match="need transformers"):
-            export.trace(export.Traced(PieceReader(model), example, ["vectors"]), exact)
+            tracing.trace(tracing.Traced(PieceReader(model), example, ["vectors"]), exact)
         return
     with torch.no_grad():
-        export.trace(export.Traced(PieceReader(model), example, ["vectors"]), exact)
+        tracing.trace(tracing.Traced(PieceReader(model), example, ["vectors"]), exact)
     quantize_dynamic(exact, rounded, ["MatMul"], per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
     (tmp_path / "weights.bin").write_bytes(b" ")
     sessions = []
@@ -231,7 +232,7 @@ def test_labels_from_the_states_of_the_library(family: Family, tmp_path: Path) -
     assert torch.allclose(again(**batch).logits, output.logits, atol=1e-5)
     path = tmp_path / "label.onnx"
     with torch.no_grad():
-        export.trace(export.enct5_graphs(model)[names.LABEL], path)
+        tracing.trace(enct5_graphs(model)[names.LABEL], path)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     values = {"latents": batch["latents"], "where": batch["where"], names.WORDS: tokens[None]}
     (scores,) = session.run(None, {name: value.numpy() for name, value in values.items()})
