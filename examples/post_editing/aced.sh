@@ -12,6 +12,7 @@ WIDTH=${WIDTH:-192} FFN=${FFN:-576} HEADS=${HEADS:-4} LAYERS=${LAYERS:-2} DROPOU
 UPDATES=${UPDATES:-375} SCHEDULE=${SCHEDULE:-1500}  # more updates overfit; after SCHEDULE, the learning rate would be zero
 LR=${LR:-0.002} TOKENS=${TOKENS:-2500}  # peak learning rate; tokens in a batch
 THRESHOLDS=${THRESHOLDS:-0 0.5 0.7 0.8 0.9 0.95 0.98}  # of confidence, tried on triples that are held out of train
+SYSTEMS="nothing rules rules-online context context-online every levt"  # see RESULTS.md
 TRAIN_FLAGS=${TRAIN_FLAGS:-}  # more flags of fairseq-train, such as --cpu-bf16
 SEED=${SEED:-1} THREADS=${THREADS:-2}
 
@@ -26,37 +27,44 @@ texts() {  # each client's triples, and those of all
         for client in $CLIENTS; do cat "$OUT/$client/$part"; done >"$OUT/all/$part"
     done
 }
-edit() {  # edit CLIENT SPLIT THRESHOLD: prints the drafts after the edits that are this sure; THRESHOLD none: no edit
-    if [ "$3" = none ]; then cat "$OUT/$1/$2.draft"; return; fi
-    lev-plugins edit "$OUT/editor" --drafts "$OUT/$1/$2.draft" --min-confidence "$3" --whole-lines $DEVICE \
-        <"$OUT/$1/$2.src"
+edited() {  # edited CLIENT SPLIT SYSTEM [THRESHOLD]: prints the drafts after the edits of a system that are this sure
+    local folder="$OUT/$1"
+    case $3 in
+        nothing | levt-none) cat "$folder/$2.draft" ;;
+        levt*) lev-plugins edit "$OUT/editor" --drafts "$folder/$2.draft" --min-confidence "$4" --whole-lines $DEVICE \
+            <"$folder/$2.src" ;;
+        *) python "$HERE/recurring.py" "$DATA/$1"/train.{src,pert,tgt} --source "$folder/$2.src" <"$folder/$2.draft" \
+            $([[ $3 != rules* ]] || echo --rules) $([[ $3 != *-online ]] || echo --corrected "$folder/$2.clean") ;;
+    esac
 }
 right() { triples words | paste - <(triples words <"$1") | awk -F '\t' '$1 == $2 { n++ } END { print n + 0 }'; }
-dial() {  # dial CLIENT: the threshold with the most right sentences of valid; none, if none is better than no edit
+dial() {  # dial CLIENT: the threshold of the levt with the most right sentences of valid; none, if none is better than no edit
     local best="$OUT/$1/dial" most threshold count; echo none >"$best"
-    most=$(edit "$1" valid none | right "$OUT/$1/valid.clean")
+    most=$(right "$OUT/$1/valid.clean" <"$OUT/$1/valid.draft")
     for threshold in $THRESHOLDS; do
-        count=$(edit "$1" valid "$threshold" | right "$OUT/$1/valid.clean")
+        count=$(edited "$1" valid levt "$threshold" | right "$OUT/$1/valid.clean")
         if ((count > most)); then most=$count; echo "$threshold" >"$best"; fi
     done
 }
 systems() {  # systems CLIENT: the texts that are scored, as words and marks
     local folder="$OUT/$1" name
-    for name in draft clean; do cat "$folder"/{train,valid}."$name" >"$folder/seen.$name"; done
-    cp "$folder/test.draft" "$folder/nothing.out"
-    triples rules "$folder"/seen.{draft,clean} <"$folder/test.draft" >"$folder/rules.out"
-    edit "$1" test 0 >"$folder/every.out"; edit "$1" test "$(cat "$folder/dial")" >"$folder/levt.out"
-    for name in nothing rules every levt; do triples words <"$folder/$name.out" >"$folder/$name.words"; done
+    for name in nothing rules{,-online} context{,-online}; do edited "$1" test $name >"$folder/$name.out"; done
+    edited "$1" test levt 0 >"$folder/every.out"
+    name=$(cat "$folder/dial"); edited "$1" test levt-"$name" "$name" >"$folder/levt.out"
+    for name in $SYSTEMS; do triples words <"$folder/$name.out" >"$folder/$name.words"; done
     triples words <"$folder/test.clean" >"$folder/gold.words"
     triples gold "$folder"/test.{draft,clean} >"$folder/gold.m2"
 }
 scores() {  # scores CLIENT
-    local folder="$OUT/$1" name; for name in nothing rules every levt; do
+    local folder="$OUT/$1" name peer
+    for name in $SYSTEMS; do
         echo "$1, $name$([ $name != levt ] || echo ", threshold $(cat "$folder/dial")")"
         lev-plugins score m2 "$folder/"{$name.words,gold.m2} --bootstrap 1000 | grep "^system"
         lev-plugins score gleu "$folder"/{$name,gold}.words --source "$folder/nothing.words" | grep "^system"
-        lev-plugins score exact "$folder"/{$name,gold}.words --bootstrap 1000 \
-            $([ $name = nothing ] || echo --against "$folder/nothing.words") | grep -v "^draft"
+        for peer in nothing rules; do
+            lev-plugins score exact "$folder"/{$name,gold}.words --bootstrap 1000 --against "$folder/$peer.words" |
+                grep -v "^draft"
+        done
     done
 }
 

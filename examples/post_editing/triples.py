@@ -3,7 +3,6 @@
     python triples.py split DATA OUT          DATA/{train,dev}.{src,pert,tgt}, as lev-plugins data aced writes them
     python triples.py words <TEXT             words and marks, separated by blanks
     python triples.py gold DRAFTS TARGETS     the edits from each draft to its target, as an M2 file of words and marks
-    python triples.py rules DRAFTS TARGETS <TEXT     the peer: TEXT with the changes that recur in DRAFTS
 
 ``split`` writes OUT/{train,valid,test}.{src,draft,noisy,clean}: valid is held out of train, in runs of neighbours, as
 these resemble each other; test is dev; noisy is the draft again, for an editor that reads no source.
@@ -12,8 +11,7 @@ these resemble each other; test is dev; noisy is the draft again, for an editor 
 import argparse
 import re
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +22,6 @@ from examples.shared import arriving_lines, finish, read_parallel, write_lines
 
 WORD = re.compile(r"\w+|[^\w\s]")
 RUN, PARTS = 20, 10  # one run of neighbouring lines in ten is held out
-MIN_COUNT, MIN_SHARE = 2, 0.5  # of a change among the places of its words
 
 
 class Change(NamedTuple):
@@ -49,50 +46,16 @@ def changes(draft: str, target: str) -> list[Change]:
     ]
 
 
-def recurring(drafts: Sequence[str], targets: Sequence[str]) -> dict[tuple[str, ...], str]:
-    """Returns the replacements that recur and are made at most places where their words stand.
+def applied(line: str, made: Iterable[Change]) -> str:
+    """Makes changes that do not overlap and each replace a word or more.
 
-    >>> recurring(["der Punkt", "ein Punkt", "kein Punkt"], ["der Kanal", "ein Kanal", "kein Punkt"])
-    {('Punkt',): 'Kanal'}
-    """
-    counts: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-    split = [WORD.findall(draft) for draft in drafts]
-    for words, draft, target in zip(split, drafts, targets, strict=True):
-        for start, end, text in changes(draft, target):
-            counts[tuple(words[start:end])][text] += 1
-    counts.pop((), None)  # insertions have no words to recognise their place by
-    lengths = {len(words) for words in counts}
-    places = Counter(
-        run
-        for words in split
-        for length in lengths
-        for run in zip(*(words[shift:] for shift in range(length)), strict=False)
-        if run in counts
-    )
-    best = {words: texts.most_common(1)[0] for words, texts in counts.items()}
-    return {
-        words: text
-        for words, (text, count) in best.items()
-        if count >= MIN_COUNT and count >= MIN_SHARE * places[words]
-    }
-
-
-def replaced(line: str, rules: dict[tuple[str, ...], str]) -> str:
-    """Makes the replacements, the longest that fits at each word.
-
-    >>> replaced("Ein Punkt, SDD", {("Punkt", ","): "Kanal,", ("SDD",): "SSD", ("Punkt",): "Kanal"})
+    >>> applied("Ein Punkt, SDD", [Change(3, 4, "SSD"), Change(1, 3, "Kanal,")])
     'Ein Kanal, SSD'
     """
-    words, longest = [*WORD.finditer(line)], max(map(len, rules), default=0)
-    pieces, place, index = [], 0, 0
-    while index < len(words):
-        runs = (tuple(match[0] for match in words[index : index + length]) for length in range(longest, 0, -1))
-        run = next((run for run in runs if run in rules), None)
-        if run is not None:
-            pieces += [line[place : words[index].start()], rules[run]]
-            place = words[index + len(run) - 1].end()
-        index += len(run) if run else 1
-    return "".join([*pieces, line[place:]])
+    words = [*WORD.finditer(line)]
+    for start, end, text in sorted(made, reverse=True):
+        line = line[: words[start].start()] + text + line[words[end - 1].end() :]
+    return line
 
 
 def m2(draft: str, target: str) -> Iterator[str]:
@@ -126,11 +89,7 @@ def split(folder: Path, out: Path) -> None:
 def printed(args: argparse.Namespace) -> Iterable[str]:
     if args.command == "gold":
         return (line for pair in zip(*read_parallel(args.files), strict=True) for line in m2(*pair))
-    lines = arriving_lines(sys.stdin.buffer)
-    if args.command == "words":
-        return map(words, lines)
-    rules = recurring(*read_parallel(args.files))
-    return (replaced(line, rules) for line in lines)
+    return map(words, arriving_lines(sys.stdin.buffer))
 
 
 def run(args: argparse.Namespace) -> None:
@@ -143,7 +102,7 @@ def run(args: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("command", choices=["split", "words", "gold", "rules"])
+    parser.add_argument("command", choices=["split", "words", "gold"])
     parser.add_argument("files", type=Path, nargs="*")
     return finish(parser, run)
 

@@ -3,10 +3,13 @@
 import json
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from examples.post_editing.recurring import Reviser
 from tests.commands import ROOT, Result, Running, succeed
 from tests.helpers import write_lines
 from tests.pretrained import encoder, imported
@@ -237,7 +240,7 @@ def test_post_editing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_drafts_of_professionals(tmp_path: Path) -> None:
-    """Every draft has a mistake that recurs: the rules repair all, and the tables have all systems."""
+    """Every draft has a mistake that recurs: what repeats changes repairs all, and the tables have all systems."""
     for seed, client in enumerate(("first", "second")):
         clean = sentences(150, seed)
         for part in ("train", "dev"):
@@ -251,7 +254,37 @@ def test_drafts_of_professionals(tmp_path: Path) -> None:
     settings = {"CLIENTS": "first second", "UPDATES": 4, "SCHEDULE": 40, "THRESHOLDS": "0 0.5"}
     done = run("post_editing/aced.sh", tmp_path / "run", DATA=tmp_path / "aced", **settings)
     systems = re.findall(r"^(\w+, \w+)(?:, threshold .+)?\nsystem +F0.5 = ([\d.]+)", done.out, re.MULTILINE)
-    names = [f"{client}, {name}" for client in ("first", "second") for name in ("nothing", "rules", "every", "levt")]
+    peers = ["nothing", "rules", "rules-online", "context", "context-online"]
+    names = [f"{client}, {name}" for client in ("first", "second") for name in [*peers, "every", "levt"]]
     assert [name for name, _ in systems] == names
-    assert dict(systems)["first, nothing"] == "0.0000" and dict(systems)["second, rules"] == "1.0000"
+    assert [dict(systems)[f"second, {name}"] for name in peers] == ["0.0000"] + 4 * ["1.0000"]
     assert scores(done.out, "system +exact match")[:2] == [0, 1]
+
+
+def test_a_change_recurs_where_the_source_speaks_for_it() -> None:
+    sources = ["no slot", "none slot"] * 20
+    drafts, targets = ["kein Slot"] * 40, ["ohne Slot", "kein Slot"] * 20
+    edited = {}
+    for rules in (False, True):
+        reviser = Reviser(online=False, rules=rules)
+        reviser.fit(sources, drafts, targets)
+        edited[rules] = [reviser.edit(source, "mit kein Slot", 0.5) for source in ("no slot", "none slot")]
+    assert edited == {False: ["mit ohne Slot", "mit kein Slot"], True: ["mit ohne Slot"] * 2}
+
+
+def test_a_correction_counts_from_the_next_draft_on(tmp_path: Path) -> None:
+    files = [write(tmp_path / side, ["x"]) for side in ("src", "draft", "clean")]
+    drafts, corrected = ["ein Bild", "das Bild", "Bild 3"], ["ein Image", "das Image", "Bild 3"]
+    source, target = write(tmp_path / "source", drafts), write(tmp_path / "target", corrected)
+    command = [
+        sys.executable,
+        "examples/post_editing/recurring.py",
+        *map(str, files),
+        "--source",
+        str(source),
+        "--rules",
+    ]
+    for more, last in (([], "Bild 3"), (["--corrected", str(target)], "Image 3")):
+        lines = "\n".join(drafts)
+        done = subprocess.run([*command, *more], cwd=ROOT, input=lines, capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines() == [*drafts[:2], last]
