@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     parent = args.output.absolute().parent
     pairs = [(style.read(noisy), style.read(clean)) for noisy, clean in read_pairs(args.pairs)]
     parent.mkdir(parents=True, exist_ok=True)
-    with exit_at_sigterm(), TemporaryDirectory(dir=parent, prefix=f".{args.output.name}.") as scratch:
+    with exit_at_signals(), TemporaryDirectory(dir=parent, prefix=f".{args.output.name}.") as scratch:
         adapt(args, config, pairs, Path(scratch))
         rows = [["held-out pairs", "words right, %", "right words broken, of 1,000", "errors repaired, %"]]
         for name, folder in (("before", args.folder), ("after", args.output)):
@@ -101,13 +101,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 @contextmanager
-def exit_at_sigterm() -> Iterator[None]:
-    """Makes SIGTERM raise SystemExit, so that what is unfinished is removed."""
-    handler = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+def exit_at_signals() -> Iterator[None]:
+    """Makes SIGTERM, and SIGHUP of a closed terminal, raise SystemExit, so that what is unfinished is removed."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number, handler in handlers.items():
+        if handler != signal.SIG_IGN:  # as with nohup
+            signal.signal(number, lambda received, _: sys.exit(128 + received))
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def read_config(folder: Path) -> ModelConfig:

@@ -170,7 +170,7 @@ class Drafts:
     """The drafts of the lines of standard input, read from a file one batch at a time."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.lines, self.position = path, enumerate(read_lines(path), start=1), 0
+        self.path, self.lines, self.position = path, enumerate(read_lines(path, b""), start=1), 0
 
     def batch(self, number: int, count: int) -> list[str]:
         """Returns the drafts of ``count`` lines from this number on; with --resume, earlier ones are skipped."""

@@ -85,7 +85,10 @@ class Corruption:
             line.undo(log_length)
             changed = self._edits(line, [word], 1, draw)
         if self.lower_rate and changed and draw() < self.lower_rate:  # as in Keyboard: no draw without a rate
+            log_length_of_slips = len(line.log)
             lose_capital(line, word)
+            if line.as_before(log_length):  # such as `the`, of which the slip was a capital
+                line.undo(log_length_of_slips)
         return changed
 
     def _edits(self, line: Line, among: Sequence[WordSpan], count: int, draw: Draw) -> int:

@@ -132,7 +132,7 @@ class Line:
         start = min((start for start, _ in puts), default=0)
         stop = max((start + len(cells) for start, cells in puts), default=0)
         restored = self.cells[start:stop]
-        for at, cells in puts:
+        for at, cells in reversed(puts):
             restored[at - start : at - start + len(cells)] = cells
         return "".join(restored) == "".join(self.cells[start:stop])
 

@@ -22,8 +22,10 @@ class Decision:
     accepted: bool | None = None
 
 
-def decided_pairs(text: str, decisions: Sequence[Decision]) -> list[Pair]:
+def decided_pairs(text: str, decisions: Sequence[Decision], language: str | None = None) -> list[Pair]:
     """Returns the sentences whose edits have all been accepted or rejected, before and after that, on a line each.
+
+    ``language``: a code such as "de", which decides where sentences end; None: it is guessed.
 
     >>> decided_pairs("Teh cat. I go. Teh", [Decision(0, 3, "The", True), Decision(11, 13, "went", False)])
     [('Teh cat.', 'The cat.'), ('I go.', 'I go.')]
@@ -31,7 +33,7 @@ def decided_pairs(text: str, decisions: Sequence[Decision]) -> list[Pair]:
     require_text(text)
     apply(text, [Edit(each.start, each.end, each.replacement) for each in decisions])  # refuses those that do not fit
     pairs = []
-    for start, end in sentences(text):
+    for start, end in sentences(text, language):
         here = [each for each in decisions if each.start <= end and each.end >= start]
         inside = all(start <= each.start and each.end <= end for each in here)
         if here and inside and all(each.accepted is not None for each in here):

@@ -84,7 +84,7 @@ async def journal(request: Request) -> Response:
     body = await parse_body(request, JournalBody)
     context.check_length([RequestText(body.text)])
     decisions = [from_entries(Decision, entries, f"edits[{i}]") for i, entries in enumerate(body.edits)]
-    pairs = decided_pairs(body.text, decisions)
+    pairs = decided_pairs(body.text, decisions, context.find(EDIT).language)
     await asyncio.to_thread(append_pairs, context.journal, pairs)
     return JSONResponse({"pairs": len(pairs)})
 

@@ -124,6 +124,7 @@ def calibrate(edited: Edited, weights: Mapping[str, float]) -> Edited:
         for alternative in edit.alternatives:  # at most one of them is right, so their confidences add up to at most 1
             alternatives.append(calibrate_edit(alternative, limit))
             limit -= alternatives[-1].confidence
+        alternatives.sort(key=lambda alternative: -alternative.confidence)
         return replace(edit, confidence=share, name_threshold=threshold, alternatives=tuple(alternatives))
 
     return replace(edited, edits=tuple(map(calibrate_edit, edited.edits)))

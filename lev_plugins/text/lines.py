@@ -11,8 +11,11 @@ from tqdm import tqdm
 from lev_plugins.errors import UserError, at_line, require
 
 
-def read_lines(path: Path) -> Iterator[str]:
-    """Yields the lines of a file, which end only at a line feed, whatever other separators the text contains."""
+def read_lines(path: Path, ending: bytes = b"\r") -> Iterator[str]:
+    """Yields the lines of a file, which end only at a line feed, whatever other separators the text contains.
+
+    ``ending``: what belongs to the line feed if it stands before it
+    """
     size = path.stat().st_size
     # disable=None: shown only on a terminal
     with path.open("rb") as file, tqdm(total=size, desc=path.name, unit="B", disable=None, leave=False) as progress:
@@ -24,7 +27,7 @@ def read_lines(path: Path) -> Iterator[str]:
                     f"example with tail -c +4 {shlex.quote(str(path))} >FILE"
                 )
             try:
-                yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+                yield line.removesuffix(b"\n").removesuffix(ending).decode("utf-8")
             except UnicodeDecodeError as error:
                 raise UserError(
                     f"{path}, line {number} is not UTF-8 ({error.reason}): convert it, for example with "

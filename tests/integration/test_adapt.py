@@ -85,7 +85,7 @@ def test_it_learns_the_pairs_and_forgets_nothing(folder: Path, journal: Path) ->
     assert not [path for path in folder.parent.iterdir() if path.name.startswith(".adapted")]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stop_leaves_nothing_behind(folder: Path, journal: Path, number: int) -> None:
     out = folder.parent / "stopped"
     command = [sys.executable, "-m", "lev_plugins", "adapt", folder, journal, out, "--updates", "100000"]

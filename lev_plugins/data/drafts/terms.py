@@ -54,7 +54,8 @@ def with_terms(
         free = (place for place in nearest_first if not any(overlap(place, obstacle) for obstacle in obstacles))
         count = max(1, min(MAX_PLACES, MAX_READ // len(missing) // max(1, len(line))))
         options = [edit_at(line, place, mark) for place in islice(free, count)]
-        options = options or [Edit(0, 0, f"{mark} " if line or edits else mark)]  # a draft without words has no places
+        # a draft without words has no places
+        options = options or [Edit(0, 0, f"{mark} " if line.strip() or edits else mark)]
         scores = fits([plain(apply(line, in_order([edit, *edits]))) for edit in options])
         gains = [OSA.normalized_similarity(line[e.start : e.end].lower(), term.target.lower()) for e in options]
         best = max(range(len(options)), key=lambda i: scores[i] + SIMILARITY_BONUS * gains[i])

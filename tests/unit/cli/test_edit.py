@@ -137,6 +137,13 @@ def test_drafts_are_edited(run: Run, levt: list[object]) -> None:
     assert status == 2 and f"--drafts {levt[-1]} has more lines than standard input, which has 1" in error
 
 
+def test_drafts_keep_the_line_ends_of_their_file(run: Run, levt: list[object], tmp_path: Path) -> None:
+    unix = run(*levt, stdin=SOURCE_LINES)[1]
+    (tmp_path / "drafts").write_bytes("".join(f"{line}\r\n" for line in DRAFTS).encode())
+    for sources in (SOURCE_LINES, SOURCE_LINES.replace(b"\n", b"\r\n")):
+        assert run(*levt, stdin=sources)[1] == unix.replace(b"\n", b"\r\n")
+
+
 def test_escaped_brackets_are_those_of_the_text(run: Run, levt: list[object]) -> None:
     """With a mark in the draft, and without one."""
     write_lines(Path(str(levt[-1])), ["v1 \\⟦Zürich\\⟧ v2", "v1 \\⟦Zürich\\⟧ ⟦!v2⟧", "v1 ⟦Zürich⟧ v2"])

@@ -350,3 +350,7 @@ def test_of_the_replacements_for_a_word_only_one_is_right() -> None:
     (made,) = calibration.calibrate(Edited("a", (edit,)), {CONSTANT: -2.0, "distance": 4.0}).edits
     assert made.confidence == pytest.approx(0.881, abs=0.001)
     assert [other.confidence for other in made.alternatives] == pytest.approx([0.119, 0.0], abs=0.001)
+    rare, usual = (Edit(0, 1, new, evidence=NOTHING._replace(distance=far)) for new, far in (("c", 0), ("d", 0.3)))
+    edit = Edit(0, 1, "b", evidence=NOTHING, alternatives=(rare, usual))
+    (made,) = calibration.calibrate(Edited("a", (edit,)), {CONSTANT: -2.0, "distance": 4.0}).edits
+    assert [other.replacement for other in made.alternatives] == ["d", "c"]  # the likeliest first

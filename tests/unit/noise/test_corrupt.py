@@ -91,6 +91,12 @@ def test_words_that_change_lose_their_capital_as_often_as_asked_and_no_others() 
         assert sum(small) / len(small) == pytest.approx(0.3 if loses else 0, abs=0.03)
 
 
+def test_a_word_whose_slip_is_a_capital_does_not_lose_it_again() -> None:
+    corrupt = build_corruption(NoiseOptions("shift", word_rate=1, lower_rate=1))
+    words = [word for index in range(50) for word in corrupt("the cat Sat", index).split()]
+    assert not {"the", "cat", "Sat"} & {*words} and {"The", "Cat", "sat"} < {*words}
+
+
 def test_a_varied_rate_is_the_same_on_average_and_another_in_each_line() -> None:
     changes = {}
     for varied in (False, True):

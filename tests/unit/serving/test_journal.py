@@ -44,6 +44,13 @@ def test_decided_sentences_become_pairs(tmp_path: Path, caplog: pytest.LogCaptur
     assert "POST /v1/journal: 200" in caplog.text and not any(word in caplog.text for word in ("teh", "tset", "goes"))
 
 
+def test_sentences_end_where_the_editor_takes_them_to_end(tmp_path: Path) -> None:
+    text, path = "Sie kam bzw. ging am 3. Juni nach Hsue.", tmp_path / "journal.tsv"
+    with serving(Context(models(FakeEditor(language="de")), limits=LIMITS, journal=path)) as client:
+        client.post("/v1/journal", {"text": text, "edits": [edit(34, 38, "Haus", True)]})
+    assert path.read_text("utf-8") == f"{text}\t{text.replace('Hsue', 'Haus')}\n"
+
+
 def test_adapt_reads_it(tmp_path: Path) -> None:
     pairs = [(f"teh {number}", f"the {number}") for number in range(99)]
     append_pairs(tmp_path / "journal.tsv", pairs[:50])

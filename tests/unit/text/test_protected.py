@@ -144,6 +144,16 @@ def test_fifty_odd_sentences(wish: Callable[[str, str], list[Edit]]) -> None:
     assert len(texts) == 50 and (changed > 5_000 or wish == everything)
 
 
+def test_line_ends_of_windows_and_a_byte_order_mark_change_nothing() -> None:
+    def protected(text: str) -> str:
+        spans = protected_spans(text, lambda word: False, letters_of(LATIN))
+        return "".join(text[span.start : span.end] for span in spans).strip("\ufeff\r")
+
+    for text in [*(text for text, _ in SENTENCES), "| teh | cat |", " *** ", "- teh cat", "> teh cat"]:
+        alone = protected(text)
+        assert protected(f"\ufeff{text}\r") == alone and protected(f"{text}\r\n{text}") == alone * 2, text
+
+
 def test_what_is_ordinary_is_not_protected() -> None:
     """Words, punctuation, quotes, apostrophes, brackets and hyphens: a model may change all of them."""
     for text in [

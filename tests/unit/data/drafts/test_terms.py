@@ -40,6 +40,7 @@ def test_a_term_that_the_draft_has_gets_a_mark() -> None:
         ("(ein Haus)", "(ein Hut)"),
         ("ein graues Haus .", "ein Hut ."),
         ("", "Hut"),
+        ("\r", "Hut\r"),
     ],
 )
 def test_a_missing_term_goes_where_the_text_fits_best(draft: str, wanted: str) -> None:
