@@ -103,7 +103,8 @@ def run(args: argparse.Namespace) -> int:
 @contextmanager
 def exit_at_signals() -> Iterator[None]:
     """Makes SIGTERM, and SIGHUP of a closed terminal, raise SystemExit, so that what is unfinished is removed."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]  # Windows has only the first
+    handlers = {number: signal.getsignal(number) for number in numbers}
     for number, handler in handlers.items():
         if handler != signal.SIG_IGN:  # as with nohup
             signal.signal(number, lambda received, _: sys.exit(128 + received))
