@@ -32,7 +32,7 @@ from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.exporting import Extras, export
 from lev_plugins.inference.held_out import Tuning, edit_held_out
 from lev_plugins.json_schema import from_entries
-from lev_plugins.model_folder import GRAPHS, KEPT, PROMISED, SAMPLE, WEIGHTS, Flag, ModelConfig
+from lev_plugins.model_folder import KEPT, PROMISED, SAMPLE, WEIGHTS, Flag, ModelConfig
 from lev_plugins.models.levt import LevTConfig
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.confusions import confuser
@@ -190,8 +190,7 @@ def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scra
         license=license_of(folder),
     )
     moved = {"data": str(scratch / "data")}
-    graphs = (folder / GRAPHS).is_dir()
-    export(scratch / "model/checkpoint_last.pt", args.output, moved, extras, graphs=graphs, trainable=True)
+    export(scratch / "model/checkpoint_last.pt", args.output, moved, extras, trainable=True)
 
 
 def noise_of(config: ModelConfig, folder: Path) -> dict[str, Flag]:

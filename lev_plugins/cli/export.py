@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     graphs("--no-graphs", action="store_true", help=smaller)
     larger = "levt --spelling: also write weights and graphs in 32 bits, for torch, GPUs and lev-plugins adapt"
     graphs("--trainable", action="store_true", help=larger)
+    add("--half", action="store_true", help="store the weights for torch in 16 bits, which is enough to train further")
     add("--overwrite", action="store_true", help="replace OUT if it is a model folder, without other files")
     add_bpe_arguments(parser)
 
@@ -73,7 +74,9 @@ def run(args: argparse.Namespace) -> int:
         own_text={SAMPLE: [args.sample], **({PROMISED: args.clean} if args.clean else {})} if args.sample else {},
     )
     moved = moved_folders(args.data, args.backbone)
-    config = export(args.checkpoint, args.output, moved, extras, args.overwrite, not args.no_graphs, args.trainable)
+    config = export(
+        args.checkpoint, args.output, moved, extras, args.overwrite, not args.no_graphs, args.trainable, args.half
+    )
     if extras.tuning:
         rows = [["min-confidence", f"{config.decoding.min_confidence or 0:g}"]]
         rows += [[name, f"{value:g}"] for name, value in config.scores.items()]

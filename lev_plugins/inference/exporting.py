@@ -79,6 +79,7 @@ def export(
     overwrite: bool = False,
     graphs: bool = True,
     trainable: bool = False,
+    half: bool = False,
 ) -> ModelConfig:
     """Writes a model folder, completely or not at all, and loads it once.
 
@@ -89,6 +90,7 @@ def export(
     overwrite: replace ``out`` if it is a model folder
     graphs: also write ONNX graphs, if the model can have some
     trainable: also write what training and torch read, although the model has small graphs
+    half: write the weights in 16 bits
     """
     if overwrite and out.is_dir() and any(out.iterdir()):
         try:
@@ -105,7 +107,11 @@ def export(
     with all_or_nothing_folder(out, replace=overwrite) as scratch:
         # before the graphs, whose tracing adds cached values to the model
         names, weights = load_model.stored_names(loaded.models[0]), loaded.models[0].state_dict()
-        stored = {name: weight.contiguous() for name, weight in weights.items() if names[name] == name}
+        stored = {
+            name: (weight.half() if half and weight.is_floating_point() else weight).contiguous()
+            for name, weight in weights.items()
+            if names[name] == name
+        }
         is_small = graphs and write_graphs(loaded, scratch, trainable)
         if not is_small:
             save_file(stored, scratch / model_folder.WEIGHTS)

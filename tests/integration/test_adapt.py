@@ -41,6 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     succeed("fairseq-train", place / "data", "--user-dir", model_folder.__file__.rsplit("/", 1)[0], "--cpu", *flags)
     flags = ["--bpe", "words", "--iter-decode-max-iter", 1, "--calibrate", place / "held.noisy", place / "held.clean"]
     flags += ["--clean", place / "held.clean", "--promise-broken", 80, "--sample", place / "train.clean", "--no-graphs"]
+    flags += ["--half"]
     flags += ["--license", "cc-by-4.0"]
     succeed("lev-plugins", "export", place / "model" / "checkpoint_last.pt", place / "editor", *flags)
     return place / "editor"
@@ -71,6 +72,7 @@ def test_it_learns_the_pairs_and_forgets_nothing(folder: Path, journal: Path) ->
     before, after = model_folder.read(folder), model_folder.read(out)
     assert (after.promise, after.noise) == (before.promise, before.noise)
     assert (out / "sample.txt").read_text() == (folder / "sample.txt").read_text()
+    assert (out / "graphs").is_dir()  # although the folder has none
     assert "\nlicense: cc-by-4.0\n" in (out / "README.md").read_text()
     text = "the tennzor of the vlaue.\n"
     assert succeed("lev-plugins", "edit", out, stdin=text.encode()).out == "the tensor of the value.\n"

@@ -18,7 +18,7 @@ import lev_plugins
 from lev_plugins import files, model_folder
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
-from lev_plugins.inference import card
+from lev_plugins.inference import card, load_model
 from lev_plugins.inference.exporting import without_paths
 from lev_plugins.inference.options import EditOptions
 from tests import labelling as toy_labels
@@ -110,6 +110,17 @@ def test_info_is_a_table_or_json(folder: Path, capsys: pytest.CaptureFixture[str
     assert table[0].split() == ["kind", "editor"]
     assert any(line.split() == ["scores", "WRR:", "70.5"] for line in table)
     assert not any("labelling" in line for line in table)
+
+
+def test_half_stores_the_same_weights_in_16_bits(folder: Path, tmp_path: Path) -> None:
+    data = ["--data", GOLDEN / "noisy" / "data", "--bpe", "chars"]
+    assert export(GOLDEN / "pbd" / "checkpoint.pt", tmp_path / "half", *data, "--half") == 0
+    exact, half = (load_file(place / "model.safetensors") for place in (folder, tmp_path / "half"))
+    assert exact.keys() == half.keys() and any(weight.dtype == torch.float16 for weight in half.values())
+    for name, weight in exact.items():
+        assert torch.equal(half[name], weight.half() if weight.is_floating_point() else weight), name
+    (model,) = load_model.read_models([tmp_path / "half"], {}).models
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
 
 
 def test_info_is_light(folder: Path) -> None:
