@@ -110,6 +110,7 @@ def test_grammar(tmp_path: Path) -> None:
     found = scores(done.out, "GLEU")
     assert len(found) >= 6 and all(0 <= score <= 1 for score in found)  # with SymSpell, and do nothing beside each
     assert len(scores(done.out, "F0.5")) == len(found) / 2 and "VERB:SVA" in done.out
+    assert len((out / "words" / "dict.txt").read_text("utf-8").splitlines()) > 65_000  # as README.md says
     assert json.loads((out / "editor" / "config.json").read_text("utf-8"))["decoding"]["min_confidence"] is not None
 
 
