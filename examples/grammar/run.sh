@@ -58,7 +58,7 @@ once tests test_sets  # now, as missing files should not stop it after the train
 once docstrings python "$HERE/../english/corpus.py" "$OUT/docstrings" --packages numpy,scipy,sklearn,torch
 once pairs python "$HERE/texts.py" pairs "$OUT/pairs" $TUNE
 once texts python "$HERE/texts.py" split "${TEXT:-$OUT/docstrings}" "$OUT/texts"
-once words python "$HERE/../english/text.py" "$OUT/words" --text "$OUT/texts/train.clean" --copies 2
+once words python "$HERE/../english/text.py" "$OUT/words" --text "$OUT/texts/train.clean" --copies 2 --listed 65000
 once confusions confusions
 once mistakes mistakes
 once data prepare --clean-train --train-prefix "$OUT/words/train" --valid-prefix "$OUT/words/valid" --dest "$OUT/data"

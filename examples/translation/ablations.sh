@@ -37,6 +37,8 @@ for name in ${ABLATIONS//,/ }; do
             another "$name" "$OUT/data" --share-weights plh-tok ${LEVT_START:+--finetune-from-model "$start"} ;;
         sample | dae)  # the words that deletions are learned from
             another "$name" "$OUT/distilled" --deletion-rollin "$name" ;;
+        oracle-sample | oracle-dae)  # ... of the original targets
+            another "$name" "$OUT/data" --deletion-rollin "${name#oracle-}" ;;
         fast)  # a shallow decoder
             IFS=, read -r deletion placeholder token <<<"$FAST_EXITS"
             once start_fast lev-plugins import-levt --early-exit "$FAST_EXITS" "$OUT/teacher.pt" "$start"

@@ -1,5 +1,6 @@
 """Every command that a page prints is run, in the order in which it is printed; every name and link leads somewhere."""
 
+import ast
 import re
 import shutil
 import sys
@@ -84,6 +85,50 @@ def test_links_lead_somewhere(page: str) -> None:
 def test_paths_exist(page: str) -> None:
     paths = re.findall(r"\b(?:lev_plugins|tests|scripts)/[\w/.-]*\w", read(page))
     assert [path for path in paths if "NAME" not in path and not (ROOT / path).exists()] == []
+
+
+def defined(file: Path) -> set[str]:
+    """The names of what a file defines: functions, classes with their methods and fields, and variables."""
+    module = ast.parse(file.read_text("utf-8"))
+    names = {node.name for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    for owner in [module, *(node for node in ast.walk(module) if isinstance(node, ast.ClassDef))]:
+        prefix = f"{owner.name}." if isinstance(owner, ast.ClassDef) else ""
+        for node in owner.body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                names.add(prefix + node.name)
+            for target in [*getattr(node, "targets", ()), getattr(node, "target", None)]:
+                names |= {prefix + part.id for part in ast.walk(target or ast.Pass()) if isinstance(part, ast.Name)}
+    return names
+
+
+def test_the_papers_page_names_what_exists() -> None:
+    """A name is a file of the package, with what this file itself defines."""
+    files = {path.relative_to(ROOT).with_suffix("").parts: path for path in (ROOT / "lev_plugins").rglob("*.py")}
+
+    def exists(name: str) -> bool:
+        parts = tuple(name.split("."))
+        places = (
+            (path, ".".join(parts[cut:]))
+            for cut in range(1, len(parts) + 1)
+            for module, path in files.items()
+            if module[-cut:] == parts[:cut]
+        )
+        return any(not rest or rest in defined(path) for path, rest in places)
+
+    rows = [line for line in read("docs/papers.md").splitlines() if line.startswith("| ")]
+    names = {name for row in rows for name in re.findall(r"`([a-z]\w*(?:\.\w+)+)`", row)}
+    names = {name for name in names if not name.endswith((".py", ".sh"))}
+    assert len(names) > 50 and sorted(name for name in names if not exists(name)) == []
+
+
+def test_the_code_page_names_what_exists() -> None:
+    """After a file, or before it in brackets, stands the name of what it defines."""
+    text = "".join(line for line in read("docs/code.md").splitlines(keepends=True) if not line.startswith("|"))
+    pairs = re.findall(r"`([\w/]+\.py)`(?:: | \()`([\w.]+)`", text)
+    pairs += [(file, name) for name, file in re.findall(r"`([\w.]+)` \(`([\w/]+\.py)`", text)]
+    pairs = [(file, name) for file, name in pairs if "NAME" not in file]
+    assert len(pairs) > 35
+    assert [(file, name) for file, name in pairs if name not in defined(ROOT / "lev_plugins" / file)] == []
 
 
 def test_versions_that_are_written_twice_agree() -> None:

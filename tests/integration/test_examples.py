@@ -59,9 +59,11 @@ def test_translation(tmp_path: Path) -> None:
     settings = {"TEXT": parallel(tmp_path / "text"), "VOCAB": 70, "BEAM": 2, "VALID_EVERY": 4, "MAX_ITER": 3}
     settings |= {"TEACHER_UPDATES": 30, "TEACHER_TRAINING": f"--lr 0.005 {small}", "AVERAGE": f"{out}/teacher --last 2"}
     settings |= {"LEVT_UPDATES": 8, "LEVT_TRAINING": f"--lr 0.002 {small}", "FAST_EXITS": "1,1,1", "SEARCH": 2}
-    done = run("translation/ablations.sh", out, ABLATIONS="oracle,plh-tok,dae,fast,1-1,maskt,search", **settings)
+    ablations = "oracle,plh-tok,dae,oracle-dae,fast,1-1,maskt,search"
+    done = run("translation/ablations.sh", out, ABLATIONS=ablations, **settings)
     systems = re.findall(r"(\S+)\.out: [\d.]+ iterations", done.out)
-    assert {"beam", "levt", "levt-history", "levt_dae", "maskt", "reranked"} <= {Path(name).name for name in systems}
+    names = {Path(name).name for name in systems}
+    assert {"beam", "levt", "levt-history", "levt_dae", "levt_oracle-dae", "maskt", "reranked"} <= names
     found = scores(done.out, "BLEU")
     assert len(found) == 2 * len(set(systems)) and all(0 <= score <= 100 for score in found)  # run.sh's and its own
 
@@ -108,6 +110,7 @@ def test_grammar(tmp_path: Path) -> None:
     found = scores(done.out, "GLEU")
     assert len(found) >= 6 and all(0 <= score <= 1 for score in found)  # with SymSpell, and do nothing beside each
     assert len(scores(done.out, "F0.5")) == len(found) / 2 and "VERB:SVA" in done.out
+    assert len((out / "words" / "dict.txt").read_text("utf-8").splitlines()) > 65_000  # as README.md says
     assert json.loads((out / "editor" / "config.json").read_text("utf-8"))["decoding"]["min_confidence"] is not None
 
 

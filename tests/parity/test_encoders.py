@@ -248,10 +248,15 @@ def test_labels_from_the_states_of_the_library(family: Family, tmp_path: Path) -
         ("electra-small", "its word vectors have 8 numbers, but its states 16, and --arch gated_bert mixes the two"),
     ],
 )
-def test_encoders_that_cannot_be_decoders(name: str, reason: str, tmp_path: Path) -> None:
+def test_encoders_that_cannot_be_decoders(
+    name: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     encoder(name, tmp_path / "theirs")
+    capsys.readouterr()
+    ours = imported(tmp_path / "theirs", tmp_path / "ours")
+    assert capsys.readouterr().out.endswith("--arch levt (with --spelling) or enct5\n")
     with pytest.raises(UserError, match=reason):
-        build_gated(imported(tmp_path / "theirs", tmp_path / "ours"))
+        build_gated(ours)
 
 
 def test_positions_move_with_the_id_of_padding(tmp_path: Path) -> None:

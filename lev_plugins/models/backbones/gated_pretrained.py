@@ -183,7 +183,7 @@ class GatedBert(GatedPretrained):
         decoder, missing = library.read_model(
             "AutoModelForCausalLM", folder, is_decoder=True, add_cross_attention=True, **options
         )
-        width, dim = encoder.get_input_embeddings().embedding_dim, encoder.config.hidden_size
+        width, dim = library.widths(encoder)
         require(
             width == dim,
             f"--backbone {folder}: its word vectors have {width} numbers, but its states {dim}, and --arch gated_bert "

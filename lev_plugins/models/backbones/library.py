@@ -101,6 +101,11 @@ def gated_arch(model_type: str) -> str | None:
     return "gated_t5" if "t5" in model_type else "gated_bart"
 
 
+def widths(encoder: Any) -> tuple[int, int]:
+    """Returns the widths of the word vectors and of the states of an encoder, which a gated_bert mixes."""
+    return encoder.get_input_embeddings().embedding_dim, encoder.config.hidden_size
+
+
 def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     from transformers import AutoTokenizer
 

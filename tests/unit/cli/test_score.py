@@ -12,7 +12,7 @@ from urllib.error import URLError
 
 import pytest
 
-from lev_plugins.cli.main import main
+from lev_plugins.cli.main import COMMANDS, main
 from lev_plugins.scoring import bleu as score_bleu
 from lev_plugins.scoring.metrics import METRICS
 from tests.helpers import Refusal
@@ -71,6 +71,7 @@ EXPECTED: dict[str, tuple[list[str], str, str]] = {
 def test_every_metric_is_here() -> None:
     elsewhere = {"terms"}  # has no references
     assert EXPECTED.keys() == METRICS.keys() - elsewhere
+    assert COMMANDS["score"].partition(": ")[2].split(", ") == [*METRICS]  # what `lev-plugins --help` prints
 
 
 @pytest.mark.parametrize("metric", EXPECTED)
