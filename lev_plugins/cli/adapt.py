@@ -190,7 +190,7 @@ def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scra
         license=license_of(folder),
     )
     moved = {"data": str(scratch / "data")}
-    export(scratch / "model/checkpoint_last.pt", args.output, moved, extras, trainable=True)
+    export(scratch / "model/checkpoint_last.pt", args.output, moved, extras, trainable=True, half=True)
 
 
 def noise_of(config: ModelConfig, folder: Path) -> dict[str, Flag]:

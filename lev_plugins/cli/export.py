@@ -47,7 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     graphs("--no-graphs", action="store_true", help=smaller)
     larger = "levt --spelling: also write weights and graphs in 32 bits, for torch, GPUs and lev-plugins adapt"
     graphs("--trainable", action="store_true", help=larger)
-    add("--half", action="store_true", help="store the weights for torch in 16 bits, which is enough to train further")
+    add(
+        "--half",
+        action="store_true",
+        help="weights for torch in 16 bits, enough to train further; with --trainable, no graphs in 32 bits",
+    )
     add("--overwrite", action="store_true", help="replace OUT if it is a model folder, without other files")
     add_bpe_arguments(parser)
 

@@ -90,7 +90,7 @@ def export(
     overwrite: replace ``out`` if it is a model folder
     graphs: also write ONNX graphs, if the model can have some
     trainable: also write what training and torch read, although the model has small graphs
-    half: write the weights in 16 bits
+    half: write the weights in 16 bits, and no graphs in 32 bits beside small ones
     """
     if overwrite and out.is_dir() and any(out.iterdir()):
         try:
@@ -112,7 +112,7 @@ def export(
             for name, weight in weights.items()
             if names[name] == name
         }
-        is_small = graphs and write_graphs(loaded, scratch, trainable)
+        is_small = graphs and write_graphs(loaded, scratch, only_small=half or not trainable) and not trainable
         if not is_small:
             save_file(stored, scratch / model_folder.WEIGHTS)
         config = write_parts(loaded, state, extras, scratch, is_small)
@@ -155,12 +155,12 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
         require(labels, f"--thresholds is for a labeller, but {checkpoint} edits texts: leave it out")
 
 
-def write_graphs(loaded: Loaded, folder: Path, trainable: bool) -> bool:
-    """Writes the graphs of a model, or a warning that says why it has none, and returns whether they are all it needs.
+def write_graphs(loaded: Loaded, folder: Path, only_small: bool) -> bool:
+    """Writes the graphs of a model, or a warning that says why it has none, and returns whether there are small ones.
 
     loaded: the model
     folder: where to write them
-    trainable: graphs in 32 bits are wanted in any case, and the weights
+    only_small: no graphs in 32 bits, if the model has small ones
     """
     model = loaded.models[0].eval()
     never = Ensemble([model]).excluded_tokens if isinstance(model, LevT) else ()
@@ -172,8 +172,8 @@ def write_graphs(loaded: Loaded, folder: Path, trainable: bool) -> bool:
         from lev_plugins.onnx import export
 
         try:
-            export.write(model, never, folder, only_compact=not trainable)
-            return export.is_compactable(model) and not trainable
+            export.write(model, never, folder, only_compact=only_small)
+            return export.is_compactable(model)
         except torch.onnx.errors.OnnxExporterError as error:
             shutil.rmtree(folder / GRAPHS)
             reason = f"torch cannot write them: {' '.join(str(error).split())[:200]}"
