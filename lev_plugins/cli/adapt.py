@@ -117,9 +117,11 @@ def exit_at_signals() -> Iterator[None]:
 
 def read_config(folder: Path) -> ModelConfig:
     """Returns the configuration of a folder whose model can be trained further."""
+    trainable = folder.with_name(f"{folder.name}-trainable")  # as models/en has one beside it
+    advice = f"take {trainable}" if trainable.is_dir() else "export its checkpoint again with --trainable"
     require(
         (folder / WEIGHTS).exists() or not folder.is_dir(),
-        f"{folder} has no {WEIGHTS}, the weights to train further: export its checkpoint again with --trainable",
+        f"{folder} has no {WEIGHTS}, the weights to train further: {advice}",
     )
     config = model_folder.read(folder)
     flags = config.model_flags

@@ -6,6 +6,7 @@ import pytest
 
 import lev_plugins
 from lev_plugins import model_folder
+from lev_plugins.cli import adapt
 from lev_plugins.inference.editor import Editor
 from lev_plugins.model_folder import model_path
 from tests.commands import ROOT
@@ -36,6 +37,15 @@ def editor() -> Editor:
 
 def test_it_is_small() -> None:
     assert sum(path.stat().st_size for path in EN.rglob("*") if path.is_file()) <= 20_000_000
+
+
+def test_beside_it_is_what_can_be_trained_further() -> None:
+    folder = model_path("en-trainable")
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 32_000_000
+    config = adapt.read_config(folder)
+    assert config.promise is not None and config.noise and {"sample.txt", "promised.txt"} <= config.files.keys()
+    editor = Editor.load(folder)
+    assert [edited.text for edited in editor.edit(list(WRONG))] == list(WRONG.values())
 
 
 def test_it_is_found_by_its_name_unless_a_file_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

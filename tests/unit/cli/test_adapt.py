@@ -60,6 +60,8 @@ def test_refusals(tmp_path: Path, pairs: list[Path], refusal: Refusal) -> None:
     (light / model_folder.WEIGHTS).unlink()
     says = "light has no model.safetensors, the weights to train further: export its checkpoint again with --trainable"
     assert says in refusal("adapt", light, *pairs, out)
+    copied(tmp_path / "light-trainable")
+    assert f"to train further: take {tmp_path / 'light-trainable'}" in refusal("adapt", light, *pairs, out)
     odd = copied(tmp_path / "odd", lambda entries: entries.update(noise={"kind": "keyboard", "layout": "/etc/passwd"}))
     assert "odd lacks /etc/passwd, the layout of its noise" in refusal("adapt", odd, *pairs, out, "--updates", 1)
     wrong = copied(tmp_path / "wrong", lambda entries: entries.update(noise={"kind": "swap", "speed": 1}))
