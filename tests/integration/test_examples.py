@@ -256,12 +256,12 @@ def test_drafts_of_professionals(tmp_path: Path) -> None:
                 write(tmp_path / "aced" / client / f"{part}.{side}", lines)
     settings = {"CLIENTS": "first second", "UPDATES": 4, "SCHEDULE": 40, "THRESHOLDS": "0 0.5"}
     done = run("post_editing/aced.sh", tmp_path / "run", DATA=tmp_path / "aced", **settings)
-    systems = re.findall(r"^(\w+, \w+)(?:, threshold .+)?\nsystem +F0.5 = ([\d.]+)", done.out, re.MULTILINE)
+    systems = re.findall(r"^(\w+, [\w-]+)(?:, threshold .+)?\nsystem +F0.5 = ([\d.]+)", done.out, re.MULTILINE)
     peers = ["nothing", "rules", "rules-online", "context", "context-online"]
     names = [f"{client}, {name}" for client in ("first", "second") for name in [*peers, "every", "levt"]]
     assert [name for name, _ in systems] == names
     assert [dict(systems)[f"second, {name}"] for name in peers] == ["0.0000"] + 4 * ["1.0000"]
-    assert scores(done.out, "system +exact match")[:2] == [0, 1]
+    assert scores(done.out, "system +exact match")[:4] == [0, 0, 1, 1]  # against doing nothing, and the rules
 
 
 def test_a_change_recurs_where_the_source_speaks_for_it() -> None:
