@@ -186,7 +186,8 @@ def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scra
         decoding=config.decoding if promise is None else replace(config.decoding, min_confidence=None),
         bpe=config.bpe(folder),
         words=folder / KEPT if KEPT in config.files else None,
-        tuning=Tuning(calibrate, [scratch / f"noise.{TARGET}"], promise),
+        # also in the folder's text alone, which many pairs would outweigh
+        tuning=Tuning(calibrate, [scratch / f"noise.{TARGET}", *texts.get(PROMISED, [])], promise),
         noise=noise,
         own_text=texts,
         license=license_of(folder),

@@ -113,7 +113,8 @@ def test_a_folder_that_breaks_its_promise_is_not_written(
     def refuse(checkpoint: Path, out: Path, moved: dict, extras: Extras, **options: bool) -> None:
         for path in [Path(moved["data"]).parent / f"train.{side}" for side in ("noisy", "clean")]:
             seen[path.name] = path.read_text("utf-8").splitlines()
-        seen["promised"] = [line for path in extras.tuning.clean for line in path.read_text("utf-8").splitlines()]
+        for name, path in zip(("promised", "own"), extras.tuning.clean, strict=True):
+            seen[name] = path.read_text("utf-8").splitlines()
         raise UserError(f"--promise-broken {extras.tuning.max_broken:g} cannot be kept")
 
     monkeypatch.setattr(adapt, "train_further", lambda *args: None)
@@ -126,7 +127,7 @@ def test_a_folder_that_breaks_its_promise_is_not_written(
     assert "--promise-broken 4 cannot be kept" in sys.stderr.getvalue()  # type: ignore[attr-defined]
     assert not out.exists() and not [path for path in tmp_path.iterdir() if path.name.startswith(".out")]
     held_out = [clean for clean in CLEAN if adapt.is_held_out((clean, clean))]
-    assert seen["promised"] == ["of value"] * 200 + held_out
+    assert seen["own"] == ["of value"] * 200 and seen["promised"] == seen["own"] + held_out
     train = [pair for pair in zip(NOISY, CLEAN, strict=True) if not adapt.is_held_out(pair)]
     copies, rows = adapt.BALANCED_PAIRS // len(train), [*zip(seen["train.noisy"], seen["train.clean"], strict=True)]
     pairs_end, size = 2 * len(train) * copies, len(train) * copies + 9
