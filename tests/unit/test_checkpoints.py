@@ -377,3 +377,14 @@ def test_all_that_fairseq_evaluates_is_known() -> None:
     }
     assert found - LINES <= checkpoints.EVALUATED
     assert len(found) > 10
+
+
+def test_a_buffer_that_fairseq_leaves_uninitialised_is_no_weight() -> None:
+    """fairseq 0.12.2 has one in its table of positions; any number may be there."""
+    positions = torch.nn.Module()
+    model = torch.nn.ModuleDict({"embed_positions": positions})
+    positions.register_buffer("_float_tensor", torch.tensor([torch.nan]), persistent=False)
+    checkpoints.require_finite_weights(model)
+    positions.register_buffer("weights", torch.tensor([torch.inf]))
+    with pytest.raises(UserError, match=r"first in embed_positions\.weights"):
+        checkpoints.require_finite_weights(model)
