@@ -382,7 +382,7 @@ def test_all_that_fairseq_evaluates_is_known() -> None:
 def test_a_buffer_that_fairseq_leaves_uninitialised_is_no_weight() -> None:
     """fairseq 0.12.2 has one in its table of positions; any number may be there."""
     positions = torch.nn.Module()
-    model = torch.nn.ModuleDict({"embed_positions": positions})
+    model = torch.nn.ModuleDict({"embed_positions": positions, "fc1": torch.nn.Linear(1, 1)})
     positions.register_buffer("_float_tensor", torch.tensor([torch.nan]), persistent=False)
     checkpoints.require_finite_weights(model)
     positions.register_buffer("weights", torch.tensor([torch.inf]))
