@@ -93,8 +93,9 @@ class OnnxLevT(LevTSegments):
         spells = bool(config.model_flags.get("spelling"))  # older checkpoints lack the flag
         super().__init__(*dictionaries_of(folder, config), max_tokens, spells)
         self.placeholder = self.words.size if config.model_flags.get("placeholder") == "plh" else UNK
-        self.graphs = Graphs(folder, bits, self.words.size, self.placeholder)
+        # before the graphs, from which on freed memory is kept
         self.index = StoredIndex(self.words, folder, config) if spells else None
+        self.graphs = Graphs(folder, bits, self.words.size, self.placeholder)
         options: dict[str, Any] = {REFINEMENT_FLAGS[name]: value for name, value in settings.items()}
         self.refiner = Refiner(
             RefinementOptions(**options), self.placeholder, whole_number(config.model_flags, "max_target_positions")
