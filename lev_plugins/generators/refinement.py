@@ -381,8 +381,8 @@ def replaced_tokens(sentences: Sequence[Sentence], placeholder: int) -> Array:
 def log_odds_of_any(log_prob_none: float) -> float:
     """Returns the log-odds of inserting anything, given the log-probability of inserting nothing.
 
-    >>> round(log_odds_of_any(log(0.25)), 4) == round(log(3), 4)
-    True
+    >>> round(log_odds_of_any(log(0.25)), 4) == round(log(3), 4), log_odds_of_any(0.0)
+    (True, -inf)
     """
     prob_any = -expm1(log_prob_none)
     return log(prob_any) - log_prob_none if prob_any > 0 else -inf
