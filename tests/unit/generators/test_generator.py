@@ -242,3 +242,13 @@ def test_weights_that_are_not_finite_are_refused() -> None:
         model.decoder.deletion_head.weight[0, 0] = torch.nan
     with pytest.raises(UserError, match=r"NaN or infinite weights, first in decoder\.deletion_head\.weight"):
         toy_task().build_generator([model], Namespace())
+
+
+def test_how_well_a_draft_fits_does_not_depend_on_its_neighbours() -> None:
+    fits = generator([lively_model()]).fits
+    together = fits({"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(DRAFTS)})
+    pairs = zip(SOURCES, DRAFTS, strict=True)
+    alone = [
+        fits({"src_tokens": rows_to_tensor([source]), "draft": rows_to_tensor([draft])}) for source, draft in pairs
+    ]
+    assert together == pytest.approx([value for (value,) in alone], abs=1e-4) and max(together) < 0

@@ -272,7 +272,7 @@ def test_an_insertion_that_gold_repeats_is_matched_once_by_one_edit() -> None:
 
 def test_bad_arguments() -> None:
     gold = m2.parse("S a")
-    for beta in (0, -1, float("inf"), float("nan"), 1e200):
+    for beta in (0, -1, float("inf"), float("nan"), 1e200, 1e-200):
         with pytest.raises(UserError, match=f"beta must be above 0 and finite, but is {re.escape(str(beta))}"):
             m2.evaluate(gold, ["a"], beta=beta)
     with pytest.raises(UserError, match="--max-unchanged-words must be at least 0, but is -1"):
