@@ -29,9 +29,9 @@ texts() {  # each client's triples, and those of all
 }
 edited() {  # edited CLIENT SPLIT SYSTEM [THRESHOLD]: prints the drafts after the edits of a system that are this sure
     local folder="$OUT/$1"
-    case $3 in
-        nothing | levt-none) cat "$folder/$2.draft" ;;
-        levt*) lev-plugins edit "$OUT/editor" --drafts "$folder/$2.draft" --min-confidence "$4" --whole-lines $DEVICE \
+    case $3:${4-} in
+        nothing:* | levt:none) cat "$folder/$2.draft" ;;
+        levt:*) lev-plugins edit "$OUT/editor" --drafts "$folder/$2.draft" --min-confidence "$4" --whole-lines $DEVICE \
             <"$folder/$2.src" ;;
         *) python "$HERE/recurring.py" "$DATA/$1"/train.{src,pert,tgt} --source "$folder/$2.src" <"$folder/$2.draft" \
             $([[ $3 != rules* ]] || echo --rules) $([[ $3 != *-online ]] || echo --corrected "$folder/$2.clean") ;;
@@ -50,7 +50,7 @@ systems() {  # systems CLIENT: the texts that are scored, as words and marks
     local folder="$OUT/$1" name
     for name in nothing rules{,-online} context{,-online}; do edited "$1" test $name >"$folder/$name.out"; done
     edited "$1" test levt 0 >"$folder/every.out"
-    name=$(cat "$folder/dial"); edited "$1" test levt-"$name" "$name" >"$folder/levt.out"
+    edited "$1" test levt "$(cat "$folder/dial")" >"$folder/levt.out"
     for name in $SYSTEMS; do triples words <"$folder/$name.out" >"$folder/$name.words"; done
     triples words <"$folder/test.clean" >"$folder/gold.words"
     triples gold "$folder"/test.{draft,clean} >"$folder/gold.m2"

@@ -88,11 +88,11 @@ class Memory:
         """
         for start, end, run in runs_of(WORD.findall(draft)):
             if run in self.all.texts:
-                lately = self.recent.texts[run]
+                places, lately = self.all.places[run], self.recent.texts[run]
                 for text, count in self.all.texts[run].most_common(TEXTS):
-                    if lately[text] or count >= MIN_SHARE * self.all.places[run]:
-                        change, places = Change(start, end, text), self.all.places[run]
-                        yield Proposal(change, count, places, lately[text], self.recent.places[run])
+                    if lately[text] or count >= MIN_SHARE * places:
+                        recent = lately[text], self.recent.places[run]
+                        yield Proposal(Change(start, end, text), count, places, *recent)
 
 
 def runs_of(words: Sequence[str]) -> Iterator[tuple[int, int, Words]]:
@@ -164,7 +164,11 @@ class Reviser:
         return applied(draft, made)
 
     def confidences(self, source: str, draft: str) -> list[tuple[float, Change]]:
-        """Returns what may be changed, and how likely it is; of rules, the longer ones come first."""
+        """Returns what may be changed, and how likely it is.
+
+        Rules decide, the longer ones first, also where the triples teach no regression: all proposals were right in
+        them, or all were wrong.
+        """
         proposals = [*self.memory.proposals(draft)]
         if self.model is None or not proposals:
             rules = [one for one in proposals if one.count >= max(RULE_COUNT, RULE_SHARE * one.places)]

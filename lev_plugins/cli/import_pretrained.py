@@ -78,8 +78,9 @@ def convert_pretrained(source: Path, out: Path) -> list[str]:
     library.reorder_tables(model, rows)
     library.save_backbone(model, missing, dictionary, rows, out)
     gated = library.gated_arch(config.model_type)
-    if gated == "gated_bert" and len({*library.widths(library.encoder_part(model))}) == 2:
-        gated = None  # an ELECTRA-small
+    if gated == "gated_bert":
+        word_width, state_width = library.widths(library.encoder_part(model))
+        gated = gated if word_width == state_width else None  # an ELECTRA-small has two
     return ["levt (with --spelling)", "enct5", *([] if gated is None else [gated])]
 
 

@@ -6,7 +6,7 @@ from torch import Tensor
 from lev_plugins.criterions.labelling import answers_of
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.onnx import names
-from lev_plugins.onnx.tracing import SIZES, Inputs, SpellingGraph, Traced, example, ngram_inputs
+from lev_plugins.onnx.tracing import SIZES, Inputs, SpellingGraph, Traced, example, ngram_examples
 
 
 class Label(SpellingGraph):
@@ -38,4 +38,4 @@ def enct5_graphs(model: EncT5) -> dict[str, Traced]:
         inputs["encdec_segments"] = example("B S")
     words = {names.WORDS: example(f"{features} B S")}
     label = Label(model, list(inputs))
-    return {names.LABEL: Traced(label, {**words, **inputs, **ngram_inputs(model)}, [names.SCORES])}
+    return {names.LABEL: Traced(label, {**words, **inputs, **ngram_examples(model)}, [names.SCORES])}

@@ -18,7 +18,7 @@ from lev_plugins.models.levt_spelling import BatchVectors, SpelledSource, Spelli
 from lev_plugins.models.levt_stacks import EncodedSource
 from lev_plugins.onnx import names
 from lev_plugins.onnx.compact import CompactTables, CompactVectors
-from lev_plugins.onnx.tracing import Inputs, SpellingGraph, Traced, example, ngram_inputs
+from lev_plugins.onnx.tracing import Inputs, SpellingGraph, Traced, example, ngram_examples
 from lev_plugins.spelling.embedding import IntendedWordEmbedding, WordFeatures
 from lev_plugins.spelling.word_scorer import CandidateTensors
 
@@ -179,12 +179,12 @@ def levt_graphs(model: LevT, never: tuple[int, ...], tables: CompactTables | Non
         candidates = dict(zip(names.CANDIDATES, columns, strict=True))
         if tables is not None:
             encoded = [names.MEMORY]
-            spelling = {**ngram_inputs(model), names.SPELLED: example("B T"), names.REMOVED[1]: example("B T")}
+            spelling = {**ngram_examples(model), names.SPELLED: example("B T"), names.REMOVED[1]: example("B T")}
     if model.encoder.backbone is not None:
         encoded.append(names.SOURCE_STATES)
         pieces = dict(zip(names.PIECES, (example("R W"), example("Q"), example("Q")), strict=True))
         aligned = {names.SOURCE_STATES: example(f"B S {dim}", torch.float), names.SOURCE_ALIGNMENT: example("B T")}
-    source = {names.WORDS: example(f"{features} B S"), **ngram_inputs(model), **pieces}
+    source = {names.WORDS: example(f"{features} B S"), **ngram_examples(model), **pieces}
     text = {names.WORDS: example(f"{features} B T"), names.MEMORY: memory}
     text[names.SOURCE_MASK] = example("B S", torch.bool)
     incomplete = {**text, names.PLACEHOLDERS: example("n"), **spelling, **candidates, **aligned}

@@ -67,8 +67,8 @@ def trace(traced: Traced, path: Path) -> None:
     )
 
 
-def ngram_inputs(model: LevT | EncT5) -> Inputs:
-    """Returns the inputs that spell the unknown words; a model without --spelling has none."""
+def ngram_examples(model: LevT | EncT5) -> Inputs:
+    """Returns examples of the inputs that spell the unknown words; a model without --spelling has none."""
     if model.word_index is None:
         return {}
     return dict(zip(names.NGRAMS, (example("P"), example("P"), example("U", torch.float)), strict=True))

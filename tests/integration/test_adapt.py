@@ -41,8 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     succeed("fairseq-train", place / "data", "--user-dir", model_folder.__file__.rsplit("/", 1)[0], "--cpu", *flags)
     flags = ["--bpe", "words", "--iter-decode-max-iter", 1, "--calibrate", place / "held.noisy", place / "held.clean"]
     flags += ["--clean", place / "held.clean", "--promise-broken", 80, "--sample", place / "train.clean", "--no-graphs"]
-    flags += ["--half"]
-    flags += ["--license", "cc-by-4.0"]
+    flags += ["--half", "--license", "cc-by-4.0"]
     succeed("lev-plugins", "export", place / "model" / "checkpoint_last.pt", place / "editor", *flags)
     return place / "editor"
 

@@ -3,8 +3,6 @@
 import json
 import random
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -279,15 +277,7 @@ def test_a_correction_counts_from_the_next_draft_on(tmp_path: Path) -> None:
     files = [write(tmp_path / side, ["x"]) for side in ("src", "draft", "clean")]
     drafts, corrected = ["ein Bild", "das Bild", "Bild 3"], ["ein Image", "das Image", "Bild 3"]
     source, target = write(tmp_path / "source", drafts), write(tmp_path / "target", corrected)
-    command = [
-        sys.executable,
-        "examples/post_editing/recurring.py",
-        *map(str, files),
-        "--source",
-        str(source),
-        "--rules",
-    ]
-    for more, last in (([], "Bild 3"), (["--corrected", str(target)], "Image 3")):
-        lines = "\n".join(drafts)
-        done = subprocess.run([*command, *more], cwd=ROOT, input=lines, capture_output=True, text=True, check=True)
-        assert done.stdout.splitlines() == [*drafts[:2], last]
+    command = ["python", ROOT / "examples" / "post_editing" / "recurring.py", *files, "--source", source, "--rules"]
+    for more, last in (([], "Bild 3"), (["--corrected", target], "Image 3")):
+        done = succeed(*command, *more, stdin="\n".join(drafts).encode())
+        assert done.out.splitlines() == [*drafts[:2], last]
