@@ -149,16 +149,14 @@ class StoredIndex(WordIndex):
                     f"{path} is compressed: {model_folder.AGAIN}",
                 )
             with np.load(path, allow_pickle=False) as file:
-                names = ["owners", "numbers", "shapes"] if "owners" in file else []  # older folders have others
-                names += ["pieces", "piece_starts"] if pretrained else []
+                names = ["owners", "numbers", "shapes", *(["pieces", "piece_starts"] if pretrained else [])]
                 stored = {name: np.asarray(file[name]) for name in names}
             fit = all(array.shape == (sizes.get(name, array.size),) for name, array in stored.items())
             fit = fit and all(array.dtype.kind in "iu" for array in stored.values())
-            if fit and "owners" in stored:
-                begins = np.append(0, np.cumsum(stored["numbers"], dtype=np.int64))
-                fit = bool((stored["numbers"] >= 0).all() and begins[-1] <= len(stored["owners"]))
-                stored["owners"] = unpack(stored["owners"], begins) if fit else begins
-                fit = fit and bool((stored["owners"] >= 0).all() and (stored["owners"] < size).all())
+            begins = np.append(0, np.cumsum(stored["numbers"], dtype=np.int64))
+            fit = fit and bool((stored["numbers"] >= 0).all() and begins[-1] <= len(stored["owners"]))
+            owners = unpack(stored["owners"], begins) if fit else begins
+            fit = fit and bool((owners >= 0).all() and (owners < size).all())
         except Exception as error:  # NumPy reads the header of an array as Python: TokenError, MemoryError, ...
             raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
         require(fit, f"{path} does not fit the dictionary: {model_folder.AGAIN}")
@@ -171,9 +169,6 @@ class StoredIndex(WordIndex):
             ascending = starts[0] == 0 and starts[-1] == len(pieces) and bool((starts[1:] >= starts[:-1]).all())
             require(ascending, f"{path} has pieces that are not those of its words: {model_folder.AGAIN}")
         super().__init__(*words_and_counts(dictionary), buckets, word_pieces)
-        if "owners" in stored:
-            owners, no_ngrams = stored["owners"], np.zeros(0, dtype=np.int64)
-            self.inverted_lists = owners, begins
-            lengths = np.bincount(owners, minlength=size + 1)
-            hashes = letter_hashes([*self.words, ""])
-            self.spellings = Spellings(no_ngrams, np.append(0, np.cumsum(lengths)), stored["shapes"], hashes)
+        self.inverted_lists, no_ngrams = (owners, begins), np.zeros(0, dtype=np.int64)
+        lengths, hashes = np.bincount(owners, minlength=size + 1), letter_hashes([*self.words, ""])
+        self.spellings = Spellings(no_ngrams, np.append(0, np.cumsum(lengths)), stored["shapes"], hashes)
