@@ -81,7 +81,6 @@ class Editor:
             texts without drafts
         words_of_model: the model folder's file of words that no edit may touch, besides those of the options
         """
-        options.check()
         self.model, self.tokeniser, self.offsets = model, tokeniser, offsets_of(tokeniser.name, tokeniser.bpe)
         self.split, self.language, self.min_confidence = options.split, options.language, options.min_confidence or 0.0
         self.calibration, self.form = calibration if options.calibrated else None, form or TextStyle()

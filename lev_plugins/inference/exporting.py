@@ -100,8 +100,7 @@ def export(
     else:
         require_free(out, "OUT")
     overrides = {**WITHOUT_SCORES, "pack": False, **WITHOUT_NOISE, **places}
-    require(checkpoint.is_file(), f"there is no checkpoint {checkpoint}")
-    loaded = load_model.read_models([checkpoint], overrides)
+    loaded = load_model.read_checkpoints([checkpoint], overrides)
     check_kind(loaded, checkpoint, extras)
     state = checkpoints.load(checkpoint)
     with all_or_nothing_folder(out, replace=overwrite) as scratch:
@@ -292,10 +291,6 @@ def copy_tokeniser(flags: dict[str, Any], folder: Path) -> str | None:
     if not flags:
         return None
     name = flags["bpe"]
-    require(
-        name in model_folder.TOKENISER_FILES,
-        f"--bpe {name} cannot be exported, but {', '.join(model_folder.TOKENISER_FILES)} can",
-    )
     file = model_folder.TOKENISER_FILES[name]
     more = sorted(flags.keys() - {"bpe", file[0] if file else None})
     require(not more, f"{flag_name(''.join(more[:1]))} cannot be exported: leave it out")

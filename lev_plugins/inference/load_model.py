@@ -84,8 +84,8 @@ def read_models(
     return read_checkpoints(paths, overrides, tasks)
 
 
-def read_checkpoints(paths: list[Path], overrides: Mapping[str, object], allowed: Collection[str]) -> Loaded:
-    """Loads checkpoints of the ``allowed`` tasks, after a check that the folders they read exist."""
+def read_checkpoints(paths: list[Path], overrides: Mapping[str, object], allowed: Collection[str] = ()) -> Loaded:
+    """Loads checkpoints of the ``allowed`` tasks, or of any, after a check that the folders they read exist."""
     models, first_cfg, task = [], None, None
     for path in paths:
         state = checkpoints.load(path, mmap=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lev_plugins import model_folder
 from lev_plugins.data.labels.examples import Example, LabelRequest, collate
@@ -32,6 +31,7 @@ from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Array, Rows, with_unknown_i
 BATCH_TOKENS = 256  # more tokens in a batch only need more padding on one core
 REFINEMENT_FLAGS = FAIRSEQ_FLAGS | REFINEMENT_TASK_FLAGS
 SEARCH_FLAGS = {"beam", "keep_bias"}
+Model = TypeVar("Model", bound="OnnxLevT | OnnxSeq2Seq | OnnxScorer")
 
 
 def load_editor(folder: Path, config: ModelConfig, options: EditOptions) -> OnnxLevT | OnnxSeq2Seq | None:
@@ -42,34 +42,24 @@ def load_editor(folder: Path, config: ModelConfig, options: EditOptions) -> Onnx
     if not supported or config.task_flags.get("min_edit_confidence") is not None:
         return None
     kind = OnnxLevT if is_levt else OnnxSeq2Seq
-    model = kind(folder, config, flags, bits_of(options), min(options.max_tokens, BATCH_TOKENS))
-    with trial(folder):
-        model.try_out()
-    return model
+    return tried(kind(folder, config, flags, options.bits, min(options.max_tokens, BATCH_TOKENS)), folder)
 
 
 def load_labeller(folder: Path, config: ModelConfig, options: Computation) -> OnnxScorer:
     """Loads the graph of a labeller."""
-    scorer = OnnxScorer(folder, config, bits_of(options))
-    with trial(folder):
-        scorer.try_out()
-    return scorer
+    return tried(OnnxScorer(folder, config, options.bits), folder)
 
 
-def bits_of(options: Computation) -> int:
-    return 8 if options.cpu_int8 else 32
-
-
-@contextmanager
-def trial(folder: Path) -> Iterator[None]:
-    """Reports what fails when all graphs run once as a fault of the folder, whose graphs anybody may have written."""
+def tried(model: Model, folder: Path) -> Model:
+    """Returns a model after all its graphs have run once: what fails is a fault of the folder, which may be hostile."""
     try:
-        yield
+        model.try_out()
     except UserError:
         raise
     except (IndexError, KeyError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"[:200]
         raise UserError(f"the graphs in {folder} do not fit its model ({reason}): {model_folder.AGAIN}") from error
+    return model
 
 
 class OnnxLevT(LevTSegments):
