@@ -47,6 +47,7 @@ TOKENISER_FILES: dict[str, tuple[str, str] | None] = {
     **dict.fromkeys(("words", "chars", "characters", "bytes")),
 }
 EDITING_FLAGS = ("iter_decode_max_iter", "iter_decode_eos_penalty")  # flags that only text_editing has
+SEARCH_FLAGS = ("beam", *EDITING_FLAGS)  # of fairseq; --keep-bias is one of the task
 AGAIN = "export it again, or copy it again from where it came"
 PLAIN_NAME = re.compile(r"[\w+@][\w.+@-]*")
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
@@ -88,16 +89,6 @@ class Decoding:
         """Returns these settings without those that have no effect on a model of the task."""
         ignored = {"text_editing": ["beam"], "text_correction": EDITING_FLAGS, "text_labelling": self.given()}
         return replace(self, **dict.fromkeys(ignored.get(task, ())))
-
-    @property
-    def search(self) -> dict[str, Any]:
-        """The settings that are flags of fairseq's search."""
-        return self.given("beam", *EDITING_FLAGS)
-
-    @property
-    def overrides(self) -> dict[str, Any]:
-        """The settings that are flags of the task."""
-        return self.given("keep_bias")
 
     def given(self, *names: str) -> dict[str, Any]:
         """Returns those of these settings, or of all that a model folder may have, that are not None."""

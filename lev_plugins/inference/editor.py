@@ -131,9 +131,9 @@ class Editor:
             tokeniser = Tokeniser(folder.bpe(Path(path)))
         else:
             compatibility.require_training()
-            from lev_plugins.inference.decoder import segment_model
+            from lev_plugins.inference import decoder
 
-            model, tokeniser = segment_model(Path(path), folder, data, options)
+            model, tokeniser = decoder.load_editor(Path(path), folder, data, options)
         if folder is None:
             options.check_for(model.task)
             return cls(model, tokeniser, options, form_of(model.words))

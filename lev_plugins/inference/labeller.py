@@ -77,7 +77,7 @@ class Labeller:
             return cls(load_labeller(Path(path), folder, options), options)
         options.require_no_int8(path)
         compatibility.require_training()
-        from lev_plugins.inference.task_scorer import TaskScorer
+        from lev_plugins.inference.decoder import TaskScorer
 
         return cls(TaskScorer.load(Path(path), data, options.device, folder), options)
 

@@ -18,7 +18,7 @@ from lev_plugins.generators.refinement import Refiner, Sentence
 from lev_plugins.inference.options import Computation, EditOptions
 from lev_plugins.inference.scorer import Scorer
 from lev_plugins.inference.segments import LevTSegments, Seq2SeqSegments
-from lev_plugins.model_folder import ModelConfig
+from lev_plugins.model_folder import SEARCH_FLAGS, ModelConfig
 from lev_plugins.onnx import names
 from lev_plugins.onnx.beam_search import BeamSearch
 from lev_plugins.onnx.folder import StoredIndex, Vocabulary, whole_number
@@ -30,15 +30,15 @@ from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Array, Rows, with_unknown_i
 
 BATCH_TOKENS = 256  # more tokens in a batch only need more padding on one core
 REFINEMENT_FLAGS = FAIRSEQ_FLAGS | REFINEMENT_TASK_FLAGS
-SEARCH_FLAGS = {"beam", "keep_bias"}
+BEAM_SEARCH_FLAGS = {"beam", "keep_bias"}
 Model = TypeVar("Model", bound="OnnxLevT | OnnxSeq2Seq | OnnxScorer")
 
 
 def load_editor(folder: Path, config: ModelConfig, options: EditOptions) -> OnnxLevT | OnnxSeq2Seq | None:
     """Loads the graphs of an editor; None: its settings need torch."""
-    flags = {**options.overrides, **options.task_flags, **options.search, **options.search_flags}
+    flags = {**options.given("keep_bias", *SEARCH_FLAGS), **options.task_flags, **options.search_flags}
     is_levt = config.task == OnnxLevT.task
-    supported = flags.keys() <= (REFINEMENT_FLAGS.keys() if is_levt else SEARCH_FLAGS)
+    supported = flags.keys() <= (REFINEMENT_FLAGS.keys() if is_levt else BEAM_SEARCH_FLAGS)
     if not supported or config.task_flags.get("min_edit_confidence") is not None:
         return None
     kind = OnnxLevT if is_levt else OnnxSeq2Seq
@@ -120,7 +120,7 @@ class OnnxSeq2Seq(Seq2SeqSegments):
         """
         folder: the model folder
         config: the contents of its config.json
-        flags: settings of decoding, some of ``SEARCH_FLAGS``
+        flags: settings of decoding, some of ``BEAM_SEARCH_FLAGS``
         bits: those of the products of the graphs, 32 or 8
         max_tokens: the size of a batch
         """

@@ -11,9 +11,9 @@ import pytest
 from lev_plugins.cli import label as command
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
+from lev_plugins.inference.decoder import TaskScorer
 from lev_plugins.inference.labeller import Labeller, Scored
 from lev_plugins.inference.options import LabelOptions
-from lev_plugins.inference.task_scorer import TaskScorer
 from lev_plugins.scoring.labelling import best_thresholds
 from tests.labelling import folder_of, model_of, task_of
 

@@ -8,7 +8,6 @@ import torch
 
 import lev_plugins
 from lev_plugins import model_folder
-from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference import load_model
 from lev_plugins.inference.options import EditOptions
@@ -30,9 +29,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> System:
 def folders(system: System, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The small folder, and the one with all."""
     place = tmp_path_factory.mktemp("folders")
-    for name, flags in {"small": [], "large": ["--trainable"]}.items():
-        assert main(["export", str(system.checkpoint), str(place / name), *system.flags, *flags]) == 0
-    return place / "small", place / "large"
+    return system.export(place / "small"), system.export(place / "large", "--trainable")
 
 
 def model_of(system: System) -> LevT:
