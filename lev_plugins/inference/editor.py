@@ -67,7 +67,7 @@ class Editor:
         self,
         model: SegmentModel,
         tokeniser: Tokeniser,
-        options: EditOptions = EditOptions(),  # noqa: B008  a frozen dataclass
+        options: EditOptions = EditOptions(),
         form: TextStyle | None = None,
         calibration: Mapping[str, float] | None = None,
         words_of_model: Path | None = None,
@@ -106,12 +106,7 @@ class Editor:
         self.lock = threading.Lock()
 
     @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        data: str | Path | None = None,
-        options: EditOptions = EditOptions(),  # noqa: B008  a frozen dataclass
-    ) -> Editor:
+    def load(cls, path: str | Path, data: str | Path | None = None, options: EditOptions = EditOptions()) -> Editor:
         """Loads a model folder or a checkpoint.
 
         path: a model folder, or a checkpoint of a levt or of any model of text_correction

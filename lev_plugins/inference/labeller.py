@@ -46,7 +46,7 @@ class Scored(NamedTuple):
 class Labeller:
     """Labels texts with an EncT5."""
 
-    def __init__(self, scorer: Scorer, options: LabelOptions = LabelOptions()) -> None:  # noqa: B008  a frozen dataclass
+    def __init__(self, scorer: Scorer, options: LabelOptions = LabelOptions()) -> None:
         """
         scorer: scores the labels of examples, by torch or by graphs
         options: thresholds of the labels, and the size of a batch
@@ -58,12 +58,7 @@ class Labeller:
         self.thresholds = self.checked(options.thresholds or {})
 
     @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        data: str | Path | None = None,
-        options: LabelOptions = LabelOptions(),  # noqa: B008  a frozen dataclass
-    ) -> Labeller:
+    def load(cls, path: str | Path, data: str | Path | None = None, options: LabelOptions = LabelOptions()) -> Labeller:
         """Loads a model folder or a checkpoint.
 
         path: a model folder, or a checkpoint of --task text_labelling

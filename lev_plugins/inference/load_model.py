@@ -56,7 +56,7 @@ class Loaded(NamedTuple):
     """One or several models of one task."""
 
     models: list[Any]
-    cfg: Any  # fairseq's configuration of the first
+    cfg: Any  # fairseq's configuration of the last
     task: Any
 
 
@@ -86,7 +86,7 @@ def read_models(
 
 def read_checkpoints(paths: list[Path], overrides: Mapping[str, object], allowed: Collection[str] = ()) -> Loaded:
     """Loads checkpoints of the ``allowed`` tasks, or of any, after a check that the folders they read exist."""
-    models, first_cfg, task = [], None, None
+    models, cfg, task = [], None, None
     for path in paths:
         state = checkpoints.load(path, mmap=True)
         name = checkpoints.config_of(state, "task", "_name")
@@ -116,8 +116,7 @@ def read_checkpoints(paths: list[Path], overrides: Mapping[str, object], allowed
                 "folder with the dict.*.txt files of its training"
             ) from error
         models += model
-        first_cfg = first_cfg or cfg
-    return Loaded(models, first_cfg, task)
+    return Loaded(models, cfg, task)
 
 
 def stored_names(model: nn.Module) -> dict[str, str]:

@@ -42,7 +42,7 @@ def load_editor(folder: Path, config: ModelConfig, options: EditOptions) -> Onnx
     if not supported or config.task_flags.get("min_edit_confidence") is not None:
         return None
     kind = OnnxLevT if is_levt else OnnxSeq2Seq
-    return tried(kind(folder, config, flags, options.bits, min(options.max_tokens, BATCH_TOKENS)), folder)
+    return tried(kind(folder, config, flags, options), folder)
 
 
 def load_labeller(folder: Path, config: ModelConfig, options: Computation) -> OnnxScorer:
@@ -68,28 +68,24 @@ class OnnxLevT(LevTSegments):
     source: Vocabulary
     words: Vocabulary
 
-    def __init__(
-        self, folder: Path, config: ModelConfig, flags: Mapping[str, object], bits: int, max_tokens: int
-    ) -> None:
+    def __init__(self, folder: Path, config: ModelConfig, flags: Mapping[str, object], options: EditOptions) -> None:
         """
         folder: the model folder
         config: the contents of its config.json
         flags: settings of decoding, some of ``REFINEMENT_FLAGS``
-        bits: those of the products of the graphs, 32 or 8
-        max_tokens: the size of a batch
+        options: the size of a batch, and the bits of the products of the graphs
         """
         settings = {name: value for name, value in {**config.task_flags, **flags}.items() if name in REFINEMENT_FLAGS}
         check_ranges(Namespace(**settings))
         spells = bool(config.model_flags.get("spelling"))  # older checkpoints lack the flag
-        super().__init__(*dictionaries_of(folder, config), max_tokens, spells)
+        super().__init__(*dictionaries_of(folder, config), min(options.max_tokens, BATCH_TOKENS), spells)
         self.placeholder = self.words.size if config.model_flags.get("placeholder") == "plh" else UNK
         # before the graphs, from which on freed memory is kept
         self.index = StoredIndex(self.words, folder, config) if spells else None
-        self.graphs = Graphs(folder, bits, self.words.size, self.placeholder)
-        options: dict[str, Any] = {REFINEMENT_FLAGS[name]: value for name, value in settings.items()}
-        self.refiner = Refiner(
-            RefinementOptions(**options), self.placeholder, whole_number(config.model_flags, "max_target_positions")
-        )
+        self.graphs = Graphs(folder, options.bits, self.words.size, self.placeholder)
+        refinement: dict[str, Any] = {REFINEMENT_FLAGS[name]: value for name, value in settings.items()}
+        positions = whole_number(config.model_flags, "max_target_positions")
+        self.refiner = Refiner(RefinementOptions(**refinement), self.placeholder, positions)
 
     def try_out(self) -> None:
         """Runs each graph once, with the last word of each dictionary."""
@@ -114,20 +110,18 @@ class OnnxSeq2Seq(Seq2SeqSegments):
     source: Vocabulary
     words: Vocabulary
 
-    def __init__(
-        self, folder: Path, config: ModelConfig, flags: Mapping[str, object], bits: int, max_tokens: int
-    ) -> None:
+    def __init__(self, folder: Path, config: ModelConfig, flags: Mapping[str, object], options: EditOptions) -> None:
         """
         folder: the model folder
         config: the contents of its config.json
         flags: settings of decoding, some of ``BEAM_SEARCH_FLAGS``
-        bits: those of the products of the graphs, 32 or 8
-        max_tokens: the size of a batch
+        options: the size of a batch, and the bits of the products of the graphs
         """
         check_ranges(Namespace(**flags))
-        super().__init__(*dictionaries_of(folder, config), max_tokens)
+        super().__init__(*dictionaries_of(folder, config), min(options.max_tokens, BATCH_TOKENS))
         settings: dict[str, Any] = {**flags}
-        self.search = BeamSearch(folder, bits, whole_number(config.model_flags, "max_target_positions"), **settings)
+        positions = whole_number(config.model_flags, "max_target_positions")
+        self.search = BeamSearch(folder, options.bits, positions, **settings)
 
     def try_out(self) -> None:
         """Runs each graph once, with the last word of each dictionary."""

@@ -359,6 +359,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "no dictionary": (lambda folder: (folder / "dict.noisy.txt").unlink(), r"is incomplete, .* no dict\.noisy\.txt"),
     "other dictionary": (content("dict.noisy.txt", b"a 1\n"), r"dict\.noisy\.txt is not the file that was exported"),
     "unknown entry": (entry("more", value=1), "has an unknown entry 'more'"),
+    "missing entry": (edited(lambda c: c.pop("task")), "has no entry 'task'"),
     "form": (entry("form", "tall", value=True), "form has an unknown entry 'tall'"),
     "unknown flag": (entry("model_flags", "encoder_embed_path", value="/etc/passwd"), "unknown entry 'encoder_embed_"),
     "unknown task flag": (entry("task_flags", "data", value="/"), "task_flags has an unknown entry 'data'"),
