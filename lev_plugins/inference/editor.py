@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -303,15 +303,12 @@ def one_per_text(name: str, values: Iterable[Value] | None, count: int, default:
 
 def keep_requests(segment: Segment, start: int, spans: Sequence[Span]) -> list[int] | None:
     """Returns the requests that keep the pieces inside the spans of a text, where the segment begins at ``start``."""
-    begin = bisect_right(spans, start, key=lambda span: span.end)
-    inside = spans[begin : bisect_left(spans, (start + len(segment.text),))]
-    ahead = deque(enumerate(inside, start=1))
-    requests = [0]
+    end, requests = attrgetter("end"), [0]
+    inside = spans[bisect_right(spans, start, key=end) : bisect_left(spans, (start + len(segment.text),))]
     for unit in segment.units:
-        while ahead and ahead[0][1].end <= start + unit.start:
-            ahead.popleft()
-        request = KEEP + ahead[0][0] * SPAN if ahead and ahead[0][1].start < start + unit.end else 0
-        requests += [request] * len(unit.pieces)
+        place = bisect_right(inside, start + unit.start, key=end)
+        is_inside = place < len(inside) and inside[place].start < start + unit.end
+        requests += [KEEP + (place + 1) * SPAN if is_inside else 0] * len(unit.pieces)
     return requests if any(requests) else None
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from lev_plugins import compatibility, model_folder
 from lev_plugins.errors import UserError, require
-from lev_plugins.inference.onnx_models import load_labeller
+from lev_plugins.inference.onnx_models import OnnxScorer, tried
 from lev_plugins.inference.options import LabelOptions
 from lev_plugins.inference.scorer import Scorer
 from lev_plugins.json_schema import read_object
@@ -69,7 +69,7 @@ class Labeller:
         if folder is not None and model_folder.THRESHOLDS in folder.files and options.thresholds is None:
             options = replace(options, thresholds=read_thresholds(Path(path) / model_folder.THRESHOLDS))
         if folder and options.device == "cpu" and has_graphs(path):
-            return cls(load_labeller(Path(path), folder, options), options)
+            return cls(tried(OnnxScorer(Path(path), folder, options.bits), Path(path)), options)
         options.require_no_int8(path)
         compatibility.require_training()
         from lev_plugins.inference.decoder import TaskScorer

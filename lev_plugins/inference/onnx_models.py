@@ -15,7 +15,7 @@ from lev_plugins.edits.mark_bits import KEEP
 from lev_plugins.edits.options import FAIRSEQ_FLAGS, REFINEMENT_TASK_FLAGS, RefinementOptions
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.refinement import Refiner, Sentence
-from lev_plugins.inference.options import Computation, EditOptions
+from lev_plugins.inference.options import EditOptions
 from lev_plugins.inference.scorer import Scorer
 from lev_plugins.inference.segments import LevTSegments, Seq2SeqSegments
 from lev_plugins.model_folder import SEARCH_FLAGS, ModelConfig
@@ -26,7 +26,7 @@ from lev_plugins.onnx.refinement import GraphPolicies, Graphs
 from lev_plugins.onnx.session import Session
 from lev_plugins.onnx.word_features import IntendedWordFeatures, NgramFeatures
 from lev_plugins.ranges import check_ranges
-from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Array, Rows, with_unknown_ids
+from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Array, Rows, padded, with_unknown_ids
 
 BATCH_TOKENS = 256  # more tokens in a batch only need more padding on one core
 REFINEMENT_FLAGS = FAIRSEQ_FLAGS | REFINEMENT_TASK_FLAGS
@@ -43,11 +43,6 @@ def load_editor(folder: Path, config: ModelConfig, options: EditOptions) -> Onnx
         return None
     kind = OnnxLevT if is_levt else OnnxSeq2Seq
     return tried(kind(folder, config, flags, options), folder)
-
-
-def load_labeller(folder: Path, config: ModelConfig, options: Computation) -> OnnxScorer:
-    """Loads the graph of a labeller."""
-    return tried(OnnxScorer(folder, config, options.bits), folder)
 
 
 def tried(model: Model, folder: Path) -> Model:
@@ -122,6 +117,7 @@ class OnnxSeq2Seq(Seq2SeqSegments):
         settings: dict[str, Any] = {**flags}
         positions = whole_number(config.model_flags, "max_target_positions")
         self.search = BeamSearch(folder, options.bits, positions, **settings)
+        self.scorer = Session(folder, names.SCORE, options.bits)
 
     def try_out(self) -> None:
         """Runs each graph once, with the last word of each dictionary."""
@@ -137,7 +133,7 @@ class OnnxSeq2Seq(Seq2SeqSegments):
         return self.search.write(sources, self.copies(sources))
 
     def score(self, sources: Rows, outputs: Rows) -> list[float]:
-        return self.search.score(sources, outputs)
+        return self.scorer({names.WORDS: padded(sources), names.TEXTS: padded(outputs)})[0].tolist()
 
 
 def dictionaries_of(folder: Path, config: ModelConfig) -> tuple[tuple[Vocabulary, Vocabulary], list[int]]:
