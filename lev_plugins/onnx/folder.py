@@ -144,22 +144,20 @@ class StoredIndex(WordIndex):
         sizes = {"shapes": size + 1, "numbers": buckets, "piece_starts": size + 2}
         try:
             with ZipFile(path) as packed:  # which could hold far more than the file is long
-                require(
-                    all(part.compress_type == ZIP_STORED for part in packed.infolist()),
-                    f"{path} is compressed: {model_folder.AGAIN}",
-                )
+                require(all(part.compress_type == ZIP_STORED for part in packed.infolist()), "it is compressed")
             with np.load(path, allow_pickle=False) as file:
                 names = ["owners", "numbers", "shapes", *(["pieces", "piece_starts"] if pretrained else [])]
                 stored = {name: np.asarray(file[name]) for name in names}
-            fit = all(array.shape == (sizes.get(name, array.size),) for name, array in stored.items())
-            fit = fit and all(array.dtype.kind in "iu" for array in stored.values())
+            for name, array in stored.items():
+                fits = array.shape == (sizes.get(name, array.size),) and array.dtype.kind in "iu"
+                require(fits, f"{name} does not fit the dictionary")
             begins = np.append(0, np.cumsum(stored["numbers"], dtype=np.int64))
-            fit = fit and bool((stored["numbers"] >= 0).all() and begins[-1] <= len(stored["owners"]))
-            owners = unpack(stored["owners"], begins) if fit else begins
-            fit = fit and bool((owners >= 0).all() and (owners < size).all())
+            fits = bool((stored["numbers"] >= 0).all()) and begins[-1] <= len(stored["owners"])
+            require(fits, "numbers does not fit owners")
+            owners = unpack(stored["owners"], begins)
+            require(bool((owners >= 0).all() and (owners < size).all()), "owners does not fit the dictionary")
         except Exception as error:  # NumPy reads the header of an array as Python: TokenError, MemoryError, ...
             raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
-        require(fit, f"{path} does not fit the dictionary: {model_folder.AGAIN}")
         word_pieces = None
         if pretrained:
             model_folder.require_listed(config, folder, BACKBONE)
