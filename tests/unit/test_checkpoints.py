@@ -96,30 +96,20 @@ DAMAGES: dict[str, tuple[Callable[[State], object], str]] = {  # and what is sai
     "no model": (lambda state: state.pop("model") and state, "has no entry 'model'"),
     "a model that is a list": (lambda state: {**state, "model": [1, 2]}, "has no table of weights"),
     "a number for a weight": (lambda state: {**state, "model": {"w": 3}}, "has no table of weights"),
-    "no table of settings": (
-        lambda state: {**state, "cfg": 3},
-        "has no table of weights, or none of settings|not a che",
-    ),
+    "no table of settings": (lambda state: {**state, "cfg": 3}, "or none of settings|not a checkpoint"),
     "a text for a table of settings": (lambda state: {**state, "cfg": "text"}, "none of settings|has no settings of"),
 }
 
 
-def damaged(tmp_path: Path, damage: str) -> Path:
-    path = tmp_path / "damaged.pt"
-    torch.save(DAMAGES[damage][0](torch.load(WHOLE, weights_only=True)), path)
-    return path
-
-
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_it_is_refused_in_one_line(tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
-    path = damaged(tmp_path, damage)
+    path, (change, message) = tmp_path / "damaged.pt", DAMAGES[damage]
+    torch.save(change(torch.load(WHOLE, weights_only=True)), path)
     for read in (checkpoints.load, checkpoint_utils.load_checkpoint_to_cpu):
-        with pytest.raises(UserError, match=rf"{path} .*({DAMAGES[damage][1]})"):
+        with pytest.raises(UserError, match=rf"{path} .*({message})"):
             read(str(path))
-    for command in (
-        ["import-levt", path, tmp_path / "out.pt"],
-        ["average", path, WHOLE, "--output", tmp_path / "a.pt"],
-    ):
+    out = tmp_path / "out.pt"
+    for command in (["import-levt", path, out], ["average", path, WHOLE, "--output", out]):
         assert main([str(word) for word in command]) == 2
         assert str(path) in capsys.readouterr().err
 
