@@ -19,17 +19,16 @@ TYPE_NAMES = {  # for messages
     NoneType: "null",
 }
 T = TypeVar("T")
-JsonObject = dict[str, Any]
 
 
-def read_object(path: Path) -> JsonObject:
+def read_object(path: Path) -> dict[str, Any]:
     """Returns the JSON object that a file contains."""
     size = path.stat().st_size
     require(size <= MAX_BYTES, f"{path} has {size:,} bytes, but must have at most {MAX_BYTES:,}")
     return parse_object(path.read_bytes(), str(path))
 
 
-def parse_object(text: bytes, where: str) -> JsonObject:
+def parse_object(text: bytes, where: str) -> dict[str, Any]:
     """Returns the JSON object that a text contains; ``where`` is for error messages.
 
     >>> parse_object(b'[1]', "a.json")

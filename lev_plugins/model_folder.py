@@ -47,6 +47,7 @@ TOKENISER_FILES: dict[str, tuple[str, str] | None] = {
     **dict.fromkeys(("words", "chars", "characters", "bytes")),
 }
 EDITING_FLAGS = ("iter_decode_max_iter", "iter_decode_eos_penalty")  # flags that only text_editing has
+SEARCH_FLAGS = ("beam", *EDITING_FLAGS)  # of fairseq; --keep-bias is one of the task
 AGAIN = "export it again, or copy it again from where it came"
 PLAIN_NAME = re.compile(r"[\w+@][\w.+@-]*")
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
@@ -88,16 +89,6 @@ class Decoding:
         """Returns these settings without those that have no effect on a model of the task."""
         ignored = {"text_editing": ["beam"], "text_correction": EDITING_FLAGS, "text_labelling": self.given()}
         return replace(self, **dict.fromkeys(ignored.get(task, ())))
-
-    @property
-    def search(self) -> dict[str, Any]:
-        """The settings that are flags of fairseq's search."""
-        return self.given("beam", *EDITING_FLAGS)
-
-    @property
-    def overrides(self) -> dict[str, Any]:
-        """The settings that are flags of the task."""
-        return self.given("keep_bias")
 
     def given(self, *names: str) -> dict[str, Any]:
         """Returns those of these settings, or of all that a model folder may have, that are not None."""
@@ -186,33 +177,8 @@ def save(config: ModelConfig, folder: Path) -> None:
 
 
 def read(folder: str | Path) -> ModelConfig:
-    """Returns the configuration of a model folder whose files are complete and unchanged."""
-    config = read_unchecked(folder)
-    check_config(config, Path(folder))
-    return config
-
-
-def read_unchecked(folder: str | Path) -> ModelConfig:
-    """Returns the configuration of a model folder without a look at its other files."""
-    folder = Path(folder)
-    make = "make one with lev-plugins export CHECKPOINT OUT"
-    require(folder.is_dir(), f"{folder} is {'a file, not a' if folder.exists() else 'no'} model folder: {make}")
-    require((folder / CONFIG).is_file(), f"{folder} is not a model folder, because it has no {CONFIG}: {make}")
-    path = member(folder, CONFIG)
-    entries = read_object(path)
-    version = entries.get("format")
-    if type(version) is not int:
-        raise UserError(f"{path} was not written by lev-plugins export (it has no format version): {make}")
-    require(
-        1 <= version <= FORMAT,
-        f"{folder} has format version {version}, but this version of lev-plugins reads only up to {FORMAT}: "
-        "pip install --upgrade lev-plugins",
-    )
-    return from_entries(ModelConfig, entries, str(path))
-
-
-def check_config(config: ModelConfig, folder: Path) -> None:
-    """Checks the configuration, and that the files that it lists are those that were exported."""
+    """Returns the configuration of a model folder, whose files must be those that were exported."""
+    config, folder = read_unchecked(folder), Path(folder)
     path = folder / CONFIG
     require(
         config.kind in (EDITOR, LABELLER) and (config.kind == LABELLER) == bool(config.labelling),
@@ -233,6 +199,26 @@ def check_config(config: ModelConfig, folder: Path) -> None:
         require(digest(member(folder, name)) == expected, f"{folder / name} is not the file that was exported: {AGAIN}")
     for name in config.tokeniser_file.values():
         require_listed(config, folder, name)
+    return config
+
+
+def read_unchecked(folder: str | Path) -> ModelConfig:
+    """Returns the configuration of a model folder without a look at its other files."""
+    folder = Path(folder)
+    make = "make one with lev-plugins export CHECKPOINT OUT"
+    require(folder.is_dir(), f"{folder} is {'a file, not a' if folder.exists() else 'no'} model folder: {make}")
+    require((folder / CONFIG).is_file(), f"{folder} is not a model folder, because it has no {CONFIG}: {make}")
+    path = member(folder, CONFIG)
+    entries = read_object(path)
+    version = entries.get("format")
+    if type(version) is not int:
+        raise UserError(f"{path} was not written by lev-plugins export (it has no format version): {make}")
+    require(
+        1 <= version <= FORMAT,
+        f"{folder} has format version {version}, but this version of lev-plugins reads only up to {FORMAT}: "
+        "pip install --upgrade lev-plugins",
+    )
+    return from_entries(ModelConfig, entries, str(path))
 
 
 def require_listed(config: ModelConfig, folder: Path, name: str) -> None:
@@ -282,15 +268,6 @@ def digest(path: Path) -> str:
         while block := file.read(1 << 20):
             sha256.update(block)
     return sha256.hexdigest()
-
-
-def require_weights(folder: Path) -> None:
-    """Requires the weights that torch reads."""
-    require(
-        (folder / WEIGHTS).exists() or not (folder / GRAPHS).is_dir(),
-        f"{folder} has no {WEIGHTS}, which torch needs: use it on a CPU with the package onnxruntime, without settings "
-        "that graphs do not know, or export its checkpoint again with --trainable",
-    )
 
 
 def read_shapes(folder: Path) -> dict[str, tuple[int, ...]]:

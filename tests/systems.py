@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import lev_plugins
+from lev_plugins.cli.main import main
 from lev_plugins.inference.options import EditOptions, LabelOptions
 from tests import labelling, pretrained, teachers
 from tests.commands import ROOT
@@ -42,6 +43,11 @@ class System:
         return lev_plugins.load(
             self.checkpoint, self.data, options=EditOptions(**{"bpe": bpe, **self.decoding, **more})
         )
+
+    def export(self, out: Path, *flags: object) -> Path:
+        """The model folder."""
+        assert main([str(word) for word in ("export", self.checkpoint, out, *self.flags, *flags)]) == 0
+        return out
 
     @property
     def edits(self) -> bool:

@@ -1,4 +1,6 @@
-"""Decodes with checkpoints in torch: a binarised data folder, or segments of an editor's texts."""
+"""Models in torch: they decode a binarised data folder, edit the segments of an editor's texts, or label texts."""
+
+from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
@@ -14,21 +16,28 @@ from fairseq.dataclass.configs import GenerationConfig
 from fairseq.tasks import FairseqTask
 from fairseq.utils import split_paths
 
+from lev_plugins import checkpoints
+from lev_plugins.criterions.labelling import answers_of
 from lev_plugins.data.batch import Batch, Hypothesis, NetInput
+from lev_plugins.data.labels.dataset import targets
+from lev_plugins.data.labels.examples import Example
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.data.tokenise import MODEL
 from lev_plugins.errors import require
 from lev_plugins.generators.copy_bias import score_sentences
 from lev_plugins.generators.refinement import ALTERNATIVES, Sentence
-from lev_plugins.inference.load_model import Loaded, read_models, torch_device
+from lev_plugins.inference.load_model import read_models, torch_device
 from lev_plugins.inference.options import EditOptions
+from lev_plugins.inference.scorer import BATCH, Scorer
 from lev_plugins.inference.segments import LevTSegments, Seq2SeqSegments, batches
-from lev_plugins.model_folder import ModelConfig, moved_folders
+from lev_plugins.model_folder import SEARCH_FLAGS, ModelConfig, moved_folders
+from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
 from lev_plugins.spelling.batch_words import BatchWords
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_correction import TextCorrectionTask
-from lev_plugins.text.ids import Rows, padded
+from lev_plugins.tasks.text_labelling import TextLabellingTask
+from lev_plugins.text.ids import BOS, EOS, PAD, Array, Rows, padded
 from lev_plugins.text.tokenise import Tokeniser
 
 
@@ -53,9 +62,8 @@ class CheckpointDecoder:
         folder: the contents of the model folder's config.json, if they have been read
         """
         # without the metrics and the noise of their own training
-        self.loaded = read_models(paths, {**WITHOUT_SCORES, **WITHOUT_NOISE, **overrides}, folder=folder)
-        self.models, self.task = self.loaded.models, self.loaded.task
-        self.device = torch_device(device)
+        loaded = read_models(paths, {**WITHOUT_SCORES, **WITHOUT_NOISE, **overrides}, folder=folder)
+        self.models, self.task, self.device = loaded.models, loaded.task, torch_device(device)
         for name in search:
             require(
                 hasattr(GenerationConfig, name), f"search_flags has {name!r}, which is not a flag of fairseq-generate"
@@ -75,10 +83,9 @@ class CheckpointDecoder:
 
     def write(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> list[list[int] | None]:
         """Returns the output for each sentence, with </s>; None if the sentence is too long for the model."""
-        words, best = self.task.target_dictionary, self.best(dataset, indices, max_tokens)
-        ends = words.bos(), words.pad(), words.eos()
-        plain = {index: [i for i in hypothesis["tokens"].tolist() if i not in ends] for index, hypothesis in best}
-        return [[*plain[index], words.eos()] if index in plain else None for index in indices]
+        best = self.best(dataset, indices, max_tokens)
+        plain = {index: [i for i in hyp["tokens"].tolist() if i not in (BOS, PAD, EOS)] for index, hyp in best}
+        return [[*plain[index], EOS] if index in plain else None for index in indices]
 
     def best(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[tuple[int, Hypothesis]]:
         """Yields the best hypothesis of each sentence that is not too long, in any order."""
@@ -150,30 +157,58 @@ class TorchSeq2Seq(Seq2SeqSegments):
         return [float(hypothesis["positional_scores"].sum()) for hypothesis in hypotheses]
 
 
-def segment_model(
+class TaskScorer(Scorer):
+    """Scores labels with a checkpoint."""
+
+    def __init__(self, task: TextLabellingTask, model: EncT5, device: str = "cpu") -> None:
+        super().__init__(task.info, task.dictionary, task.labels, task.folder)
+        checkpoints.require_finite_weights(model)
+        self.task, self.device = task, torch_device(device)
+        self.model = model.to(self.device).eval()
+        self.interaction = model.decoder.interaction
+        task.prepare_for_decoding([model])
+
+    @classmethod
+    def load(cls, path: Path, data: str | Path | None, device: str, folder: ModelConfig | None) -> TaskScorer:
+        loaded = read_models([path], {"pack": False, **moved_folders(data)}, ["text_labelling"], folder)
+        return cls(loaded.task, loaded.models[0], device)
+
+    def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Array]:
+        dataset = self.task.dataset_of(examples, labels=labels)
+        sample = dataset.collater([dataset[i] for i in range(len(dataset))])
+        sample = utils.move_to_cuda(sample, self.device)  # despite its name, to any device
+        with torch.no_grad():
+            scores = answers_of(self.model(**sample["net_input"]).logits.float(), self.info.kind).cpu().numpy()
+        order = sample["id"].tolist()  # rows with several examples have them in another order
+        by_index = dict(zip(order, self.split_by_example(scores, [examples[i] for i in order]), strict=True))
+        return [by_index[i] for i in range(len(examples))]
+
+    def of_part(self, part: str, labels: tuple[int, ...] = (), size: int = BATCH) -> tuple[Array, Array]:
+        """Returns the truth and the scores (n, L) of a binarised part, for all labels or for these ids."""
+        self.task.load_dataset(part)
+        examples = self.task.datasets[part].examples
+        request = self.task.dataset_of(examples, labels=labels).request
+        return targets(examples, request).numpy(), np.stack(self.scores(examples, labels, size))
+
+
+def load_editor(
     path: Path, folder: ModelConfig | None, data: str | Path | None, options: EditOptions
 ) -> tuple[TorchLevT | TorchSeq2Seq, Tokeniser]:
     """Loads a checkpoint or a model ``folder`` for an ``Editor``, in torch."""
     options.require_no_int8(path)
-    overrides = {**options.overrides, **options.task_flags, **moved_folders(data, options.backbone)}
-    decoder = CheckpointDecoder(
-        [path], overrides, {**options.search, **options.search_flags}, options.device, folder=folder
-    )
-    require_editor(decoder.loaded, path)
-    for name in options.task_flags:
-        is_flag = hasattr(decoder.task.cfg, name)
-        require(is_flag, f"task_flags has {name!r}, which is not a flag of --task {decoder.task.name}")
-    model = (TorchLevT if isinstance(decoder.models[0], LevT) else TorchSeq2Seq)(decoder, options.max_tokens)
-    return model, Tokeniser(folder.bpe(path) if folder else bpe_of(decoder.task, options.bpe))
-
-
-def require_editor(loaded: Loaded, path: str | Path) -> None:
-    model, task = loaded.models[0], loaded.task
+    overrides = {**options.given("keep_bias"), **options.task_flags, **moved_folders(data, options.backbone)}
+    search = {**options.given(*SEARCH_FLAGS), **options.search_flags}
+    decoder = CheckpointDecoder([path], overrides, search, options.device, folder=folder)
+    model, task = decoder.models[0], decoder.task
     require(
         isinstance(model, LevT) or isinstance(task, TextCorrectionTask),
         f"{path} was trained with --task {task.name} --arch {model.__class__.__name__}: only a levt or a "
         "model of text_correction can edit",
     )
+    for name in options.task_flags:
+        require(hasattr(task.cfg, name), f"task_flags has {name!r}, which is not a flag of --task {task.name}")
+    segment_model = (TorchLevT if isinstance(model, LevT) else TorchSeq2Seq)(decoder, options.max_tokens)
+    return segment_model, Tokeniser(folder.bpe(path) if folder else bpe_of(task, options.bpe))
 
 
 def bpe_of(task: FairseqTask, bpe: Namespace | None) -> Namespace | None:

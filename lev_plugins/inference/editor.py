@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -67,7 +67,7 @@ class Editor:
         self,
         model: SegmentModel,
         tokeniser: Tokeniser,
-        options: EditOptions = EditOptions(),  # noqa: B008  a frozen dataclass
+        options: EditOptions = EditOptions(),
         form: TextStyle | None = None,
         calibration: Mapping[str, float] | None = None,
         words_of_model: Path | None = None,
@@ -81,7 +81,6 @@ class Editor:
             texts without drafts
         words_of_model: the model folder's file of words that no edit may touch, besides those of the options
         """
-        options.check()
         self.model, self.tokeniser, self.offsets = model, tokeniser, offsets_of(tokeniser.name, tokeniser.bpe)
         self.split, self.language, self.min_confidence = options.split, options.language, options.min_confidence or 0.0
         self.calibration, self.form = calibration if options.calibrated else None, form or TextStyle()
@@ -107,12 +106,7 @@ class Editor:
         self.lock = threading.Lock()
 
     @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        data: str | Path | None = None,
-        options: EditOptions = EditOptions(),  # noqa: B008  a frozen dataclass
-    ) -> Editor:
+    def load(cls, path: str | Path, data: str | Path | None = None, options: EditOptions = EditOptions()) -> Editor:
         """Loads a model folder or a checkpoint.
 
         path: a model folder, or a checkpoint of a levt or of any model of text_correction
@@ -132,9 +126,9 @@ class Editor:
             tokeniser = Tokeniser(folder.bpe(Path(path)))
         else:
             compatibility.require_training()
-            from lev_plugins.inference.decoder import segment_model
+            from lev_plugins.inference import decoder
 
-            model, tokeniser = segment_model(Path(path), folder, data, options)
+            model, tokeniser = decoder.load_editor(Path(path), folder, data, options)
         if folder is None:
             options.check_for(model.task)
             return cls(model, tokeniser, options, form_of(model.words))
@@ -309,15 +303,12 @@ def one_per_text(name: str, values: Iterable[Value] | None, count: int, default:
 
 def keep_requests(segment: Segment, start: int, spans: Sequence[Span]) -> list[int] | None:
     """Returns the requests that keep the pieces inside the spans of a text, where the segment begins at ``start``."""
-    begin = bisect_right(spans, start, key=lambda span: span.end)
-    inside = spans[begin : bisect_left(spans, (start + len(segment.text),))]
-    ahead = deque(enumerate(inside, start=1))
-    requests = [0]
+    end, requests = attrgetter("end"), [0]
+    inside = spans[bisect_right(spans, start, key=end) : bisect_left(spans, (start + len(segment.text),))]
     for unit in segment.units:
-        while ahead and ahead[0][1].end <= start + unit.start:
-            ahead.popleft()
-        request = KEEP + ahead[0][0] * SPAN if ahead and ahead[0][1].start < start + unit.end else 0
-        requests += [request] * len(unit.pieces)
+        place = bisect_right(inside, start + unit.start, key=end)
+        is_inside = place < len(inside) and inside[place].start < start + unit.end
+        requests += [KEEP + (place + 1) * SPAN if is_inside else 0] * len(unit.pieces)
     return requests if any(requests) else None
 
 

@@ -25,7 +25,6 @@ from lev_plugins.data.labels.folder import LABELS, WORDS
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
-from lev_plugins.generators.policies import Ensemble
 from lev_plugins.inference import card, load_model
 from lev_plugins.inference.decoder import bpe_of
 from lev_plugins.inference.editor import Editor, form_of
@@ -35,7 +34,6 @@ from lev_plugins.inference.loading import load
 from lev_plugins.inference.options import EditOptions
 from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import GRAPHS, Decoding, Flag, ModelConfig
-from lev_plugins.models.levt import LevT
 from lev_plugins.noise import NOISE_FLAGS, NoiseOptions
 from lev_plugins.noise.layouts import known_layouts
 from lev_plugins.noise.options import with_language_files
@@ -50,7 +48,8 @@ from lev_plugins.version import __version__
 
 logger = logging.getLogger(__name__)
 
-UNLISTED = (model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD)  # in a folder, but not in its list of files
+# in a folder, but not in its list of files
+UNLISTED = (model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD, f"{GRAPHS}/{WEIGHTS}")
 NOISE_FILES = {"layout": "layout.txt", "confusions": "confusions.tsv"}  # flags of noise, and their files in the folder
 OWN_LINES = 5_000  # of each of the texts that training further reads
 HERE = "_name_or_path"  # where the library says that a configuration was read
@@ -100,8 +99,7 @@ def export(
     else:
         require_free(out, "OUT")
     overrides = {**WITHOUT_SCORES, "pack": False, **WITHOUT_NOISE, **places}
-    require(checkpoint.is_file(), f"there is no checkpoint {checkpoint}")
-    loaded = load_model.read_models([checkpoint], overrides)
+    loaded = load_model.read_checkpoints([checkpoint], overrides)
     check_kind(loaded, checkpoint, extras)
     state = checkpoints.load(checkpoint)
     with all_or_nothing_folder(out, replace=overwrite) as scratch:
@@ -131,7 +129,7 @@ def export(
 def require_exported(folder: Path) -> None:
     """Refuses to replace a folder that is a link, or that has files that no export writes."""
     require(not folder.is_symlink(), f"{folder} is a link: name the folder that it leads to")
-    names = {*model_folder.read_unchecked(folder).files, *UNLISTED, f"{GRAPHS}/{WEIGHTS}"}
+    names = {*model_folder.read_unchecked(folder).files, *UNLISTED}
     names |= {name.partition("/")[0] for name in names}
     extra = sorted({path.relative_to(folder).as_posix() for path in folder.rglob("*")} - names)
     require(not extra, f"{folder / ''.join(extra[:1])} was not written by an export: move it elsewhere")
@@ -163,7 +161,6 @@ def write_graphs(loaded: Loaded, folder: Path, only_small: bool) -> bool:
     only_small: no graphs in 32 bits, if the model has small ones
     """
     model = loaded.models[0].eval()
-    never = Ensemble([model]).excluded_tokens if isinstance(model, LevT) else ()
     if isinstance(loaded.task, TextCorrectionTask) and loaded.task.cfg.min_edit_confidence is not None:
         reason = "--min-edit-confidence needs torch"
     elif find_spec("onnx") is None:
@@ -172,7 +169,7 @@ def write_graphs(loaded: Loaded, folder: Path, only_small: bool) -> bool:
         from lev_plugins.onnx import export
 
         try:
-            export.write(model, never, folder, only_compact=only_small)
+            export.write(model, folder, only_compact=only_small)
             return export.is_compactable(model)
         except torch.onnx.errors.OnnxExporterError as error:
             shutil.rmtree(folder / GRAPHS)
@@ -214,8 +211,7 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
     decoding = extras.decoding
     if decoding.keep_bias is None and not labels and task.cfg.keep_bias:
         decoding = replace(decoding, keep_bias=task.cfg.keep_bias)
-    unlisted = (model_folder.WEIGHTS, WEIGHTS)
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in unlisted)
+    written = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     return ModelConfig(
         format=model_folder.FORMAT,
         made_with=f"lev-plugins {__version__}",
@@ -224,7 +220,7 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
         architecture=architecture_of(loaded),
         model_flags=flags,
         task_flags={name: getattr(task.cfg, name) for name in load_model.TASK_FLAGS[task.name]},
-        files={path.relative_to(folder).as_posix(): model_folder.digest(path) for path in paths},
+        files={name: model_folder.digest(folder / name) for name in written if name not in UNLISTED},
         tokeniser=tokeniser,
         labelling=task.info.reading() if labels else {},
         decoding=decoding,
@@ -292,10 +288,6 @@ def copy_tokeniser(flags: dict[str, Any], folder: Path) -> str | None:
     if not flags:
         return None
     name = flags["bpe"]
-    require(
-        name in model_folder.TOKENISER_FILES,
-        f"--bpe {name} cannot be exported, but {', '.join(model_folder.TOKENISER_FILES)} can",
-    )
     file = model_folder.TOKENISER_FILES[name]
     more = sorted(flags.keys() - {"bpe", file[0] if file else None})
     require(not more, f"{flag_name(''.join(more[:1]))} cannot be exported: leave it out")

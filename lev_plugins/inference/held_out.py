@@ -9,7 +9,6 @@ texts[0].harm(0.5).details             # what is repaired with 0.5
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import log, sqrt
 from pathlib import Path
 
@@ -48,7 +47,7 @@ class HeldOut:
     def is_clean(self) -> bool:
         return self.noisy == self.clean
 
-    @cached_property
+    @property
     def labels(self) -> list[bool]:
         """Returns whether each edit is right."""
         pairs = zip(self.edited, self.references, strict=True)

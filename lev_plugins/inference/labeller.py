@@ -18,7 +18,7 @@ import numpy as np
 
 from lev_plugins import compatibility, model_folder
 from lev_plugins.errors import UserError, require
-from lev_plugins.inference.onnx_models import load_labeller
+from lev_plugins.inference.onnx_models import OnnxScorer, tried
 from lev_plugins.inference.options import LabelOptions
 from lev_plugins.inference.scorer import Scorer
 from lev_plugins.json_schema import read_object
@@ -46,7 +46,7 @@ class Scored(NamedTuple):
 class Labeller:
     """Labels texts with an EncT5."""
 
-    def __init__(self, scorer: Scorer, options: LabelOptions = LabelOptions()) -> None:  # noqa: B008  a frozen dataclass
+    def __init__(self, scorer: Scorer, options: LabelOptions = LabelOptions()) -> None:
         """
         scorer: scores the labels of examples, by torch or by graphs
         options: thresholds of the labels, and the size of a batch
@@ -58,12 +58,7 @@ class Labeller:
         self.thresholds = self.checked(options.thresholds or {})
 
     @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        data: str | Path | None = None,
-        options: LabelOptions = LabelOptions(),  # noqa: B008  a frozen dataclass
-    ) -> Labeller:
+    def load(cls, path: str | Path, data: str | Path | None = None, options: LabelOptions = LabelOptions()) -> Labeller:
         """Loads a model folder or a checkpoint.
 
         path: a model folder, or a checkpoint of --task text_labelling
@@ -74,10 +69,10 @@ class Labeller:
         if folder is not None and model_folder.THRESHOLDS in folder.files and options.thresholds is None:
             options = replace(options, thresholds=read_thresholds(Path(path) / model_folder.THRESHOLDS))
         if folder and options.device == "cpu" and has_graphs(path):
-            return cls(load_labeller(Path(path), folder, options), options)
+            return cls(tried(OnnxScorer(Path(path), folder, options.bits), Path(path)), options)
         options.require_no_int8(path)
         compatibility.require_training()
-        from lev_plugins.inference.task_scorer import TaskScorer
+        from lev_plugins.inference.decoder import TaskScorer
 
         return cls(TaskScorer.load(Path(path), data, options.device, folder), options)
 

@@ -24,10 +24,9 @@ from lev_plugins.data.binarise import load_dictionary
 from lev_plugins.data.labels.folder import WORDS, LabellingInfo
 from lev_plugins.errors import UserError, explained, require
 from lev_plugins.json_schema import read_object
-from lev_plugins.model_folder import BACKBONE, LABELLER, WEIGHTS, ModelConfig
+from lev_plugins.model_folder import BACKBONE, GRAPHS, LABELLER, WEIGHTS, ModelConfig
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import MAX_LAYERS, MAX_SIZE, bounded
-from lev_plugins.spelling.embedding import JoinedWordEmbedding
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 
 # the models that a folder may hold, by task
@@ -57,7 +56,7 @@ class Loaded(NamedTuple):
     """One or several models of one task."""
 
     models: list[Any]
-    cfg: Any  # fairseq's configuration of the first
+    cfg: Any  # fairseq's configuration of the last
     task: Any
 
 
@@ -85,9 +84,9 @@ def read_models(
     return read_checkpoints(paths, overrides, tasks)
 
 
-def read_checkpoints(paths: list[Path], overrides: Mapping[str, object], allowed: Collection[str]) -> Loaded:
-    """Loads checkpoints of the ``allowed`` tasks, after a check that the folders they read exist."""
-    models, first_cfg, task = [], None, None
+def read_checkpoints(paths: list[Path], overrides: Mapping[str, object], allowed: Collection[str] = ()) -> Loaded:
+    """Loads checkpoints of the ``allowed`` tasks, or of any, after a check that the folders they read exist."""
+    models, cfg, task = [], None, None
     for path in paths:
         state = checkpoints.load(path, mmap=True)
         name = checkpoints.config_of(state, "task", "_name")
@@ -117,8 +116,7 @@ def read_checkpoints(paths: list[Path], overrides: Mapping[str, object], allowed
                 "folder with the dict.*.txt files of its training"
             ) from error
         models += model
-        first_cfg = first_cfg or cfg
-    return Loaded(models, first_cfg, task)
+    return Loaded(models, cfg, task)
 
 
 def stored_names(model: nn.Module) -> dict[str, str]:
@@ -171,7 +169,11 @@ def read_folder(folder: Path, overrides: Mapping[str, object], config: ModelConf
         "checkpoint",
     )
     config = model_folder.read(folder) if config is None else config
-    model_folder.require_weights(folder)
+    require(
+        (folder / WEIGHTS).exists() or not (folder / GRAPHS).is_dir(),
+        f"{folder} has no {WEIGHTS}, which torch needs: use it on a CPU with the package onnxruntime, without settings "
+        "that graphs do not know, or export its checkpoint again with --trainable",
+    )
     check_flags(config, folder)
     try:
         cfg = configuration(config, folder, overrides)
@@ -276,22 +278,13 @@ def read_weights(task: FairseqTask, cfg: DictConfig, folder: Path) -> dict[str, 
         stored = {name: torch.empty(shape) for name, shape in model_folder.read_shapes(folder).items()}
     if isinstance(model, LevT):
         model.upgrade_names(stored)
-    stored_shapes = {name: tuple(weight.shape) for name, weight in stored.items()}
-    # folders of version 0.1 lack these, which then stay at 0
-    later = {f"{at}.weight" for at, part in model.named_modules() if isinstance(part, JoinedWordEmbedding)}
-    names = {name: stored for name, stored in names.items() if stored in stored_shapes or stored not in later}
-    shapes = {name: tuple(weight.shape) for name, weight in model.state_dict().items() if names.get(name) == name}
-    odd = sorted(stored_shapes.keys() ^ shapes.keys())
-    require(
-        not odd,
-        f"{folder / WEIGHTS} does not fit {model_folder.CONFIG}: only one of them has {''.join(odd[:1])[:80]}, and "
-        f"{len(odd):,} weights differ in all: {model_folder.AGAIN}",
-    )
-    for name, shape in shapes.items():
+    needed = {name: weight for name, weight in model.state_dict().items() if names[name] == name}
+    for name in sorted(stored.keys() | needed.keys()):
+        shape, needed_shape = (tuple(side[name].shape) if name in side else "none" for side in (stored, needed))
         require(
-            stored_shapes[name] == shape,
-            f"{folder / WEIGHTS} does not fit {model_folder.CONFIG}: {name} has the shape {stored_shapes[name]}, but "
-            f"the model needs {shape}: {model_folder.AGAIN}",
+            shape == needed_shape,
+            f"{folder / WEIGHTS} does not fit {model_folder.CONFIG}: {name[:80]} has the shape {shape}, but the model "
+            f"needs {needed_shape}: {model_folder.AGAIN}",
         )
     # those that are computed, such as fairseq's tables of positions
     saved = {id(tensor) for tensor in model.state_dict(keep_vars=True).values()}

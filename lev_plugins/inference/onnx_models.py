@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lev_plugins import model_folder
 from lev_plugins.data.labels.examples import Example, LabelRequest, collate
@@ -16,10 +15,10 @@ from lev_plugins.edits.mark_bits import KEEP
 from lev_plugins.edits.options import FAIRSEQ_FLAGS, REFINEMENT_TASK_FLAGS, RefinementOptions
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.refinement import Refiner, Sentence
-from lev_plugins.inference.options import Computation, EditOptions
+from lev_plugins.inference.options import EditOptions
 from lev_plugins.inference.scorer import Scorer
 from lev_plugins.inference.segments import LevTSegments, Seq2SeqSegments
-from lev_plugins.model_folder import ModelConfig
+from lev_plugins.model_folder import SEARCH_FLAGS, ModelConfig
 from lev_plugins.onnx import names
 from lev_plugins.onnx.beam_search import BeamSearch
 from lev_plugins.onnx.folder import StoredIndex, Vocabulary, whole_number
@@ -27,49 +26,35 @@ from lev_plugins.onnx.refinement import GraphPolicies, Graphs
 from lev_plugins.onnx.session import Session
 from lev_plugins.onnx.word_features import IntendedWordFeatures, NgramFeatures
 from lev_plugins.ranges import check_ranges
-from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Array, Rows, with_unknown_ids
+from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Array, Rows, padded, with_unknown_ids
 
 BATCH_TOKENS = 256  # more tokens in a batch only need more padding on one core
 REFINEMENT_FLAGS = FAIRSEQ_FLAGS | REFINEMENT_TASK_FLAGS
-SEARCH_FLAGS = {"beam", "keep_bias"}
+BEAM_SEARCH_FLAGS = {"beam", "keep_bias"}
+Model = TypeVar("Model", bound="OnnxLevT | OnnxSeq2Seq | OnnxScorer")
 
 
 def load_editor(folder: Path, config: ModelConfig, options: EditOptions) -> OnnxLevT | OnnxSeq2Seq | None:
     """Loads the graphs of an editor; None: its settings need torch."""
-    flags = {**options.overrides, **options.task_flags, **options.search, **options.search_flags}
+    flags = {**options.given("keep_bias", *SEARCH_FLAGS), **options.task_flags, **options.search_flags}
     is_levt = config.task == OnnxLevT.task
-    supported = flags.keys() <= (REFINEMENT_FLAGS.keys() if is_levt else SEARCH_FLAGS)
+    supported = flags.keys() <= (REFINEMENT_FLAGS.keys() if is_levt else BEAM_SEARCH_FLAGS)
     if not supported or config.task_flags.get("min_edit_confidence") is not None:
         return None
     kind = OnnxLevT if is_levt else OnnxSeq2Seq
-    model = kind(folder, config, flags, bits_of(options), min(options.max_tokens, BATCH_TOKENS))
-    with trial(folder):
-        model.try_out()
-    return model
+    return tried(kind(folder, config, flags, options), folder)
 
 
-def load_labeller(folder: Path, config: ModelConfig, options: Computation) -> OnnxScorer:
-    """Loads the graph of a labeller."""
-    scorer = OnnxScorer(folder, config, bits_of(options))
-    with trial(folder):
-        scorer.try_out()
-    return scorer
-
-
-def bits_of(options: Computation) -> int:
-    return 8 if options.cpu_int8 else 32
-
-
-@contextmanager
-def trial(folder: Path) -> Iterator[None]:
-    """Reports what fails when all graphs run once as a fault of the folder, whose graphs anybody may have written."""
+def tried(model: Model, folder: Path) -> Model:
+    """Returns a model after all its graphs have run once: what fails is a fault of the folder, which may be hostile."""
     try:
-        yield
+        model.try_out()
     except UserError:
         raise
     except (IndexError, KeyError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"[:200]
         raise UserError(f"the graphs in {folder} do not fit its model ({reason}): {model_folder.AGAIN}") from error
+    return model
 
 
 class OnnxLevT(LevTSegments):
@@ -78,28 +63,24 @@ class OnnxLevT(LevTSegments):
     source: Vocabulary
     words: Vocabulary
 
-    def __init__(
-        self, folder: Path, config: ModelConfig, flags: Mapping[str, object], bits: int, max_tokens: int
-    ) -> None:
+    def __init__(self, folder: Path, config: ModelConfig, flags: Mapping[str, object], options: EditOptions) -> None:
         """
         folder: the model folder
         config: the contents of its config.json
         flags: settings of decoding, some of ``REFINEMENT_FLAGS``
-        bits: those of the products of the graphs, 32 or 8
-        max_tokens: the size of a batch
+        options: the size of a batch, and the bits of the products of the graphs
         """
         settings = {name: value for name, value in {**config.task_flags, **flags}.items() if name in REFINEMENT_FLAGS}
         check_ranges(Namespace(**settings))
         spells = bool(config.model_flags.get("spelling"))  # older checkpoints lack the flag
-        super().__init__(*dictionaries_of(folder, config), max_tokens, spells)
+        super().__init__(*dictionaries_of(folder, config), min(options.max_tokens, BATCH_TOKENS), spells)
         self.placeholder = self.words.size if config.model_flags.get("placeholder") == "plh" else UNK
         # before the graphs, from which on freed memory is kept
         self.index = StoredIndex(self.words, folder, config) if spells else None
-        self.graphs = Graphs(folder, bits, self.words.size, self.placeholder)
-        options: dict[str, Any] = {REFINEMENT_FLAGS[name]: value for name, value in settings.items()}
-        self.refiner = Refiner(
-            RefinementOptions(**options), self.placeholder, whole_number(config.model_flags, "max_target_positions")
-        )
+        self.graphs = Graphs(folder, options.bits, self.words.size, self.placeholder)
+        refinement: dict[str, Any] = {REFINEMENT_FLAGS[name]: value for name, value in settings.items()}
+        positions = whole_number(config.model_flags, "max_target_positions")
+        self.refiner = Refiner(RefinementOptions(**refinement), self.placeholder, positions)
 
     def try_out(self) -> None:
         """Runs each graph once, with the last word of each dictionary."""
@@ -124,20 +105,19 @@ class OnnxSeq2Seq(Seq2SeqSegments):
     source: Vocabulary
     words: Vocabulary
 
-    def __init__(
-        self, folder: Path, config: ModelConfig, flags: Mapping[str, object], bits: int, max_tokens: int
-    ) -> None:
+    def __init__(self, folder: Path, config: ModelConfig, flags: Mapping[str, object], options: EditOptions) -> None:
         """
         folder: the model folder
         config: the contents of its config.json
-        flags: settings of decoding, some of ``SEARCH_FLAGS``
-        bits: those of the products of the graphs, 32 or 8
-        max_tokens: the size of a batch
+        flags: settings of decoding, some of ``BEAM_SEARCH_FLAGS``
+        options: the size of a batch, and the bits of the products of the graphs
         """
         check_ranges(Namespace(**flags))
-        super().__init__(*dictionaries_of(folder, config), max_tokens)
+        super().__init__(*dictionaries_of(folder, config), min(options.max_tokens, BATCH_TOKENS))
         settings: dict[str, Any] = {**flags}
-        self.search = BeamSearch(folder, bits, whole_number(config.model_flags, "max_target_positions"), **settings)
+        positions = whole_number(config.model_flags, "max_target_positions")
+        self.search = BeamSearch(folder, options.bits, positions, **settings)
+        self.scorer = Session(folder, names.SCORE, options.bits)
 
     def try_out(self) -> None:
         """Runs each graph once, with the last word of each dictionary."""
@@ -153,7 +133,7 @@ class OnnxSeq2Seq(Seq2SeqSegments):
         return self.search.write(sources, self.copies(sources))
 
     def score(self, sources: Rows, outputs: Rows) -> list[float]:
-        return self.search.score(sources, outputs)
+        return self.scorer({names.WORDS: padded(sources), names.TEXTS: padded(outputs)})[0].tolist()
 
 
 def dictionaries_of(folder: Path, config: ModelConfig) -> tuple[tuple[Vocabulary, Vocabulary], list[int]]:

@@ -21,6 +21,11 @@ class Computation:
     device: str = "cpu"  # a device of torch
     cpu_int8: bool = False  # multiply in 8 bits, with the graphs of a model folder
 
+    @property
+    def bits(self) -> int:
+        """The bits of the products of graphs."""
+        return 8 if self.cpu_int8 else 32
+
     def require_no_int8(self, path: str | Path) -> None:
         """Refuses ``cpu_int8`` for a model that torch computes."""
         require(

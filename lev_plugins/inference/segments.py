@@ -45,16 +45,6 @@ def batches(sizes: Sequence[int] | Mapping[int, int], indices: Iterable[int], ma
         yield batch
 
 
-def map_in_batches(
-    function: Callable[[list[Item]], Iterable[Result]], items: Sequence[Item], sizes: Sequence[int], max_tokens: int
-) -> list[Result]:
-    """Applies a function of lists to all items, in batches of at most ``max_tokens``."""
-    results: dict[int, Result] = {}
-    for batch in batches(sizes, range(len(items)), max_tokens):
-        results |= zip(batch, function([items[i] for i in batch]), strict=True)
-    return [results[i] for i in range(len(items))]
-
-
 class SegmentDecoder:
     """The part of a ``SegmentModel`` that does not depend on how it writes."""
 
@@ -78,6 +68,15 @@ class SegmentDecoder:
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         """Returns the edits of each segment."""
         raise NotImplementedError
+
+    def map_in_batches(
+        self, function: Callable[[list[Item]], Iterable[Result]], items: Sequence[Item], sizes: Sequence[int]
+    ) -> list[Result]:
+        """Applies a function of lists to all items, in batches of at most ``max_tokens``."""
+        results: dict[int, Result] = {}
+        for batch in batches(sizes, range(len(items)), self.max_tokens):
+            results |= zip(batch, function([items[i] for i in batch]), strict=True)
+        return [results[i] for i in range(len(items))]
 
     def pieces(self, segment: Segment, tokens: list[int], origin: Origin) -> list[str]:
         """Spells an output; tokens from the segment are spelt as there, even if the dictionary lacks them."""
@@ -120,18 +119,12 @@ class LevTSegments(SegmentDecoder):
 
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         self.warn_of_unknown(segments)
-        results = self.map_in_batches(self.refine_segments, segments)
+        results = self.map_in_batches(self.refine_segments, segments, sizes_of(segments))
         return [self.edits(segment, *result) for segment, result in zip(segments, results, strict=True)]
 
     def fits(self, segments: list[Segment]) -> list[float]:
         """Returns the log-probability of leaving each segment as it is."""
-        return self.map_in_batches(lambda batch: self.score_rows(*self.rows(batch)), segments)
-
-    def map_in_batches(
-        self, function: Callable[[list[Segment]], Iterable[Result]], segments: list[Segment]
-    ) -> list[Result]:
-        sizes = [max(len(segment.pieces), len(segment.source or ())) + BOUNDARIES for segment in segments]
-        return map_in_batches(function, segments, sizes, self.max_tokens)
+        return self.map_in_batches(lambda batch: self.score_rows(*self.rows(batch)), segments, sizes_of(segments))
 
     def refine_segments(self, segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
         """Returns the tokens that each segment became, with </s>, and how."""
@@ -225,7 +218,7 @@ class Seq2SeqSegments(SegmentDecoder):
         self.warn_of_unknown(segments)
         sources = [[*ids_of(segment.pieces, self.source), EOS] for segment in segments]
         inputs = [ids_of(segment.pieces, self.words) for segment in segments]
-        rows = map_in_batches(self.write, sources, [*map(len, sources)], self.max_tokens)
+        rows = self.map_in_batches(self.write, sources, [*map(len, sources)])
         outputs = [[token for token in row if token not in (BOS, EOS)] for row in rows]
         origins = [resolve_unknown(align_output(*pair), *pair, UNK) for pair in zip(inputs, outputs, strict=True)]
         pieces = [self.pieces(*row) for row in zip(segments, outputs, origins, strict=True)]
@@ -259,15 +252,18 @@ class Seq2SeqSegments(SegmentDecoder):
             pairs += [(source, [*row, EOS]) for row in (output, *undone) if changes_of_segment]
         short = [pair for pair in pairs if len(pair[1]) <= self.longest_output]
         sizes = [max(map(len, pair)) for pair in short]
-        scores = iter(
-            map_in_batches(lambda batch: self.score(*zip(*batch, strict=True)), short, sizes, self.max_tokens)
-        )
+        scores = iter(self.map_in_batches(lambda batch: self.score(*zip(*batch, strict=True)), short, sizes))
         score_or_none = iter([next(scores) if len(output) <= self.longest_output else None for _, output in pairs])
         for changes_of_segment in changes:
             whole = next(score_or_none) if changes_of_segment else None
             for without in islice(score_or_none, len(changes_of_segment)):
                 share = 0.0 if whole is None or without is None else sigmoid(whole - without)
                 yield float(np.float32(share))  # the precision that calibrations are fitted with
+
+
+def sizes_of(segments: list[Segment]) -> list[int]:
+    """Returns how many tokens a levt reads of each segment, or of its source if that is longer."""
+    return [max(len(segment.pieces), len(segment.source or ())) + BOUNDARIES for segment in segments]
 
 
 def align_output(source: list[int], target: list[int]) -> Origin:

@@ -1,4 +1,4 @@
-"""fairseq's beam search with graphs, and the log-probability of an output."""
+"""fairseq's beam search with graphs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lev_plugins.onnx.names import GROWING, ROWS, SCORE, START, STEP, TEXTS, WORDS
+from lev_plugins.onnx.names import GROWING, ROWS, START, STEP, WORDS
 from lev_plugins.onnx.session import Session
 from lev_plugins.spelling.candidates import best_places
 from lev_plugins.text.ids import EOS, PAD, Array, Rows, padded
@@ -37,7 +37,7 @@ class BeamSearch:
         beam: hypotheses that are followed for each source
         keep_bias: log-odds that the next words of the source get in addition, as in ``generators.copy_bias``
         """
-        self.start, self.step, self.scorer = (Session(folder, name, bits) for name in (START, STEP, SCORE))
+        self.start, self.step = (Session(folder, name, bits) for name in (START, STEP))
         self.positions, self.beam, self.keep_bias = positions, beam, keep_bias
 
     def write(self, sources: Rows, copies: Rows, longest: int | None = None) -> Rows:
@@ -97,10 +97,6 @@ class BeamSearch:
         scores = scores.copy()
         scores[np.unique(source[nearest])] += self.keep_bias
         return scores - np.logaddexp.reduce(scores)
-
-    def score(self, sources: Rows, outputs: Rows) -> list[float]:
-        """Returns the log-probability of an output for each source, all with </s>."""
-        return self.scorer({WORDS: padded(sources), TEXTS: padded(outputs)})[0].tolist()
 
 
 class StepwiseDecoder:

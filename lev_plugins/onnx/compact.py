@@ -107,19 +107,6 @@ class CompactVectors:
         return F.normalize(self.means_of(ids), dim=-1, eps=NORM_EPS)
 
 
-class Directions(nn.Module):
-    """Takes the place of the cache of ``IntendedWordEmbedding.directions`` in a graph."""
-
-    value: Tensor  # (C, V)
-
-    def __init__(self, value: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("value", value)
-
-    def get(self, unused: Callable[[], Tensor], *weights: Tensor) -> Tensor:
-        return self.value
-
-
 class Biases(nn.Module):
     """Takes the place of the cache of ``WordScorer.biases_by_shape``, which is far larger, in a graph."""
 
@@ -197,14 +184,10 @@ def compact(model: LevT) -> tuple[LevT, CompactTables]:
     decoder = model.decoder
     assert isinstance(decoder, SpellingDecoder)
     scorer, words = decoder.word_scorer, decoder.word_embedding
-    replaced: dict[nn.Module, dict[str, nn.Module]] = {
-        words: {"unit_vectors": Directions(tables.directions)},
-        scorer: {"biases": Biases(scorer), "product": Product(tables.direction_scales)},
-    }
+    words.unit_vectors.entry = (words.grams, words.own.weight), tables.directions  # what ``directions`` returns
+    scorer.add_module("biases", Biases(scorer))
+    scorer.add_module("product", Product(tables.direction_scales))
     for embedding in (model.encoder.embedding, decoder.embedding):
         if embedding.sinusoids is not None:
-            replaced[embedding] = {"sinusoids": ComputedSinusoids(words.embedding_dim, embedding.pad)}
-    for module, parts in replaced.items():
-        for name, part in parts.items():
-            setattr(module, name, part)
+            embedding.sinusoids = ComputedSinusoids(words.embedding_dim, embedding.pad)
     return model, tables

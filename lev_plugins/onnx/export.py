@@ -42,13 +42,10 @@ ALIGNED = 64  # weights begin at multiples of it in their file, so that they can
 MAX_INLINE = 256  # bytes of a tensor that stays in its graph
 
 
-def write(
-    model: FairseqEncoderDecoderModel | EncT5, never: tuple[int, ...], folder: Path, only_compact: bool = False
-) -> None:
+def write(model: FairseqEncoderDecoderModel | EncT5, folder: Path, only_compact: bool = False) -> None:
     """Writes the graphs of a model, in 32 and in 8 bits, and with --spelling, the index of its words.
 
     model: a levt, an enct5, or an encoder-decoder of fairseq
-    never: words of a levt that fill no placeholder
     folder: the model folder
     only_compact: of a model that ``is_compactable``, no graphs in 32 bits
     """
@@ -58,8 +55,8 @@ def write(
         # warnings that some sizes are fixed, as intended, and of torch about GPUs while oneDNN is switched off
         warnings.simplefilter("ignore")
         with torch.backends.mkldnn.flags(enabled=False):
-            graphs = {} if compacted and only_compact else graphs_of(model, never)
-            in_8_bits = levt_graphs(compacted[0], never, compacted[1]) if compacted else {}
+            graphs = {} if compacted and only_compact else graphs_of(model)
+            in_8_bits = levt_graphs(*compacted) if compacted else {}
             for bits, some in {32: graphs, 8: in_8_bits}.items():
                 for name, traced in some.items():
                     trace(traced, folder / path_of(name, bits))
@@ -111,9 +108,9 @@ def is_compactable(model: nn.Module) -> bool:
     return isinstance(model, LevT) and model.word_index is not None and model.encoder.backbone is None
 
 
-def graphs_of(model: FairseqEncoderDecoderModel | EncT5, never: tuple[int, ...]) -> dict[str, Traced]:
+def graphs_of(model: FairseqEncoderDecoderModel | EncT5) -> dict[str, Traced]:
     if isinstance(model, LevT):
-        return levt_graphs(model, never)
+        return levt_graphs(model)
     return enct5_graphs(model) if isinstance(model, EncT5) else seq2seq_graphs(model)
 
 

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lev_plugins.edits.actions import RemovedTokens
+from lev_plugins.generators.policies import Ensemble
 from lev_plugins.generators.refinement import ALTERNATIVES
 from lev_plugins.layers.transformer import KeysValues, padding_of
 from lev_plugins.models.levt import LevT
@@ -128,10 +129,9 @@ class Fill(LevTGraph):
 
     never: Tensor  # words that fill no placeholder
 
-    def __init__(self, model: LevT, never: tuple[int, ...], tables: CompactTables | None = None) -> None:
-        """``never``: words that fill no placeholder."""
+    def __init__(self, model: LevT, tables: CompactTables | None = None) -> None:
         super().__init__(model, tables)
-        self.register_buffer("never", torch.tensor(never))
+        self.register_buffer("never", torch.tensor(Ensemble([model]).excluded_tokens))
 
     def forward(
         self, words: Tensor, memory: Tensor, mask: Tensor, placeholders: Tensor, *spelling: Tensor
@@ -157,11 +157,10 @@ class Fill(LevTGraph):
         return words, log_probs
 
 
-def levt_graphs(model: LevT, never: tuple[int, ...], tables: CompactTables | None = None) -> dict[str, Traced]:
+def levt_graphs(model: LevT, tables: CompactTables | None = None) -> dict[str, Traced]:
     """Returns the three graphs of a levt.
 
     model: a levt
-    never: words that fill no placeholder
     tables: with its ``compact`` copy, the vectors of words in 8 bits
     """
     decoder, spelling, candidates, pieces, aligned = model.decoder, Inputs(), Inputs(), Inputs(), Inputs()
@@ -191,5 +190,5 @@ def levt_graphs(model: LevT, never: tuple[int, ...], tables: CompactTables | Non
     return {
         names.ENCODER: Traced(Encoder(model, tables), source, encoded),
         names.DECIDE: Traced(Decide(model, tables), {**text, **spelling, **aligned}, [*names.DECISIONS]),
-        names.FILL: Traced(Fill(model, never, tables), incomplete, [*names.CHOICES]),
+        names.FILL: Traced(Fill(model, tables), incomplete, [*names.CHOICES]),
     }

@@ -27,8 +27,8 @@ class Graphs:
         """
         self.vocabulary, self.placeholder = vocabulary, placeholder
         bits = bits if (folder / path_of(names.ENCODER, bits)).is_file() else 8  # a compact folder has no others
-        self.encoder = Session(folder, names.ENCODER, bits)
-        self.decide, self.fill = Session(folder, names.DECIDE, bits), Session(folder, names.FILL, bits)
+        graphs = (names.ENCODER, names.DECIDE, names.FILL)
+        self.encoder, self.decide, self.fill = (Session(folder, name, bits) for name in graphs)
 
 
 class GraphPolicies(Policies):

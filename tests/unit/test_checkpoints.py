@@ -2,12 +2,12 @@
 
 import argparse
 import io
-import json
 import pickle
 import pickletools
 import re
 from argparse import Namespace
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,7 +24,8 @@ from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from tests.commands import run
 from tests.helpers import Malicious
-from tests.systems import GOLDEN
+from tests.systems import GOLDEN, SYSTEMS
+from tests.unit.test_model_folder import entry
 
 GOOD = {"model": {"weight": torch.arange(4.0)}, "args": argparse.Namespace(arch="levt"), "cfg": None}
 
@@ -38,38 +39,29 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["checkpoint.pt"]
 
 
-@pytest.mark.parametrize("new_format", [True, False])
-def test_a_malicious_pickle_is_refused_by_name_and_not_executed(tmp_path: Path, new_format: bool) -> None:
+@pytest.mark.parametrize(
+    ("save", "reason"),
+    [
+        (torch.save, r": it contains posix\.mkdir"),
+        (partial(torch.save, _use_new_zipfile_serialization=False), r": it contains posix\.mkdir"),
+        (lambda state, path: path.write_bytes(pickle.dumps(state["extra_state"])), "and nothing in it was executed"),
+    ],
+)
+def test_a_malicious_pickle_is_not_executed(save: Callable[[Any, Path], object], reason: str, tmp_path: Path) -> None:
     path, canary = tmp_path / "bad.pt", tmp_path / "canary"
-    torch.save({**GOOD, "extra_state": Malicious(canary)}, path, _use_new_zipfile_serialization=new_format)
-    with pytest.raises(UserError, match=r"bad\.pt was not loaded, .*: it contains posix\.mkdir"):
+    save({**GOOD, "extra_state": Malicious(canary)}, path)
+    with pytest.raises(UserError, match=rf"bad\.pt was not loaded, .*{reason}"):
         checkpoints.load(path)
     assert not canary.exists()
 
 
-def test_a_plain_malicious_pickle_too(tmp_path: Path) -> None:
-    path, canary = tmp_path / "bad.pt", tmp_path / "canary"
-    path.write_bytes(pickle.dumps(Malicious(canary)))
-    with pytest.raises(UserError, match=r"bad\.pt was not loaded, and nothing in it was executed"):
-        checkpoints.load(path)
-    assert not canary.exists()
-
-
-@pytest.mark.parametrize("kept", [0.2, 0.6, 0.99])
-def test_a_truncated_file(tmp_path: Path, kept: float) -> None:
-    path = tmp_path / "short.pt"
-    checkpoints.save({"model": {"weight": torch.zeros(10_000)}}, path)
-    content = path.read_bytes()
-    path.write_bytes(content[: int(kept * len(content))])
-    with pytest.raises(UserError, match=r"short\.pt was not loaded, .*: it is truncated, .* use an older one"):
-        checkpoints.load(path)
-
-
-@pytest.mark.parametrize("content", [b"", b"hello\n", b"\x80\x02garbage", bytes(1000)])
-def test_no_torch_file(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize("content", [0.2, 0.6, 0.99, b"", b"hello\n", b"\x80\x02garbage", bytes(1000)])
+def test_a_part_of_a_checkpoint_or_another_file(content: float | bytes, tmp_path: Path) -> None:
     path = tmp_path / "other.pt"
-    path.write_bytes(content)
-    with pytest.raises(UserError, match=r"other\.pt was not loaded"):
+    checkpoints.save({"model": {"weight": torch.zeros(10_000)}}, path)
+    whole = path.read_bytes()
+    path.write_bytes(content if isinstance(content, bytes) else whole[: int(content * len(whole))])
+    with pytest.raises(UserError, match=r"other\.pt was not loaded, .*: it is truncated, .* use an older one"):
         checkpoints.load(path)
 
 
@@ -104,30 +96,20 @@ DAMAGES: dict[str, tuple[Callable[[State], object], str]] = {  # and what is sai
     "no model": (lambda state: state.pop("model") and state, "has no entry 'model'"),
     "a model that is a list": (lambda state: {**state, "model": [1, 2]}, "has no table of weights"),
     "a number for a weight": (lambda state: {**state, "model": {"w": 3}}, "has no table of weights"),
-    "no table of settings": (
-        lambda state: {**state, "cfg": 3},
-        "has no table of weights, or none of settings|not a che",
-    ),
+    "no table of settings": (lambda state: {**state, "cfg": 3}, "or none of settings|not a checkpoint"),
     "a text for a table of settings": (lambda state: {**state, "cfg": "text"}, "none of settings|has no settings of"),
 }
 
 
-def damaged(tmp_path: Path, damage: str) -> Path:
-    path = tmp_path / "damaged.pt"
-    torch.save(DAMAGES[damage][0](torch.load(WHOLE, weights_only=True)), path)
-    return path
-
-
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_it_is_refused_in_one_line(tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
-    path = damaged(tmp_path, damage)
+    path, (change, message) = tmp_path / "damaged.pt", DAMAGES[damage]
+    torch.save(change(torch.load(WHOLE, weights_only=True)), path)
     for read in (checkpoints.load, checkpoint_utils.load_checkpoint_to_cpu):
-        with pytest.raises(UserError, match=rf"{path} .*({DAMAGES[damage][1]})"):
+        with pytest.raises(UserError, match=rf"{path} .*({message})"):
             read(str(path))
-    for command in (
-        ["import-levt", path, tmp_path / "out.pt"],
-        ["average", path, WHOLE, "--output", tmp_path / "a.pt"],
-    ):
+    out = tmp_path / "out.pt"
+    for command in (["import-levt", path, out], ["average", path, WHOLE, "--output", out]):
         assert main([str(word) for word in command]) == 2
         assert str(path) in capsys.readouterr().err
 
@@ -139,13 +121,6 @@ def test_what_fairseq_alone_needs(tmp_path: Path) -> None:
     torch.save(state, path)
     with pytest.raises(UserError, match=r"checkpoint_last.pt .*\(KeyError: .*replace it with an older checkpoint"):
         checkpoint_utils.load_checkpoint_to_cpu(str(path))
-
-
-def test_a_command_of_fairseq(tmp_path: Path) -> None:
-    path = damaged(tmp_path, "no model")
-    command = ["fairseq-interactive", GOLDEN / "levt" / "data", "--user-dir", "lev_plugins", "--task", "text_editing"]
-    result = run(*command, "--cpu", "--path", path)
-    assert result.code == 1 and result.verdict.startswith(f"lev-plugins: error: {path} is a torch file but not a")
 
 
 # ---- NumPy's numbers: as they were, and nothing but numbers ----------------------------------------------------------
@@ -237,43 +212,18 @@ EVALUATES = re.compile(r"(?<![.\w])(?:utils\.|options\.)?eval(?:_str_list|_str_d
 # in functions for the parser's flags, a line of a file, and in 0.12.2 a table with conv_feature_layers
 LINES = {"x", "uf", "strip", "mask_compute_kwargs"}
 NOISY = GOLDEN / "noisy" / "data"
-FCONV = {
-    **{f"{side}_embed_dim": 8 for side in ("encoder", "decoder")},
-    **{f"{side}_embed_path": None for side in ("encoder", "decoder")},
-    **{"arch": "fconv", "share_input_output_embed": False, "decoder_out_embed_dim": 8, "decoder_attention": "True"},
-    **{"dropout": 0.1, "max_source_positions": 20, "max_target_positions": 20, "decoder_layers": "[(8, 3)]"},
-}
 
 
 def program(canary: Path) -> str:
     return f"__import__('pathlib').Path({str(canary)!r}).touch() or [10]"
 
 
-def gated(flags: dict[str, Any], text: str) -> dict[str, Any]:
-    return {**flags, "adaptive_softmax_cutoff": text}
-
-
-def convolutions(_: dict[str, Any], text: str) -> dict[str, Any]:
-    return {**FCONV, "encoder_layers": text}
-
-
-def test_a_checkpoint_of_another_task(tmp_path: Path) -> None:
-    state = checkpoints.load(GOLDEN / "gated" / "checkpoint.pt")
-    flags = {"lang_pairs": "noisy-clean", "source_lang": "noisy", "target_lang": "clean", "left_pad_target": "False"}
-    flags |= {"data": str(NOISY), "left_pad_source": program(tmp_path / "canary")}
-    flags |= {"encoder_langtok": None, "decoder_langtok": False}
-    state["cfg"]["task"] = Namespace(task="multilingual_translation", **flags)
-    checkpoints.save(state, tmp_path / "checkpoint.pt")
-    with pytest.raises(UserError, match="the flag left_pad_source of the model is a program"):
-        lev_plugins.load(tmp_path / "checkpoint.pt")
-    assert not (tmp_path / "canary").exists()
-
-
-@pytest.fixture(params=[gated, convolutions])
+@pytest.fixture(params=["model", "task"])
 def checkpoint(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """What its model runs makes the file ``canary``."""
+    """What its model or its task runs makes the file ``canary``."""
     state = checkpoints.load(GOLDEN / "gated" / "checkpoint.pt")
-    state["cfg"]["model"] = Namespace(**request.param(vars(state["cfg"]["model"]), program(tmp_path / "canary")))
+    flags = vars(state["cfg"]["model"]) if request.param == "model" else state["cfg"]["task"]
+    flags[{"model": "adaptive_softmax_cutoff", "task": "left_pad_source"}[request.param]] = program(tmp_path / "canary")
     checkpoints.save(state, tmp_path / "checkpoint.pt")
     return tmp_path / "checkpoint.pt"
 
@@ -309,13 +259,8 @@ def test_a_checkpoint_for_fairseq_generate(checkpoint: Path, task: str) -> None:
 
 
 def test_a_folder(tmp_path: Path) -> None:
-    folder, canary = tmp_path / "model", tmp_path / "canary"
-    assert (
-        main(["export", str(GOLDEN / "gated" / "checkpoint.pt"), str(folder), "--data", str(NOISY), "--no-graphs"]) == 0
-    )
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config["model_flags"]["adaptive_softmax_cutoff"] = program(canary)
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    folder, canary = SYSTEMS["gated_trans"](tmp_path).export(tmp_path / "model", "--no-graphs"), tmp_path / "canary"
+    entry("model_flags", "adaptive_softmax_cutoff", value=program(canary))(folder)
     with pytest.raises(UserError, match="the flag adaptive_softmax_cutoff of the model is a program"):
         lev_plugins.load(folder)
     assert not canary.exists()
@@ -334,19 +279,14 @@ def test_a_folder(tmp_path: Path) -> None:
 def test_however_it_is_wrapped(wrapped: Callable[[str], Any]) -> None:
     with pytest.raises(UserError, match="is a program"):
         checkpoints.require_no_programs(wrapped("print(1)"))
-    for harmless in ("[(512, 3)]", "True", "100,200", "not (even Python"):
+    for harmless in ("[(512, 3)]", "True", "None", "100,200", "{'name': 'linear'}", "not (even Python"):
         checkpoints.require_no_programs(wrapped(harmless))
 
 
-@pytest.mark.parametrize("wrap", [str.encode, lambda text: bytearray(text.encode()), lambda text: np.array(text)])
-def test_text_in_another_type_is_not_read(wrap: Callable[[str], Any]) -> None:
-    with pytest.raises(UserError, match="the flag encoder_layers of the model is a program"):
-        checkpoints.require_no_programs({"encoder_layers": wrap("[(512, 3)]")})
-
-
 @pytest.mark.parametrize(
-    "text",
+    "value",
     [
+        *(b"[(512, 3)]", bytearray(b"[(512, 3)]"), np.array("[(512, 3)]")),  # text in another type is not read
         "[print(1)] \\\n\n",  # what follows the backslash counts
         "(" * 150 + "print(1)" + ")" * 150,
         "[[0 for f.__class_getitem__ in [exec]], f['exit()']]",  # a call without parentheses
@@ -356,14 +296,9 @@ def test_text_in_another_type_is_not_read(wrap: Callable[[str], Any]) -> None:
         "exit",
     ],
 )
-def test_what_calls_nothing_may_be_a_program(text: str) -> None:
-    with pytest.raises(UserError, match="is a program"):
-        checkpoints.require_no_programs({"encoder_layers": text})
-
-
-@pytest.mark.parametrize("text", ["{'name': 'linear'}", "None", "5,10", "[(512, 3)]"])
-def test_what_models_of_fairseq_write_is_data(text: str) -> None:
-    assert not checkpoints.is_program(text)
+def test_what_calls_nothing_may_be_a_program(value: object) -> None:
+    with pytest.raises(UserError, match="the flag encoder_layers of the model is a program"):
+        checkpoints.require_no_programs({"encoder_layers": value})
 
 
 def test_all_that_fairseq_evaluates_is_known() -> None:

@@ -16,7 +16,6 @@ from fairseq.models import BaseFairseqModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.options import EditOptions
@@ -26,15 +25,14 @@ from lev_plugins.models.pbd import PBD
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.segments import Segment, WordEdits
 from lev_plugins.text.tokenise import SentencePiece
-from tests import teachers
 from tests.commands import ROOT
 from tests.pretrained import sentencepieces
 from tests.slow_refinement import probabilities
+from tests.systems import SYSTEMS, System
 
 GOLDEN = ROOT / "tests" / "golden" / "0.1"
 LEVT, NOISY = GOLDEN / "levt" / "data", GOLDEN / "noisy" / "data"
 CHARS = Namespace(bpe="chars")
-GAMMA = -1.5  # which has a say in what is inserted
 
 
 def rows(data: Path, part: str, side: str) -> list[str]:
@@ -58,47 +56,30 @@ def generated(name: str) -> list[str]:
     return [found[i] for i in range(len(found))]
 
 
-def corrector(name: str, **options: object) -> Editor:
-    return Editor.load(GOLDEN / name / "checkpoint.pt", NOISY, EditOptions(**{"bpe": CHARS, "beam": 3, **options}))
+@pytest.fixture(scope="module")
+def systems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, System]:
+    """A corrector, and a levt with random weights, which edits much, in one iteration."""
+    return {name: SYSTEMS[name](tmp_path_factory.mktemp(name)) for name in ("pbd", "levt")}
 
 
-def by_graphs(place: Path, checkpoint: Path, *flags: object) -> Editor:
-    assert main(["export", str(checkpoint), str(place / "out"), *map(str, flags)]) == 0
-    return Editor.load(place / "out")
+def loaded(system: System, route: str) -> Editor:
+    folder = system.checkpoint.parent / "out"
+    return system.load() if route == "torch" else Editor.load(system.export(folder))
 
 
 @pytest.fixture(scope="module", params=["torch", "graphs"])
-def pbd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Editor:
-    if request.param == "torch":
-        return corrector("pbd")
-    flags = ("--data", NOISY, "--bpe", "chars", "--beam", 3)
-    return by_graphs(tmp_path_factory.mktemp("pbd"), GOLDEN / "pbd" / "checkpoint.pt", *flags)
+def pbd(request: pytest.FixtureRequest, systems: dict[str, System]) -> Editor:
+    return loaded(systems["pbd"], request.param)
 
 
 @pytest.fixture(scope="module")
-def gated() -> Editor:
-    return corrector("gated")
-
-
-@pytest.fixture(scope="module")
-def lively_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A levt with random weights, which edits much, in one iteration."""
-    flags = ["-s", "src", "-t", "tgt", "--draft-lang", "mt", "--max-insertions", 4]
-    path = tmp_path_factory.mktemp("levt") / "checkpoint.pt"
-    return teachers.write_teacher(path, LEVT, *teachers.LEVT, *flags, seed=3)
-
-
-@pytest.fixture(scope="module")
-def lively(lively_path: Path) -> Editor:
-    return Editor.load(lively_path, LEVT, EditOptions(iter_decode_max_iter=0, iter_decode_eos_penalty=GAMMA))
+def lively(systems: dict[str, System]) -> Editor:
+    return systems["levt"].load()
 
 
 @pytest.fixture(scope="module", params=["torch", "graphs"])
-def drafter(request: pytest.FixtureRequest, lively: Editor, lively_path: Path, tmp_path_factory: Any) -> Editor:
-    if request.param == "torch":
-        return lively
-    flags = ("--data", LEVT, "--iter-decode-max-iter", 0, f"--iter-decode-eos-penalty={GAMMA}")
-    return by_graphs(tmp_path_factory.mktemp("graphs"), lively_path, *flags)
+def drafter(request: pytest.FixtureRequest, systems: dict[str, System]) -> Editor:
+    return loaded(systems["levt"], request.param)
 
 
 # ---- confidence ------------------------------------------------------------------------------------------------------
@@ -117,8 +98,10 @@ def log_probability(editor: Editor, source: str, text: str) -> float:
     return float(logits[0].log_softmax(-1).gather(1, ids["target"][:, None]).sum())
 
 
-def test_confidence_of_a_corrector_is_that_of_the_sentence_against_it_without_the_edit(pbd: Editor) -> None:
-    compared, theirs = 0, corrector("pbd")
+def test_confidence_of_a_corrector_is_that_of_the_sentence_against_it_without_the_edit(
+    pbd: Editor, systems: dict[str, System]
+) -> None:
+    compared, theirs = 0, systems["pbd"].load()
     for edited in pbd.edit(NOISES):
         whole = log_probability(theirs, edited.original, edited.text)
         for edit in edited.edits:
@@ -142,7 +125,7 @@ def test_confidence_of_a_levt_is_that_of_its_policies(lively: Editor) -> None:
         going = probabilities(models, "deletion", canvas.tolist(), row)
         left = canvas[~(going[:, 1] > going[:, 0]) | canvas.eq(target.bos()) | canvas.eq(target.eos())]
         opened = probabilities(models, "placeholder", left.tolist(), row)
-        opened[:, 0] *= math.exp(-GAMMA)
+        opened[:, 0] *= math.exp(-lively.model.decoder.generator.options.gamma)
         counts = opened.argmax(1)
         filled = torch.cat([torch.tensor([word, *[hole] * n]) for word, n in zip(left, [*counts, 0], strict=True)])
         chosen = probabilities(models, "token", filled.tolist(), row) if hole in filled else None
@@ -187,8 +170,8 @@ ODD = " \t\r\n\u00a0\u2028abcdef.,é\u0301😀ﬁ½日\u200b"
 
 @given(st.lists(st.text(st.sampled_from(ODD), max_size=40), min_size=1, max_size=3))
 @settings(max_examples=25, deadline=None, derandomize=True, database=None)
-def test_lines_and_what_is_around_sentences_stay(gated: Editor, texts: list[str]) -> None:
-    for text, edited in zip(texts, gated.edit(texts), strict=True):
+def test_lines_and_what_is_around_sentences_stay(pbd: Editor, texts: list[str]) -> None:
+    for text, edited in zip(texts, pbd.edit(texts), strict=True):
         assert edited.original == text and "<unk>" not in edited.text
         for edit in edited.edits:
             for part in (text[edit.start : edit.end], edit.replacement):
@@ -280,7 +263,7 @@ def test_refusals(pbd: Editor, lively: Editor) -> None:
     with pytest.raises(UserError, match="drafts are for a levt: a model of text_correction edits the text itself"):
         pbd.edit(["a"], ["b"])
     with pytest.raises(UserError, match="--min-confidence must be between 0 and 1"):
-        corrector("pbd", min_confidence=50)
+        EditOptions(min_confidence=50).check()
     with pytest.raises(UserError, match="min_confidence must be between 0 and 1, but is 50"):
         pbd.edit(["a"], min_confidence=50)
     with pytest.raises(UserError, match="words must be a list, but is 'ab'"):
@@ -308,9 +291,9 @@ def test_refusals(pbd: Editor, lively: Editor) -> None:
         ({"device": "gpu"}, "device must be one that torch has here, such as cpu, but is 'gpu'"),
     ],
 )
-def test_options_that_are_refused(options: dict[str, Any], rule: str, lively_path: Path) -> None:
+def test_options_that_are_refused(options: dict[str, Any], rule: str, systems: dict[str, System]) -> None:
     with pytest.raises(UserError, match=rule):
-        Editor.load(lively_path, LEVT, EditOptions(**options))
+        systems["levt"].load(**options)
 
 
 def test_a_list_of_words_is_left_alone(pbd: Editor) -> None:

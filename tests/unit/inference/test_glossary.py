@@ -1,9 +1,8 @@
 """Editors with a glossary: all terms are in the output, and nothing else is changed for them."""
 
 import json
-from argparse import Namespace
 from collections import Counter
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,9 @@ from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.options import EditOptions
 from lev_plugins.text.glossary import Glossary, as_dict, find_terms
-from tests import teachers
-from tests.commands import ROOT
 from tests.helpers import thorough, write_lines
+from tests.systems import SYSTEMS, System
 
-GOLDEN = ROOT / "tests" / "golden" / "0.1"
-DATA = GOLDEN / "levt" / "data"
 TERMS = {"w1": "v5", "w2 w3": "Zürich", "w2": "v6 v7", "w9": "iPhone 17 Pro", "Kopf": "C++", "w4": "v5"}
 WORDS = [*(f"v{n}" for n in range(1, 10)), "Zürich", "iPhone", "17", "C++", "v6 v7", ".", "(so)", "unbekannt"]
 source_words = st.lists(
@@ -32,32 +28,33 @@ draft_words = st.lists(st.sampled_from(WORDS), max_size=7)
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def system(tmp_path_factory: pytest.TempPathFactory) -> System:
     """A levt with random weights, which deletes, inserts and replaces much."""
-    flags = ["-s", "src", "-t", "tgt", "--draft-lang", "mt", "--max-insertions", 4]
-    return teachers.write_teacher(
-        tmp_path_factory.mktemp("levt") / "checkpoint.pt", DATA, *teachers.LEVT, *flags, seed=3
-    )
+    return replace(SYSTEMS["levt"](tmp_path_factory.mktemp("levt")), decoding={})
 
 
-def load(kind: str, checkpoint: Path, **options: Any) -> Editor:
+def load(kind: str, system: System, **options: Any) -> Editor:
     if kind == "torch":
-        return Editor.load(checkpoint, DATA, EditOptions(**options))
-    folder = checkpoint.parent / "folder"
-    if not folder.exists():
-        assert main(["export", str(checkpoint), str(folder), "--data", str(DATA)]) == 0
-    return Editor.load(folder, options=EditOptions(**options))
+        return system.load(glossary=Glossary(TERMS), **options)
+    folder = system.checkpoint.parent / "folder"
+    folder = folder if folder.exists() else system.export(folder)
+    return Editor.load(folder, options=EditOptions(glossary=Glossary(TERMS), **options))
 
 
 @pytest.fixture(scope="module", params=["torch", "graphs"])
-def editor(request: pytest.FixtureRequest, checkpoint: Path) -> Editor:
-    return load(request.param, checkpoint, glossary=Glossary(TERMS))
+def editor(request: pytest.FixtureRequest, system: System) -> Editor:
+    return load(request.param, system)
 
 
 @pytest.fixture(scope="module", params=["torch", "graphs"])
-def timid(request: pytest.FixtureRequest, checkpoint: Path) -> Editor:
+def timid(request: pytest.FixtureRequest, system: System) -> Editor:
     """Changes nothing by itself."""
-    return load(request.param, checkpoint, glossary=Glossary(TERMS), keep_bias=1000)
+    return load(request.param, system, keep_bias=1000)
+
+
+@pytest.fixture(scope="module")
+def without_glossary(system: System) -> Editor:
+    return system.load()
 
 
 # ---- the property ----------------------------------------------------------------------------------------------------
@@ -92,8 +89,8 @@ def test_no_other_word_is_moved_for_a_term(timid: Editor, source: list[str], dra
 
 @thorough
 @given(source=source_words, draft=st.none() | draft_words)
-def test_typed_lines_get_the_same_terms(checkpoint: Path, source: list[str], draft: list[str] | None) -> None:
-    editor = loaded(checkpoint)
+def test_typed_lines_get_the_same_terms(without_glossary: Editor, source: list[str], draft: list[str] | None) -> None:
+    editor = without_glossary
     task, glossary, texts = editor.model.decoder.task, Glossary(TERMS), [" ".join(source), " ".join(draft or [])]
     task.glossary = glossary
     rows, lengths = task.get_interactive_tokens_and_lengths(["\t".join(texts[: 1 if draft is None else 2])], str.strip)
@@ -105,11 +102,6 @@ def test_typed_lines_get_the_same_terms(checkpoint: Path, source: list[str], dra
     ((_, best),) = editor.model.decoder.best(task.build_dataset_for_inference(rows, lengths), range(1), 1000)
     text = task.target_dictionary.string(best["tokens"])
     assert find_terms(glossary.terms_in(texts[0]), text)[1] == []
-
-
-@cache
-def loaded(checkpoint: Path) -> Editor:
-    return load("torch", checkpoint)
 
 
 def test_a_draft_with_all_terms_is_left_alone(timid: Editor) -> None:
@@ -138,17 +130,16 @@ def test_without_drafts_a_term_is_replaced(timid: Editor) -> None:
     assert result.original == "a w1 b" and result.sentences == ((0, 6),)
 
 
-@pytest.mark.parametrize("name", ["pbd", "gated"])
-def test_a_corrector_replaces_terms_as_well(name: str) -> None:
-    options = EditOptions(bpe=Namespace(bpe="chars"), beam=2, glossary=Glossary({"abc": "Xyz-1"}), min_confidence=0.9)
-    editor = Editor.load(GOLDEN / name / "checkpoint.pt", GOLDEN / "noisy" / "data", options)
+@pytest.mark.parametrize("name", ["pbd", "gated_trans"])
+def test_a_corrector_replaces_terms_as_well(name: str, tmp_path: Path) -> None:
+    editor = SYSTEMS[name](tmp_path).load(beam=2, glossary=Glossary({"abc": "Xyz-1"}), min_confidence=0.9)
     assert "Xyz-1" in edited(editor, "a abc b", None)
 
 
-def test_soft_terms_may_be_changed(checkpoint: Path) -> None:
+def test_soft_terms_may_be_changed(system: System) -> None:
     # deletes all that it may
     rash = {"keep_bias": -900, "task_flags": {"soft_protection": 0.0}, "glossary": {"w1": "v5"}}
-    soft, hard = (load("torch", checkpoint, soft_glossary=soft, **rash) for soft in (True, False))
+    soft, hard = (system.load(soft_glossary=soft, **rash) for soft in (True, False))
     (lost,), (used,) = (editor.edit(["w1 w2"], ["v1 v2"]) for editor in (soft, hard))
     assert "v5" not in lost.text and as_dict(lost)["terms"] == [{"source": "w1", "target": "v5", "used": False}]
     assert "v5" in used.text and as_dict(used)["terms"] == [{"source": "w1", "target": "v5", "used": True}]
@@ -163,29 +154,25 @@ def test_a_glossary_of_each_text_and_a_dial(timid: Editor) -> None:
 def test_marks_of_the_draft_stay(timid: Editor) -> None:
     words = edited(timid, "w1", "⟦!v1⟧ v2 ⟦-v3⟧").split()
     assert "v1" in words and "v5" in words and "v3" not in words
-    with pytest.raises(UserError, match="line 2: the mark at character 1 of the draft"):
-        timid.edit(["w1", "w1"], ["v1", "⟦!v1"])
+    for draft, message in (("⟦!v1", "the mark at character 1 of the"), ("v1 " * 2000, "a draft has 2,000 tokens")):
+        with pytest.raises(UserError, match=f"line 2: {message}"):
+            timid.edit(["w1", "w1"], ["v1", draft])
 
 
-def test_a_draft_that_is_too_long_is_refused(timid: Editor) -> None:
-    with pytest.raises(UserError, match=r"a draft has 2,000 tokens, but the model takes at most"):
-        timid.edit(["w1"], ["v1 " * 2000])
-
-
-def test_the_command(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Any) -> None:
+def test_the_command(system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Any) -> None:
     write_lines(tmp_path / "terms.tsv", ["w1\tZürich"])
     write_lines(tmp_path / "drafts", ["v1 v2", "v3"])
     source = write_lines(tmp_path / "sources", ["w1 w2", "w3"])
-    flags = ["--data", DATA, "--cpu", "--drafts", tmp_path / "drafts", "--glossary", tmp_path / "terms.tsv", "--json"]
+    flags = [*system.flags, "--cpu", "--drafts", tmp_path / "drafts", "--glossary", tmp_path / "terms.tsv", "--json"]
     with source.open() as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
-        assert main(["edit", *map(str, [checkpoint, *flags])]) == 0
+        assert main(["edit", *map(str, [system.checkpoint, *flags])]) == 0
     first, second = (json.loads(line) for line in capsysbinary.readouterr().out.splitlines())
     assert "Zürich" in first["text"] and first["terms"] == [{"source": "w1", "target": "Zürich", "used": True}]
     assert "terms" not in second
 
 
-def test_refusals(checkpoint: Path, refusal: Any) -> None:
+def test_refusals(system: System, refusal: Any) -> None:
     with pytest.raises(FileNotFoundError, match=r"none\.tsv"):
-        load("torch", checkpoint, glossary="none.tsv")
-    assert "--soft-glossary requires --glossary" in refusal("edit", checkpoint, "--soft-glossary")
+        system.load(glossary="none.tsv")
+    assert "--soft-glossary requires --glossary" in refusal("edit", system.checkpoint, "--soft-glossary")

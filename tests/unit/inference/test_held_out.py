@@ -34,7 +34,7 @@ from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.rewrites import rewrites
 from lev_plugins.text.segments import Segment
 from tests.helpers import Refusal, thorough
-from tests.systems import GOLDEN, ROOT
+from tests.systems import GOLDEN, ROOT, SYSTEMS
 
 LEVT = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling" / "model"
 NOTHING = Evidence(*[0.0] * len(Evidence._fields))
@@ -111,9 +111,8 @@ def test_confidences_are_the_share_that_is_right(tmp_path: Path, caplog: pytest.
     noisy, clean = files(tmp_path, noisy="\n".join(edits) + "\n", clean="\n".join(wanted) + "\n")
     texts = edit_held_out(Editor(**edits), [(noisy, clean)], [])
     assert len(reliability(texts)) == 1
-    assert calibrate_texts(texts, "en").keys() == {*WEIGHTS, NAME} and calibrate_texts(texts, "de-AT").keys() == set(
-        WEIGHTS
-    )
+    assert calibrate_texts(texts, "en").keys() == {*WEIGHTS, NAME}
+    assert calibrate_texts(texts, "de-AT").keys() == {*WEIGHTS}
     tenths = reliability(texts)
     assert sum(tenth["edits"] for tenth in tenths) == 3000
     assert all(abs(tenth["claimed"] - tenth["right"]) < 0.07 for tenth in tenths if tenth["edits"] > 200)
@@ -141,9 +140,7 @@ def test_a_promise_is_kept_by_the_least_confidence_or_refused(tmp_path: Path) ->
     with pytest.raises(UserError, match=r"--promise-broken 2 cannot be kept: edits that are 0.999 sure break 0.0 of 1"):
         lowest_harmless(texts, 2)
     sure = edit_held_out(Editor(w1=[Edit(0, 2, "x")]), [], [clean])
-    with pytest.raises(
-        UserError, match=r"break 1.0 of 1,000 right words in the 200 lines of .*; give about 1,\d00 such"
-    ):
+    with pytest.raises(UserError, match=r"1.0 of 1,000 right words in the 200 lines of .*; give about 1,\d00 such"):
         lowest_harmless(sure, 5)
     with pytest.raises(UserError, match="train on more text of this kind, or promise less"):
         lowest_harmless(sure, 0.5)
@@ -205,9 +202,8 @@ def texts(tmp_path: Path) -> dict[str, Path]:
 
 def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "editor"
-    flags = ["--data", GOLDEN / "noisy" / "data", "--bpe", "chars", "--beam", 1, "--calibrate", *texts.values()]
-    command = ["export", GOLDEN / "pbd" / "checkpoint.pt", out, "--no-graphs", *flags]
-    assert main([*map(str, command), "--clean", str(texts["clean"]), "--promise-broken", "100"]) == 0
+    flags = ["--no-graphs", "--beam", 1, "--calibrate", *texts.values(), "--clean", texts["clean"]]
+    SYSTEMS["pbd"](tmp_path).export(out, *flags, "--promise-broken", 100)
     said, config = capsys.readouterr().out, model_folder.read(out)
     dial = f"with --min-confidence {config.decoding.min_confidence:g}"
     broken = config.scores[f"clean: right words broken, of 1,000, {dial}"]
@@ -238,30 +234,18 @@ def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest
 
 def test_words_in_the_folder_stay_beside_those_of_the_user(texts: dict[str, Path], tmp_path: Path) -> None:
     out, lines = tmp_path / "editor", [line for line in texts["noisy"].read_text("utf-8").splitlines() if " " in line]
-    command = [
-        "export",
-        GOLDEN / "pbd" / "checkpoint.pt",
-        out,
-        "--no-graphs",
-        "--data",
-        GOLDEN / "noisy" / "data",
-        "--bpe",
-        "chars",
-    ]
-    assert main([*map(str, command)]) == 0
+    system = SYSTEMS["pbd"](tmp_path)
+    system.export(out, "--no-graphs")
 
     def changed(**options: Any) -> set[str]:
-        edited = [
-            one.text.split()
-            for one in lev_plugins.load(out, options=EditOptions(min_confidence=0.0, **options)).edit(lines)
-        ]
-        both = [(line.split(), words) for line, words in zip(lines, edited, strict=True)]
+        edits = lev_plugins.load(out, options=EditOptions(min_confidence=0.0, **options)).edit(lines)
+        both = [(edited.original.split(), edited.text.split()) for edited in edits]
         same_length = [zip(*pair, strict=True) for pair in both if len(pair[0]) == len(pair[1])]
         return {word for pairs in same_length for word, other in pairs if word != other}
 
     first, second, *_ = sorted(changed())
     words, mine = files(tmp_path, words=f"{first}\n", mine=f"{second}\n")
-    assert main([*map(str, command), "--overwrite", "--words", str(words)]) == 0
+    system.export(out, "--no-graphs", "--overwrite", "--words", words)
     assert (out / "words.txt").read_text("utf-8") == f"{first}\n"
     assert changed().isdisjoint({first}) and second in changed()
     assert changed(words=mine).isdisjoint({first, second})

@@ -1,19 +1,17 @@
 """``Labeller`` with models that nothing was trained for: which scores, which labels, how many passes."""
 
 import json
-from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lev_plugins.cli import label as command
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
+from lev_plugins.inference.decoder import TaskScorer
 from lev_plugins.inference.labeller import Labeller, Scored
 from lev_plugins.inference.options import LabelOptions
-from lev_plugins.inference.task_scorer import TaskScorer
 from lev_plugins.scoring.labelling import best_thresholds
 from tests.labelling import folder_of, model_of, task_of
 
@@ -83,12 +81,10 @@ def test_thresholds_are_of_scores_not_of_what_is_printed_of_them(folder: Path) -
     assert near["labels"] == []
 
 
-def test_labels_of_interest_that_are_empty_or_named_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labels_of_interest_that_are_empty_or_named_twice(folder: Path) -> None:
     labeller = labeller_of(folder, no_label_interaction=True)
-    monkeypatch.setattr(command, "labeller_from_args", lambda *_: labeller)
-    args = Namespace(scores=True, thresholds=None, labels_of_interest="feeling 1,", resume=None)
     with pytest.raises(ValueError, match="--labels-of-interest contains an empty label"):
-        command.run(args)
+        labeller.names_in("feeling 1,")
     with pytest.raises(ValueError, match="--labels-of-interest contains a label twice"):
         labeller.label(TEXTS, ["feeling 1"] * 2)
 

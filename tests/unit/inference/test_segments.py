@@ -24,7 +24,7 @@ def words(tmp_path: Path) -> Vocabulary:
     return Vocabulary(path)
 
 
-@pytest.mark.parametrize("line", [b"the", b"the x", b"caf\xe9 3"])
+@pytest.mark.parametrize("line", [b"the", b"the x", b"caf\xe9 3", b"odd \xc2\xb2"])
 def test_a_dictionary_with_a_line_that_is_not_a_word_and_its_count(line: bytes, tmp_path: Path) -> None:
     path = tmp_path / "dict.txt"
     path.write_bytes(b"the 9\n" + line + b"\n")

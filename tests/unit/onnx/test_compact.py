@@ -1,6 +1,5 @@
 """The small folder of a ``levt --spelling``: what it leaves out, and that its edits are those of 8 bits."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,6 @@ import torch
 
 import lev_plugins
 from lev_plugins import model_folder
-from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference import load_model
 from lev_plugins.inference.options import EditOptions
@@ -31,9 +29,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> System:
 def folders(system: System, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The small folder, and the one with all."""
     place = tmp_path_factory.mktemp("folders")
-    for name, flags in {"small": [], "large": ["--trainable"]}.items():
-        assert main(["export", str(system.checkpoint), str(place / name), *system.flags, *flags]) == 0
-    return place / "small", place / "large"
+    return system.export(place / "small"), system.export(place / "large", "--trainable")
 
 
 def model_of(system: System) -> LevT:
@@ -100,17 +96,6 @@ def test_torch_needs_the_weights(folders: tuple[Path, Path]) -> None:
     with pytest.raises(UserError, match=r"has no model\.safetensors, which torch needs: .* --trainable"):
         lev_plugins.load(folders[0], options=EditOptions(search_flags={"iter_decode_with_beam": 2}))
     assert lev_plugins.load(folders[1], options=EditOptions(search_flags={"iter_decode_with_beam": 2}))
-
-
-def test_a_folder_with_the_index_of_version_0_2_is_read(
-    system: System, folders: tuple[Path, Path], tmp_path: Path
-) -> None:
-    folder = Path(shutil.copytree(folders[0], tmp_path / "old"))
-    np.savez(folder / "index.npz", having=np.zeros(3, dtype=np.int32))
-    config = model_folder.read_unchecked(folder)
-    config.files["index.npz"] = model_folder.digest(folder / "index.npz")
-    model_folder.save(config, folder)
-    assert system.answers(lev_plugins.load(folder)) == system.answers(lev_plugins.load(folders[0]))
 
 
 @pytest.mark.parametrize("numbers", [[], [0], [127, 128, 16_383, 16_384, 2_097_152, 2**31 - 1]])

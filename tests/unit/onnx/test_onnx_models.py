@@ -1,8 +1,8 @@
 """Graphs in ONNX Runtime: the edits of torch and of the slow reference, and neither torch nor fairseq is loaded."""
 
+import os
 import random
-import shutil
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,10 @@ import numpy as np
 import pytest
 
 import lev_plugins
-from lev_plugins import model_folder
-from lev_plugins.cli.main import main
 from lev_plugins.data.labels.text import LABEL_KINDS
 from lev_plugins.edits.mark_bits import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
-from lev_plugins.generators.policies import Ensemble
 from lev_plugins.generators.refinement import Refiner
 from lev_plugins.inference.onnx_models import OnnxLevT, OnnxScorer, OnnxSeq2Seq
 from lev_plugins.inference.options import EditOptions, LabelOptions
@@ -27,6 +24,7 @@ from tests.helpers import lively_model, random_rows, toy_dictionary
 from tests.slow_refinement import slow_refine
 from tests.systems import SYSTEMS, System
 from tests.unit.generators.test_generator import VARIANTS
+from tests.unit.onnx.test_untrusted_graphs import Change, changed_folder
 from tests.unit.onnx.test_without_torch import HEAVY, run
 
 
@@ -34,8 +32,7 @@ from tests.unit.onnx.test_without_torch import HEAVY, run
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[System, Path]:
     place = tmp_path_factory.mktemp(request.param)
     system = SYSTEMS[request.param](place)
-    assert main(["export", str(system.checkpoint), str(place / "out"), "--trainable", *system.flags]) == 0
-    return system, place / "out"
+    return system, system.export(place / "out", "--trainable")
 
 
 def rounded(edited: list[Any]) -> list[Any]:
@@ -76,8 +73,8 @@ WRITERS = [name for name in SYSTEMS if name in ("pbd", "transformer") or name.st
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_what_is_written_is_that_of_the_checkpoint(name: str, tmp_path: Path) -> None:
-    system, folder = SYSTEMS[name](tmp_path), tmp_path / "out"
-    assert main(["export", str(system.checkpoint), str(folder), *system.flags]) == 0
+    system = SYSTEMS[name](tmp_path)
+    folder = system.export(tmp_path / "out")
     texts = [*system.texts, f"{system.texts[0]} {system.texts[1]}", "Qq"]
     for flags in ({}, {"keep_bias": 1.5}):
         ours = lev_plugins.load(folder, options=EditOptions(**flags))
@@ -86,22 +83,15 @@ def test_what_is_written_is_that_of_the_checkpoint(name: str, tmp_path: Path) ->
         assert rounded(ours.edit(texts)) == rounded(theirs) and (flags or any(one.edits for one in theirs))
     lines = "".join(f"{text}\n" for text in system.texts)
     assert not (HEAVY - {"scipy"}) & run("edit", str(folder), "--cpu-int8", stdin=lines)[0]
-
-
-def test_a_setting_that_graphs_lack_is_for_torch(tmp_path: Path) -> None:
-    system, folder = SYSTEMS["pbd"](tmp_path), tmp_path / "out"
-    assert main(["export", str(system.checkpoint), str(folder), *system.flags]) == 0
-    assert not isinstance(
-        lev_plugins.load(folder, options=EditOptions(search_flags={"lenpen": 0.5})).model, OnnxSeq2Seq
-    )
+    with_torch = lev_plugins.load(folder, options=EditOptions(search_flags={"lenpen": 0.5}))  # which graphs lack
+    assert not isinstance(with_torch.model, OnnxSeq2Seq)
 
 
 def test_a_model_without_graphs_is_exported_with_a_warning_and_needs_torch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    system, folder = SYSTEMS["pbd"](tmp_path), tmp_path / "out"
     monkeypatch.setattr("lev_plugins.inference.exporting.find_spec", lambda name: None)
-    assert main(["export", str(system.checkpoint), str(folder), *system.flags]) == 0
+    folder = SYSTEMS["pbd"](tmp_path).export(tmp_path / "out")
     assert not (folder / "graphs").exists() and "has no graphs (the package onnx is not installed)" in caplog.text
     with pytest.raises(UserError, match="--cpu-int8 is for model folders with graphs"):
         lev_plugins.load(folder, options=EditOptions(cpu_int8=True))
@@ -112,8 +102,8 @@ LABELLERS = [name for name in SYSTEMS if name in LABEL_KINDS or "label" in name 
 
 @pytest.mark.parametrize("name", LABELLERS)
 def test_labels_are_those_of_the_checkpoint(name: str, tmp_path: Path) -> None:
-    system, folder = SYSTEMS[name](tmp_path), tmp_path / "out"
-    assert main(["export", str(system.checkpoint), str(folder), "--data", str(system.data)]) == 0
+    system = SYSTEMS[name](tmp_path)
+    folder = system.export(tmp_path / "out")
     theirs, ours = system.load(), lev_plugins.load(folder)
     rounded = lev_plugins.load(folder, options=LabelOptions(cpu_int8=True))
     assert isinstance(ours.scorer, OnnxScorer)
@@ -136,7 +126,7 @@ def test_labels_are_those_of_the_checkpoint(name: str, tmp_path: Path) -> None:
 def test_refinement_is_that_of_the_slow_reference(name: str, tmp_path: Path) -> None:
     model = lively_model(**VARIANTS[name])
     dictionary = toy_dictionary()
-    graphs.write(model, Ensemble([model]).excluded_tokens, tmp_path)
+    graphs.write(model, tmp_path)
     exported = Graphs(tmp_path, 32, len(dictionary), model.placeholder)
     sources, drafts = random_rows(16, seed=5, shortest=1), random_rows(16, seed=6)
     draw = random.Random(1)
@@ -154,40 +144,39 @@ def test_refinement_is_that_of_the_slow_reference(name: str, tmp_path: Path) -> 
                 assert all(word.score == pytest.approx(score, abs=1e-4) for word, score in scores if word.origin < 0)
 
 
-def change_index(folder: Path, change: str) -> None:
+def index(change: Callable[[dict[str, Any]], object], save: Callable[..., None] = np.savez) -> Change:
+    def rewrite(folder: Path) -> None:
+        with np.load(folder / "index.npz") as file:
+            arrays = dict(file)
+        change(arrays)
+        save(folder / "index.npz", **arrays)
+
+    return rewrite
+
+
+def bad_header(folder: Path) -> None:
+    """A TokenError of Python's, which NumPy asks."""
     path = folder / "index.npz"
-    with np.load(path) as file:
-        arrays = dict(file)
-    if change == "other shapes":
-        arrays["shapes"] = np.zeros(3, dtype=np.int64)
-    if change == "incomplete":
-        del arrays["numbers"]
-    (np.savez_compressed if change == "compressed" else np.savez)(path, **arrays)
-    if change == "damaged":
-        path.write_bytes(path.read_bytes()[:100])
-    if change == "header":  # a TokenError of Python's, which NumPy asks
-        stored = path.read_bytes()
-        end = stored.index(b"}", stored.index(b"{'descr'"))
-        path.write_bytes(stored[:end] + b" " + stored[end + 1 :])
+    stored = path.read_bytes()
+    end = stored.index(b"}", stored.index(b"{'descr'"))
+    path.write_bytes(stored[:end] + b" " + stored[end + 1 :])
 
 
-@pytest.mark.parametrize(
-    "change", ["weights", "count", "other shapes", "incomplete", "compressed", "damaged", "header"]
-)
+UNFIT: dict[str, Change] = {
+    "weights": lambda folder: os.truncate(folder / "graphs" / "weights.bin", 0),
+    "other shapes": index(lambda arrays: arrays.update(shapes=np.zeros(3, dtype=np.int64))),
+    "incomplete": index(lambda arrays: arrays.pop("numbers")),
+    "compressed": index(lambda arrays: arrays, np.savez_compressed),
+    "damaged": lambda folder: os.truncate(folder / "index.npz", 100),
+    "header": bad_header,
+}
+
+
+@pytest.mark.parametrize("change", UNFIT)
 def test_what_does_not_fit_is_refused(change: str, exported: tuple[System, Path], tmp_path: Path) -> None:
     _, original = exported
-    folder = Path(shutil.copytree(original, tmp_path / "model"))
-    if change == "weights":
-        (folder / "graphs" / "weights.bin").write_bytes(b"")
-    elif change == "count":
-        with next(folder.glob("dict.*")).open("a", encoding="utf-8") as dictionary:
-            dictionary.write("odd \u00b2\n")
-    elif (folder / "index.npz").is_file():
-        change_index(folder, change)
-    else:
+    if change != "weights" and not (original / "index.npz").is_file():
         pytest.skip("without --spelling, there is no index")
-    config = model_folder.read_unchecked(folder)
-    changed = {name: model_folder.digest(folder / name) for name in config.files}
-    model_folder.save(replace(config, files=changed), folder)
+    folder = changed_folder(original, tmp_path / "model", UNFIT[change])
     with pytest.raises(UserError, match="export it again"):
         lev_plugins.load(folder)

@@ -9,8 +9,8 @@ import torch
 from lev_plugins.cli.main import main
 from lev_plugins.data.labels.dataset import BinarisedExamples
 from lev_plugins.errors import UserError
+from lev_plugins.inference.decoder import TaskScorer
 from lev_plugins.inference.labeller import Labeller
-from lev_plugins.inference.task_scorer import TaskScorer
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.spelling.batch_words import BatchWords
 from lev_plugins.spelling.embedding import NgramEmbedding
