@@ -23,6 +23,7 @@ from tqdm import tqdm
 import lev_plugins
 from lev_plugins import checkpoints, model_folder
 from lev_plugins.cli import prepare
+from lev_plugins.cli.confusions import learned_table
 from lev_plugins.cli.reporting import table
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
@@ -37,7 +38,6 @@ from lev_plugins.models.levt import LevTConfig
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.confusions import confuser
 from lev_plugins.noise.layouts import known_layouts
-from lev_plugins.noise.learning import Learner
 from lev_plugins.ranges import at_least, bounded, flag_name
 from lev_plugins.tasks.text_editing import TextEditingConfig
 from lev_plugins.text.lines import nonempty_lines, require_parallel, write_lines
@@ -210,12 +210,7 @@ def noise_of(config: ModelConfig, folder: Path) -> dict[str, Flag]:
 
 def learned_noise(pairs: Sequence[Pair]) -> Corruption | None:
     """Returns noise with the confusions of letters that recur in the pairs, at their rates; None: there are none."""
-    learner = Learner("character", longest=3)
-    for noisy, clean in pairs:
-        learner.learn(clean, noisy)
-    for _, clean in pairs:
-        learner.count(clean)
-    table = learner.table(min_count=2)
+    table = learned_table(pairs, "character", longest=3, min_count=2)
     return Corruption([confuser(table)], [1.0], None, None, seed=1) if table.confusions else None
 
 

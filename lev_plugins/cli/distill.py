@@ -23,7 +23,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from lev_plugins import checkpoints
-from lev_plugins.cli.flags import RemovedFlag, requires
+from lev_plugins.cli.flags import requires
 from lev_plugins.data.binarise import load_dictionary
 from lev_plugins.data.tokenise import POST_PROCESSES
 from lev_plugins.errors import UserError, require
@@ -55,7 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--model-overrides", metavar="DICT", default="{}", help="settings of the teacher to change, as in fairseq")
     add("--max-tokens", metavar="N", type=int, default=4096, help="tokens per batch")
     add("--shard-size", metavar="N", type=int, default=2000, help="sentences that are decoded and saved together")
-    add("--processes", action=RemovedFlag, const="to use several GPUs, decode with fairseq-generate (docs/scaling.md)")
     add("--cpu", action="store_true", help="run on the CPU")
     add("--fp16", action="store_true", help="decode in half precision")
 

@@ -12,7 +12,7 @@ from fairseq.data import Dictionary
 from fairseq.tasks.translation import TranslationTask
 
 from lev_plugins.cli import preparing
-from lev_plugins.cli.flags import RemovedFlag, requires
+from lev_plugins.cli.flags import requires
 from lev_plugins.cli.reporting import table
 from lev_plugins.data.binarise import binarise, load_dictionary
 from lev_plugins.data.drafts import marks, notes
@@ -44,8 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     meaning = "more training text: M2 files, whose sentences are sources and drafts, and the corrections "
     meaning += "of the first annotator the targets; a validation or test PREFIX may also be the name of a .m2 file"
     add("--m2", metavar="FILE", type=Path, nargs="+", action="extend", default=[], help=meaning)
-    annotator = "prepare reads the corrections of the first annotator: leave those of others out of the file"
-    add("--m2-annotator", action=RemovedFlag, const=annotator)
     add("--dest", metavar="DIR", type=Path, required=True, help="folder to create")
     add("--allow-missing-drafts", action="store_true", help="treat a missing draft file as empty drafts")
     clean = "training text is only targets, from which fairseq-train --noise-kind makes sources and drafts"

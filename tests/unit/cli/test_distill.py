@@ -232,7 +232,6 @@ def test_shards_of_other_settings_are_not_used(
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--processes", 2], "--processes was removed: to use several GPUs, decode with fairseq-generate"),
         (["--beam", 0], "--beam must be at least 1, but is 0"),
         (["--post-process", "sentencepiece"], "--post-process requires --text"),
         (["--model-overrides", "[1]"], "--model-overrides must be a dictionary, but is [1]"),
