@@ -172,8 +172,8 @@ def convert_options(options: Options) -> Options:
     deletion, placeholder, token = exits(options)
     require(
         max(deletion, placeholder) <= token,
-        f"levt has no counterpart of {deletion}, {placeholder} and {token} decoder blocks for deletion, placeholders and "
-        "tokens, of which the last must be the largest number: this cannot be imported",
+        f"levt has no counterpart of {deletion}, {placeholder} and {token} decoder blocks for deletion, placeholders "
+        "and tokens, of which the last must be the largest number: this cannot be imported",
     )
     stacks = {policy: policy if options.get(flag) else "shared" for policy, flag in OWN_BLOCKS.items()}
     return {
