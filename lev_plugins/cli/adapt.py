@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import fields, replace
 from itertools import chain
 from pathlib import Path
@@ -87,7 +87,8 @@ def run(args: argparse.Namespace) -> int:
     parent = args.output.absolute().parent
     pairs = [(style.read(noisy), style.read(clean)) for noisy, clean in read_pairs(args.pairs)]
     parent.mkdir(parents=True, exist_ok=True)
-    with exit_at_signals(), TemporaryDirectory(dir=parent, prefix=f".{args.output.name}.") as scratch:
+    exit_at_signals()
+    with TemporaryDirectory(dir=parent, prefix=f".{args.output.name}.") as scratch:
         adapt(args, config, pairs, Path(scratch))
         rows = [["held-out pairs", "words right, %", "right words broken, of 1,000", "errors repaired, %"]]
         for name, folder in (("before", args.folder), ("after", args.output)):
@@ -100,19 +101,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-@contextmanager
-def exit_at_signals() -> Iterator[None]:
+def exit_at_signals() -> None:
     """Makes SIGTERM, and SIGHUP of a closed terminal, raise SystemExit, so that what is unfinished is removed."""
-    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]  # Windows has only the first
-    handlers = {number: signal.getsignal(number) for number in numbers}
-    for number, handler in handlers.items():
-        if handler != signal.SIG_IGN:  # as with nohup
+    for number in (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):  # Windows: only the first
+        if signal.getsignal(number) != signal.SIG_IGN:  # as with nohup
             signal.signal(number, lambda received, _: sys.exit(128 + received))
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 def read_config(folder: Path) -> ModelConfig:

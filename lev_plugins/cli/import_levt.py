@@ -236,7 +236,7 @@ def imported_blocks(options: Options) -> list[int]:
 
 def convert_blocks(weights: dict[str, Tensor], source: str, target: str, blocks: Iterable[int]) -> dict[str, Tensor]:
     """Returns these blocks of the stack ``source`` as those of ``target``, numbered from 0."""
-    result = {}
+    result: dict[str, Tensor] = {}
     for number, block in enumerate(blocks):
         result |= convert_modules(weights, f"{source}.{block}", f"{target}.{number}", BLOCK)
     return result
@@ -244,7 +244,7 @@ def convert_blocks(weights: dict[str, Tensor], source: str, target: str, blocks:
 
 def convert_modules(weights: dict[str, Tensor], source: str, target: str, modules: Modules) -> dict[str, Tensor]:
     """Returns the weights of those modules of ``source`` that it has as those of ``target``."""
-    result = {}
+    result: dict[str, Tensor] = {}
     for module, names in modules.items():
         for kind in ("weight", "bias"):
             keys = [f"{source}.{name}.{kind}" for name in names]
