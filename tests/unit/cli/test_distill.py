@@ -90,15 +90,6 @@ def test_targets_are_what_fairseq_generate_says(
     assert json.loads((tmp_path / "new" / distill.RECORD).read_text())["kept_reference"] == {"train": [LONG]}
 
 
-def test_shards_and_batches_decide_nothing(data: Path, teacher: Path, tmp_path: Path) -> None:
-    made = []
-    for size, tokens in ((1000, 4096), (3, 12), (30, 40)):
-        folder = tmp_path / str(size)
-        assert run(data, teacher, "--dest", folder, "--shard-size", size, "--max-tokens", tokens) == 0
-        made.append(contents(folder))
-    assert made[0] == made[1] == made[2]
-
-
 def test_a_text_in_the_order_of_the_input(data: Path, teacher: Path, tmp_path: Path) -> None:
     text = tmp_path / "train.de"
     assert run(data, teacher, "--dest", tmp_path / "new") == 0
