@@ -93,7 +93,7 @@ def test_targets_are_what_fairseq_generate_says(
 def test_a_text_in_the_order_of_the_input(data: Path, teacher: Path, tmp_path: Path) -> None:
     text = tmp_path / "train.de"
     assert run(data, teacher, "--dest", tmp_path / "new") == 0
-    assert run(data, teacher, "--text", text, "--shard-size", 7) == 0
+    assert run(data, teacher, "--text", text, "--shard-size", 4) == 0  # line LONG is in the second one
     expected = strings(tmp_path / "new", "train", "de") + strings(tmp_path / "new", "train1", "de")
     assert text.read_text("utf-8").splitlines() == expected
     assert json.loads((tmp_path / "train.de.json").read_text())["kept_reference"] == {"train": [LONG]}
