@@ -1,41 +1,23 @@
 """``lev-plugins noise`` and ``confusions``: lines in, lines out, and what they say to bad input."""
 
-import io
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from lev_plugins.cli.main import main
 from lev_plugins.noise import NoiseOptions, build_corruption
-from tests.helpers import Refusal
-
-Run = Callable[..., tuple[int, bytes, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Run:
-    def of(data: bytes, *arguments: str) -> tuple[int, bytes, str]:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-        code = main(arguments)
-        out, err = capsysbinary.readouterr()
-        return code, out, err.decode()
-
-    return of
-
+from tests.helpers import Refusal, Run
 
 NOISE = ("noise", "--kind", "keyboard:2,swap:1", "--word-rate", "0.5", "--seed", "7")
 
 
 def test_one_line_out_for_each_line_in(run: Run) -> None:
     lines = ["The quick  brown fox", "", "  ", "carriage return \r", "\x0b\x0c\x1c\u2028 stay", "漢字 🇩🇪", "no end"]
-    code, out, err = run("\n".join(lines).encode(), *NOISE)
+    code, out, err = run(*NOISE, stdin="\n".join(lines).encode())
     corrupt = build_corruption(NoiseOptions("keyboard:2,swap:1", 0.5, seed=7))
     expected = [corrupt(line, index) for index, line in enumerate(lines)]
     assert (code, out.decode().split("\n"), err) == (0, expected, "")
     assert expected != lines
-    assert run(b"", *NOISE)[1] == b""
+    assert run(*NOISE)[1] == b""
 
 
 def test_the_flags_arrive(run: Run, tmp_path: Path) -> None:
@@ -50,13 +32,13 @@ def test_the_flags_arrive(run: Run, tmp_path: Path) -> None:
         (["--kind", "confusions", "--confusions", str(table)], {"confusions": str(table)}),
     ):
         corrupt = build_corruption(NoiseOptions(flags[1], seed=3, **options))  # type: ignore[arg-type]
-        code, out, _ = run(line.encode(), "noise", *flags, "--seed", "3", "--epoch", "5")
+        code, out, _ = run("noise", *flags, "--seed", "3", "--epoch", "5", stdin=line.encode())
         assert (code, out.decode()) == (0, corrupt(line, 0, epoch=5))
         assert out.decode() != line
 
 
 def test_what_comes_before_input_that_is_not_utf8_is_there(run: Run) -> None:
-    code, out, err = run(b"good line\nb\xffd\nmore\n", *NOISE)
+    code, out, err = run(*NOISE, stdin=b"good line\nb\xffd\nmore\n")
     assert code == 2
     assert out.count(b"\n") == 1
     assert err == (
@@ -88,11 +70,11 @@ def files(folder: Path, noisy: str, clean: str) -> list[str]:
 
 def test_confusions_are_learned(run: Run, tmp_path: Path) -> None:
     command = files(tmp_path, "comer\nmodem\ncorn\r\nhouse\n", "corner\nmodern\ncorn\r\nmouse\n")
-    code, out, err = run(b"", *command)
+    code, out, err = run(*command)
     assert (code, out, err) == (0, b"characters\tbecome\trate\nrn\tm\t0.666667\n", "")
-    code, out, _ = run(b"", *command, "--min-count", "1", "--longest", "1")
+    code, out, _ = run(*command, "--min-count", "1", "--longest", "1")
     assert (code, out) == (0, b"characters\tbecome\trate\nm\th\t0.5\n")
-    code, out, _ = run(b"", *command, "--min-count", "1", "--unit", "word")
+    code, out, _ = run(*command, "--min-count", "1", "--unit", "word")
     assert out.startswith(b"words\tbecome\trate\n") and b"corner\tcomer\t1\n" in out
 
 
