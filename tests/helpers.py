@@ -35,6 +35,7 @@ SAME_NUMBER = ["random", "insert", "delete", "substitute", "keyboard", "shift", 
 BUILT_IN = [*SAME_NUMBER, "run-on", "split"]
 
 Refusal = Callable[..., str]  # the fixture of conftest.py
+Run = Callable[..., tuple[int, bytes, str]]  # the fixture of unit/cli/conftest.py
 
 # the same examples in every run, and no folder of them left behind
 thorough = settings(max_examples=100, deadline=None, derandomize=True, database=None)

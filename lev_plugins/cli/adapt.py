@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import fields, replace
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,7 @@ from tqdm import tqdm
 import lev_plugins
 from lev_plugins import checkpoints, model_folder
 from lev_plugins.cli import prepare
+from lev_plugins.cli.confusions import learned_table
 from lev_plugins.cli.reporting import table
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
@@ -37,7 +38,6 @@ from lev_plugins.models.levt import LevTConfig
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.confusions import confuser
 from lev_plugins.noise.layouts import known_layouts
-from lev_plugins.noise.learning import Learner
 from lev_plugins.ranges import at_least, bounded, flag_name
 from lev_plugins.tasks.text_editing import TextEditingConfig
 from lev_plugins.text.lines import nonempty_lines, require_parallel, write_lines
@@ -87,7 +87,8 @@ def run(args: argparse.Namespace) -> int:
     parent = args.output.absolute().parent
     pairs = [(style.read(noisy), style.read(clean)) for noisy, clean in read_pairs(args.pairs)]
     parent.mkdir(parents=True, exist_ok=True)
-    with exit_at_signals(), TemporaryDirectory(dir=parent, prefix=f".{args.output.name}.") as scratch:
+    exit_at_signals()
+    with TemporaryDirectory(dir=parent, prefix=f".{args.output.name}.") as scratch:
         adapt(args, config, pairs, Path(scratch))
         rows = [["held-out pairs", "words right, %", "right words broken, of 1,000", "errors repaired, %"]]
         for name, folder in (("before", args.folder), ("after", args.output)):
@@ -100,19 +101,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-@contextmanager
-def exit_at_signals() -> Iterator[None]:
+def exit_at_signals() -> None:
     """Makes SIGTERM, and SIGHUP of a closed terminal, raise SystemExit, so that what is unfinished is removed."""
-    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]  # Windows has only the first
-    handlers = {number: signal.getsignal(number) for number in numbers}
-    for number, handler in handlers.items():
-        if handler != signal.SIG_IGN:  # as with nohup
+    for number in (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):  # Windows: only the first
+        if signal.getsignal(number) != signal.SIG_IGN:  # as with nohup
             signal.signal(number, lambda received, _: sys.exit(128 + received))
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 def read_config(folder: Path) -> ModelConfig:
@@ -210,12 +203,7 @@ def noise_of(config: ModelConfig, folder: Path) -> dict[str, Flag]:
 
 def learned_noise(pairs: Sequence[Pair]) -> Corruption | None:
     """Returns noise with the confusions of letters that recur in the pairs, at their rates; None: there are none."""
-    learner = Learner("character", longest=3)
-    for noisy, clean in pairs:
-        learner.learn(clean, noisy)
-    for _, clean in pairs:
-        learner.count(clean)
-    table = learner.table(min_count=2)
+    table = learned_table(pairs, "character", longest=3, min_count=2)
     return Corruption([confuser(table)], [1.0], None, None, seed=1) if table.confusions else None
 
 

@@ -10,7 +10,6 @@ from torch import Tensor
 from tqdm import tqdm
 
 from lev_plugins import checkpoints
-from lev_plugins.cli.flags import RemovedFlag
 from lev_plugins.errors import require
 from lev_plugins.files import require_new
 from lev_plugins.ranges import at_least
@@ -23,8 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("inputs", metavar="INPUT", nargs="+", type=Path, help="checkpoints, or one folder that contains them")
     add("--output", metavar="FILE", type=Path, required=True, help="file to write, which must not exist")
     add("--last", metavar="N", type=int, help="from a folder: the checkpoints of the last N epochs")
-    for flag in ("--best", "--metric", "--by-updates"):
-        add(flag, action=RemovedFlag, const="name the checkpoints, as in FOLDER/checkpoint.best_*.pt")
 
 
 def run(args: argparse.Namespace) -> int:

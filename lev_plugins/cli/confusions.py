@@ -1,15 +1,17 @@
 """``lev-plugins confusions``: learn typical confusions from noisy and clean text, for ``lev-plugins noise``."""
 
 import argparse
-from itertools import zip_longest
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from lev_plugins.cli import streams
-from lev_plugins.errors import UserError, require
-from lev_plugins.noise.confusions import CONFUSION_UNITS, write_table
+from tqdm import tqdm
+
+from lev_plugins.errors import require
+from lev_plugins.noise.confusions import CONFUSION_UNITS, ConfusionTable, write_table
 from lev_plugins.noise.learning import Learner
 from lev_plugins.ranges import at_least
-from lev_plugins.text.lines import read_lines
+from lev_plugins.text.lines import nonempty_lines, require_parallel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,24 +25,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "longest", "min_count")
-    require(
-        args.clean.is_file() or not args.clean.exists(),
-        f"CLEAN {args.clean} is read twice, so it must be a file, not a pipe: write the text to a file first",
-    )
-    learner = Learner(args.unit, args.longest)
-    for number, (noisy, clean) in enumerate(zip_longest(read_lines(args.noisy), read_lines(args.clean)), 1):
-        if noisy is None or clean is None:
-            ended, longer = (args.noisy, args.clean) if noisy is None else (args.clean, args.noisy)
-            raise UserError(
-                f"NOISY and CLEAN must have the same number of lines, but {ended} has {number - 1} and {longer} more"
-            )
-        learner.learn(clean, noisy)
-    for clean in read_lines(args.clean):
-        learner.count(clean)
-    table = learner.table(args.min_count)
+    noisy, clean = nonempty_lines(args.noisy), nonempty_lines(args.clean)
+    require_parallel(args.noisy, len(noisy), args.clean, len(clean))
+    table = learned_table([*zip(noisy, clean, strict=True)], args.unit, args.longest, args.min_count)
     require(
         bool(table.confusions),
         f"{args.noisy} and {args.clean} have no confusion of at most {args.longest} {args.unit}s that occurs "
         f"{args.min_count} times: use more text, or a smaller --min-count",
     )
-    return streams.write_records(line.encode("utf-8") for line in write_table(table))
+    sys.stdout.buffer.writelines(line.encode("utf-8") for line in write_table(table))
+    return 0
+
+
+def learned_table(pairs: Sequence[tuple[str, str]], unit: str, longest: int, min_count: int) -> ConfusionTable:
+    """Returns the confusions in pairs of noisy and clean text that occur at least ``min_count`` times."""
+    learner = Learner(unit, longest)
+    for noisy, clean in tqdm(pairs, unit=" lines", disable=None):  # None: shown on a terminal only
+        learner.learn(clean, noisy)
+    for _, clean in pairs:
+        learner.count(clean)
+    return learner.table(min_count)

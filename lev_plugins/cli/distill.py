@@ -9,6 +9,7 @@ import ast
 import json
 import shutil
 import sys
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -23,7 +24,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from lev_plugins import checkpoints
-from lev_plugins.cli.flags import RemovedFlag, requires
+from lev_plugins.cli.flags import requires
 from lev_plugins.data.binarise import load_dictionary
 from lev_plugins.data.tokenise import POST_PROCESSES
 from lev_plugins.errors import UserError, require
@@ -55,7 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--model-overrides", metavar="DICT", default="{}", help="settings of the teacher to change, as in fairseq")
     add("--max-tokens", metavar="N", type=int, default=4096, help="tokens per batch")
     add("--shard-size", metavar="N", type=int, default=2000, help="sentences that are decoded and saved together")
-    add("--processes", action=RemovedFlag, const="to use several GPUs, decode with fairseq-generate (docs/scaling.md)")
     add("--cpu", action="store_true", help="run on the CPU")
     add("--fp16", action="store_true", help="decode in half precision")
 
@@ -80,25 +80,34 @@ def run(args: argparse.Namespace) -> int:
     settings = {flag_name(name): str(vars(args)[name]) for name in SHARD_FLAGS} | {"--model-overrides": repr(overrides)}
     settings["--path"] = " ".join(f"{path} of {Path(path).stat().st_mtime}" for path in split_paths(args.path))
     require_same_settings(store, settings)
-    decode_missing(args, overrides, parts, store)
+    device = "cpu" if args.cpu or not torch.cuda.is_available() else "cuda"
+    search = {name: vars(args)[name] for name in SEARCH}
+    teacher = CheckpointDecoder(list(map(Path, split_paths(args.path))), overrides, search, device, args.fp16)
     too_long: dict[str, list[int]] = {}  # sentences that the teacher could not read, by part, from 1
 
     def targets(part: str, prefix: str) -> Iterator[Tensor]:
-        """The teacher's output of each sentence, or else the reference."""
-        for index, reference in enumerate(original := data_utils.load_indexed_dataset(prefix, None)):
-            if index % args.shard_size == 0:
-                rows = json.loads(shard_file(store, part, index, args.shard_size, len(original)).read_text("utf-8"))
-            row = rows[index % args.shard_size]
-            if row is None:
-                too_long.setdefault(part, []).append(index + 1)
-            yield reference if row is None else torch.tensor(row)
+        """The teacher's output of each sentence, or else the reference; shards that ``store`` lacks are decoded."""
+        original, dataset, too_long[part] = data_utils.load_indexed_dataset(prefix, None), teacher.dataset(part), []
+        # disable=None: shown on a terminal only
+        for start in tqdm(range(0, len(dataset), args.shard_size), desc=part, unit="shard", disable=None):
+            indices = range(start, min(start + args.shard_size, len(dataset)))
+            shard = store / f"{part}.{start}-{indices.stop}.json"
+            if not shard.exists():
+                write_json(shard, teacher.write(dataset, indices, args.max_tokens))
+            for index, row in zip(indices, json.loads(shard.read_text("utf-8")), strict=True):
+                if row is None:
+                    too_long[part].append(index + 1)
+                yield original[index] if row is None else torch.tensor(row)
 
+    for part, prefix in parts.items():  # a stop may leave no unfinished result behind, so first all shards
+        deque(targets(part, prefix), maxlen=0)
+    kept = {part: numbers for part, numbers in too_long.items() if numbers}
     if args.text:
         with all_or_nothing(args.text) as file:
             for part, prefix in parts.items():
                 rows = targets(part, prefix)
                 file.writelines(f"{dictionary.string(row, args.post_process)}\n".encode() for row in rows)
-        write_json(record, {"kept_reference": too_long, "settings": settings})
+        write_json(record, {"kept_reference": kept, "settings": settings})
     else:
         with all_or_nothing_folder(args.dest) as folder:
             for path in args.data.iterdir():
@@ -110,10 +119,10 @@ def run(args: argparse.Namespace) -> int:
                 for row in targets(part, prefix):
                     builder.add_item(row)
                 builder.finalize(f"{result}.idx")
-            write_json(folder / RECORD, {"kept_reference": too_long, "settings": settings})
+            write_json(folder / RECORD, {"kept_reference": kept, "settings": settings})
     shutil.rmtree(store)
     sys.stdout.write(f"{output} has the targets of the teacher\n")
-    for part, numbers in too_long.items():
+    for part, numbers in kept.items():
         shown = ", ".join(f"{number:,}" for number in numbers[:10]) + (" ..." if len(numbers) > 10 else "")
         sys.stdout.write(f"{len(numbers):,} of {part} too long for the teacher keep their reference: line {shown}\n")
     return 0
@@ -167,22 +176,3 @@ def require_same_settings(store: Path, settings: dict[str, str]) -> None:
 def write_json(path: Path, content: object) -> None:
     with all_or_nothing(path) as file:
         file.write(json.dumps(content).encode())
-
-
-def shard_file(store: Path, part: str, start: int, size: int, lines: int) -> Path:
-    return store / f"{part}.{start}-{min(start + size, lines)}.json"
-
-
-def decode_missing(args: argparse.Namespace, overrides: dict[str, Any], parts: dict[str, str], store: Path) -> None:
-    """Decodes the shards that ``store`` lacks, each into a file."""
-    device = "cpu" if args.cpu or not torch.cuda.is_available() else "cuda"
-    search = {name: vars(args)[name] for name in SEARCH}
-    teacher = CheckpointDecoder(list(map(Path, split_paths(args.path))), overrides, search, device, args.fp16)
-    for part in parts:
-        dataset = teacher.dataset(part)
-        # disable=None: shown on a terminal only
-        for start in tqdm(range(0, len(dataset), args.shard_size), desc=part, unit="shard", disable=None):
-            path = shard_file(store, part, start, args.shard_size, len(dataset))
-            if not path.exists():
-                indices = range(start, min(start + args.shard_size, len(dataset)))
-                write_json(path, teacher.write(dataset, indices, args.max_tokens))

@@ -8,8 +8,8 @@ placeholder head and placeholder embedding) are initialised as in a new model.
 """
 
 import argparse
-import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +28,27 @@ from lev_plugins.ranges import MAX_LAYERS, bounded, flag_name
 Options = dict[str, Any]  # flags of a model
 MAX_INSERTIONS = 255  # in fairseq's LevT; also our default
 
-# module names of a block, fairseq -> here
-RENAMED = {
-    "self_attn_layer_norm": "self_attn_residual.norm",
-    "encoder_attn_layer_norm": "cross_attn_residual.norm",
-    "final_layer_norm": "ffn_residual.norm",
-    "fc1": "ffn.fc1",
-    "fc2": "ffn.fc2",
-    "self_attn.out_proj": "self_attn.out_proj",
-    "encoder_attn.out_proj": "cross_attn.out_proj",
-    "encoder_attn.q_proj": "cross_attn.q_proj",
+# modules of the encoder or the decoder, here -> fairseq; several are stacked into one, in order
+Modules = dict[str, list[str]]
+SIDE: Modules = {
+    "embedding.tokens": ["embed_tokens"],
+    "embedding.learned": ["embed_positions"],
+    "norm": ["layer_norm"],
+    "deletion_head": ["embed_word_del"],
+    "placeholder_head": ["embed_mask_ins"],
+    "token_head": ["output_projection"],
 }
-# projections that are stacked into one, in order
-STACKED = {
+BLOCK: Modules = {
+    "self_attn_residual.norm": ["self_attn_layer_norm"],
     "self_attn.in_proj": ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"],
+    "self_attn.out_proj": ["self_attn.out_proj"],
+    "cross_attn_residual.norm": ["encoder_attn_layer_norm"],
+    "cross_attn.q_proj": ["encoder_attn.q_proj"],
     "cross_attn.kv_proj": ["encoder_attn.k_proj", "encoder_attn.v_proj"],
+    "cross_attn.out_proj": ["encoder_attn.out_proj"],
+    "ffn_residual.norm": ["final_layer_norm"],
+    "ffn.fc1": ["fc1"],
+    "ffn.fc2": ["fc2"],
 }
 # fairseq's flags for policies with decoder blocks of their own, and its names of the stacks of blocks
 OWN_BLOCKS = {"deletion": "no_share_discriminator", "placeholder": "no_share_maskpredictor"}
@@ -164,19 +170,19 @@ def convert_options(options: Options) -> Options:
     """Returns the flags of ``levt`` for those of fairseq."""
     common = {key: options[key] for key in LevTConfig.__dataclass_fields__ if key in options and key[0] != "_"}
     deletion, placeholder, token = exits(options)
-    separate = {policy: bool(options.get(flag)) for policy, flag in OWN_BLOCKS.items()}
-    sharing = next(
-        name
-        for name, stacks in SHARING.items()
-        if separate == {policy: stacks[policy] != "shared" for policy in separate}
+    require(
+        max(deletion, placeholder) <= token,
+        f"levt has no counterpart of {deletion}, {placeholder} and {token} decoder blocks for deletion, placeholders "
+        "and tokens, of which the last must be the largest number: this cannot be imported",
     )
+    stacks = {policy: policy if options.get(flag) else "shared" for policy, flag in OWN_BLOCKS.items()}
     return {
         **common,
         "_name": "levt",
         "decoder_layers": token,
         "deletion_layers": deletion,
         "placeholder_layers": placeholder,
-        "share_weights": sharing,
+        "share_weights": next(name for name, sharing in SHARING.items() if stacks.items() <= sharing.items()),
         "max_insertions": MAX_INSERTIONS,
         "placeholder": "unk" if is_levt(options) else "plh",
     }
@@ -185,36 +191,29 @@ def convert_options(options: Options) -> Options:
 def exits(options: Options) -> tuple[int, ...]:
     """Returns the decoder blocks that feed deletion, placeholders and tokens; fairseq clips larger numbers.
 
+    A policy with blocks of its own has as many as its number says.
+
     >>> exits({"early_exit": "6,3,6", "decoder_layers": 4})  # 6,6,6 is fairseq's default, however deep the decoder
     (4, 3, 4)
+    >>> exits({"early_exit": "6,6,6", "decoder_layers": 4, "no_share_discriminator": True})
+    (6, 4, 4)
     """
     depth = int(options["decoder_layers"])
-    return tuple(
-        min(int(block), depth) for block in str(options.get("early_exit", f"{depth},{depth},{depth}")).split(",")
-    )
+    numbers = map(int, str(options.get("early_exit", f"{depth},{depth},{depth}")).split(","))
+    own = [bool(options.get(flag)) for flag in OWN_BLOCKS.values()] + [False]
+    return tuple(number if has_own else min(number, depth) for number, has_own in zip(numbers, own, strict=True))
 
 
 def convert_weights(weights: dict[str, Tensor], options: Options) -> dict[str, Tensor]:
     """Returns the weights of a ``levt`` for those of fairseq's LevT, without decoder blocks that never run."""
-    result: dict[str, Tensor] = {
-        "encoder.embedding.tokens.weight": weights["encoder.embed_tokens.weight"],
-        "decoder.embedding.tokens.weight": weights["decoder.embed_tokens.weight"],
-        "decoder.deletion_head.weight": weights["decoder.embed_word_del.weight"],
-        "decoder.placeholder_head.weight": weights["decoder.embed_mask_ins.weight"],
-    }
-    tied = options.get("share_all_embeddings") or options.get("share_decoder_input_output_embed")
-    if not tied:
-        result["decoder.token_head.weight"] = weights["decoder.output_projection.weight"]
-    for side in ("encoder", "decoder"):
-        if options.get(f"{side}_learned_pos"):
-            result[f"{side}.embedding.learned.weight"] = weights[f"{side}.embed_positions.weight"]
-        for kind in ("weight", "bias"):
-            if f"{side}.layer_norm.{kind}" in weights:
-                result[f"{side}.norm.{kind}"] = weights[f"{side}.layer_norm.{kind}"]
-    result |= convert_blocks(weights, "encoder.layers", "encoder.layers")
+    result = convert_modules(weights, "encoder", "encoder", SIDE) | convert_modules(weights, "decoder", "decoder", SIDE)
+    if options.get("share_all_embeddings") or options.get("share_decoder_input_output_embed"):
+        del result["decoder.token_head.weight"]
+    result |= convert_blocks(weights, "encoder.layers", "encoder.layers", range(int(options["encoder_layers"])))
+    deletion, placeholder, _ = exits(options)
+    blocks = {"shared": imported_blocks(options), "deletion": range(deletion), "placeholder": range(placeholder)}
     for fairseq_name, policy in STACKS.items():
-        blocks = imported_blocks(options) if policy == "shared" else None
-        result |= convert_blocks(weights, f"decoder.{fairseq_name}", f"decoder.stacks.{policy}", blocks)
+        result |= convert_blocks(weights, f"decoder.{fairseq_name}", f"decoder.stacks.{policy}", blocks[policy])
     return result
 
 
@@ -235,22 +234,21 @@ def imported_blocks(options: Options) -> list[int]:
     return [round((blocks - 1) * i / (depth - 1)) for i in range(depth)] if depth > 1 else [blocks - 1]
 
 
-def convert_blocks(
-    weights: dict[str, Tensor], source: str, target: str, blocks: list[int] | None = None
-) -> dict[str, Tensor]:
-    """Returns the blocks of the stack ``source`` as those of ``target``, with stacked projections; None: all blocks."""
-    if blocks is None:
-        matches = [re.match(rf"{re.escape(source)}\.(\d+)\.", key) for key in weights]
-        blocks = sorted({int(match[1]) for match in matches if match})
-    result = {}
+def convert_blocks(weights: dict[str, Tensor], source: str, target: str, blocks: Iterable[int]) -> dict[str, Tensor]:
+    """Returns these blocks of the stack ``source`` as those of ``target``, numbered from 0."""
+    result: dict[str, Tensor] = {}
     for number, block in enumerate(blocks):
+        result |= convert_modules(weights, f"{source}.{block}", f"{target}.{number}", BLOCK)
+    return result
+
+
+def convert_modules(weights: dict[str, Tensor], source: str, target: str, modules: Modules) -> dict[str, Tensor]:
+    """Returns the weights of those modules of ``source`` that it has as those of ``target``."""
+    result: dict[str, Tensor] = {}
+    for module, names in modules.items():
         for kind in ("weight", "bias"):
-            for name, renamed in RENAMED.items():
-                if f"{source}.{block}.{name}.{kind}" in weights:
-                    result[f"{target}.{number}.{renamed}.{kind}"] = weights[f"{source}.{block}.{name}.{kind}"]
-            for renamed, names in STACKED.items():
-                keys = [f"{source}.{block}.{name}.{kind}" for name in names]
-                parts = [weights[key] for key in keys if key in weights]
-                if parts:
-                    result[f"{target}.{number}.{renamed}.{kind}"] = torch.cat(parts)
+            keys = [f"{source}.{name}.{kind}" for name in names]
+            parts = [weights[key] for key in keys if key in weights]
+            if parts:
+                result[f"{target}.{module}.{kind}"] = torch.cat(parts) if len(parts) > 1 else parts[0]
     return result

@@ -16,6 +16,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.json_schema import read_object
 from lev_plugins.models.backbones import library
+from lev_plugins.ranges import bounded
 from lev_plugins.text.lines import write_lines
 from lev_plugins.text.pretrained import (
     BYTE_SPECIALS,
@@ -121,14 +122,11 @@ def ends_of_text(backend: Any) -> dict[str, int]:
 
 def sentinels(source: Path, config: Any, tokenizer: Tokenizer) -> list[str]:
     """Returns the names of T5's ids beyond its sentencepiece model: <extra_id_99> down to <extra_id_0>."""
-    if config.model_type != "t5" or type(tokenizer).__name__ != "SentencePieces":
+    if config.model_type != "t5" or not isinstance(tokenizer, SentencePieces):
         return []
     path = source / "tokenizer_config.json"
     number = read_object(path).get("extra_ids", 100) if path.is_file() else 100
-    require(
-        type(number) is int and 0 <= number <= MAX_SENTINELS,
-        f"{source}: extra_ids must be a whole number, at most {MAX_SENTINELS:,}, but is {number!r}",
-    )
+    bounded(f"{source}: extra_ids", number, 0, MAX_SENTINELS, whole=True)
     return [f"<extra_id_{i}>" for i in reversed(range(number))]
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from lev_plugins.cli.edit import add_int8_argument, device_of
-from lev_plugins.cli.flags import RemovedFlag
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.inference.labeller import Labeller, read_thresholds
 from lev_plugins.inference.options import LabelOptions
@@ -24,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tuned = "multilabel: thresholds from tune-thresholds (default: those of the model folder, or 0.5 for all labels)"
     add("--thresholds", metavar="FILE", type=Path, help=tuned)
     add("--scores", action="store_true", help="also print the probabilities of all labels")
-    add("--json", action=RemovedFlag, const="label prints JSON anyway: leave it out")
     add_resume_argument(add)
 
 

@@ -12,13 +12,13 @@ from fairseq.data import Dictionary
 from fairseq.tasks.translation import TranslationTask
 
 from lev_plugins.cli import preparing
-from lev_plugins.cli.flags import RemovedFlag, requires
+from lev_plugins.cli.flags import requires
 from lev_plugins.cli.reporting import table
 from lev_plugins.data.binarise import binarise, load_dictionary
 from lev_plugins.data.drafts import marks, notes
 from lev_plugins.data.tokenise import MODEL, tokenising, write_tokens
 from lev_plugins.errors import require
-from lev_plugins.files import require_free
+from lev_plugins.files import all_or_nothing_folder, require_free
 from lev_plugins.ranges import at_least, dictionary_size
 from lev_plugins.scoring import m2
 from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel, write_lines
@@ -44,8 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     meaning = "more training text: M2 files, whose sentences are sources and drafts, and the corrections "
     meaning += "of the first annotator the targets; a validation or test PREFIX may also be the name of a .m2 file"
     add("--m2", metavar="FILE", type=Path, nargs="+", action="extend", default=[], help=meaning)
-    annotator = "prepare reads the corrections of the first annotator: leave those of others out of the file"
-    add("--m2-annotator", action=RemovedFlag, const=annotator)
     add("--dest", metavar="DIR", type=Path, required=True, help="folder to create")
     add("--allow-missing-drafts", action="store_true", help="treat a missing draft file as empty drafts")
     clean = "training text is only targets, from which fairseq-train --noise-kind makes sources and drafts"
@@ -66,10 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     check_arguments(args)
     require_free(args.dest, "--dest")
-    with TemporaryDirectory() as texts:
-        parts = read_parts(args, Path(texts))
-        with preparing.folder_in_the_making(args.dest) as (folder, scratch):
-            report = build_texts(args, parts, folder, scratch)
+    with all_or_nothing_folder(args.dest) as folder, TemporaryDirectory(dir=folder) as scratch:
+        report = build_texts(args, read_parts(args, Path(scratch)), folder, Path(scratch))
     sys.stdout.write("\n".join(report))
     return 0
 
@@ -155,7 +151,7 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
     bpe = preparing.piece_options(args, folder)
     if args.learn_sentencepiece:
         preparing.learn_pieces(args, [path for part in train for path in part.texts.values()], folder)
-    tokens = {(part.name, side): scratch / f"{part.name}.{side}" for part in parts for side in sides}
+    tokens = {(part.name, side): scratch / f"{part.name}.{side}.tokens" for part in parts for side in sides}
     with tokenising(bpe, args.workers) as tokenise:
         for part in parts:
             for side in sides:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from fairseq.data import Dictionary
 
@@ -18,7 +19,7 @@ from lev_plugins.data.labels.dataset import write_part
 from lev_plugins.data.labels.examples import ExampleEncoder, tokenised_row
 from lev_plugins.data.labels.folder import LABELS, LONGER, WORDS, LabellingInfo, adopt_files, require_template
 from lev_plugins.errors import require
-from lev_plugins.files import require_free
+from lev_plugins.files import all_or_nothing_folder, require_free
 from lev_plugins.ranges import at_least, bounded, dictionary_size
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import DICTIONARY, longest_text
@@ -64,8 +65,8 @@ def run(args: argparse.Namespace) -> int:
     parts = {name: path for name, path in parts.items() if path is not None}
     check_label_arguments(args, parts)
     require_free(args.dest, "--dest")
-    with preparing.folder_in_the_making(args.dest) as (folder, scratch):
-        report = build_labels(args, parts, folder, scratch)
+    with all_or_nothing_folder(args.dest) as folder, TemporaryDirectory(dir=folder) as scratch:
+        report = build_labels(args, parts, folder, Path(scratch))
     sys.stdout.write("\n".join(report))
     return 0
 

@@ -1,15 +1,11 @@
-"""What ``prepare`` and ``prepare-labels`` share: pieces, and the folder to create."""
+"""The flags for pieces of ``prepare`` and ``prepare-labels``."""
 
 import argparse
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from lev_plugins.cli.flags import requires
 from lev_plugins.data.tokenise import MODEL, learn_sentencepiece
 from lev_plugins.errors import require
-from lev_plugins.files import all_or_nothing_folder
 from lev_plugins.ranges import at_least
 from lev_plugins.text.tokenise import bpe_options
 
@@ -17,15 +13,15 @@ from lev_plugins.text.tokenise import bpe_options
 def add_piece_arguments(parser: argparse.ArgumentParser, texts: str) -> None:
     add = parser.add_argument
     add("--learn-sentencepiece", metavar="N", type=int, help=f"learn and use N pieces from {texts}")
-    add("--sentencepiece-type", choices=["unigram", "bpe"], help="algorithm for the pieces (default: unigram)")
-    add("--sentencepiece-coverage", metavar="X", type=float, help="share of the characters to cover (default: 1)")
+    add("--sentencepiece-type", choices=["unigram", "bpe"], default="unigram", help="algorithm for the pieces")
+    add("--sentencepiece-coverage", metavar="X", type=float, default=1.0, help="share of the characters to cover")
 
 
 def check_pieces(args: argparse.Namespace, flag: str, training_text: Path | None) -> None:
     """Checks the flags of pieces; ``flag`` names the training text, from which they are learned."""
     at_least(args, 1, "learn_sentencepiece")
     learns = args.learn_sentencepiece is not None
-    requires(args, "--learn-sentencepiece", learns, sentencepiece_type=None, sentencepiece_coverage=None)
+    requires(args, "--learn-sentencepiece", learns, sentencepiece_type="unigram", sentencepiece_coverage=1.0)
     require(
         not learns or (args.sentencepiece_model is None and args.bpe in (None, "sentencepiece")),
         "--learn-sentencepiece makes pieces of its own: leave out --bpe and --sentencepiece-model",
@@ -43,16 +39,5 @@ def piece_options(args: argparse.Namespace, folder: Path) -> argparse.Namespace 
 
 
 def learn_pieces(args: argparse.Namespace, texts: list[Path], folder: Path) -> None:
-    coverage = 1.0 if args.sentencepiece_coverage is None else args.sentencepiece_coverage
-    kind = args.sentencepiece_type or "unigram"
+    kind, coverage = args.sentencepiece_type, args.sentencepiece_coverage
     learn_sentencepiece(texts, folder / MODEL, args.learn_sentencepiece, kind, coverage)
-
-
-@contextmanager
-def folder_in_the_making(dest: Path) -> Iterator[tuple[Path, Path]]:
-    """Creates a folder that is renamed to ``dest`` when complete, and a temporary folder inside it."""
-    with all_or_nothing_folder(dest) as folder:
-        scratch = folder / "scratch"
-        scratch.mkdir()
-        yield folder, scratch
-        shutil.rmtree(scratch)

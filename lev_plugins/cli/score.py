@@ -2,12 +2,12 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.cli import streams
 from lev_plugins.cli.reporting import table
 from lev_plugins.errors import require
 from lev_plugins.ranges import at_least, flag_name
@@ -125,7 +125,8 @@ def run(args: argparse.Namespace) -> int:
             rows.append(ScoredText(title, path, metric.evaluate(*files, texts, **options)))
     comparison = draw_resamples(args, rows)
     report = json_report if args.json else text_report
-    return streams.write_records([report(args, rows, comparison).encode("utf-8", "backslashreplace")])
+    sys.stdout.buffer.write(report(args, rows, comparison).encode("utf-8", "backslashreplace"))
+    return 0
 
 
 def draw_resamples(args: argparse.Namespace, rows: Sequence[ScoredText]) -> resampling.Comparison | None:

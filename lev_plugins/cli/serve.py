@@ -11,10 +11,8 @@ import lev_plugins
 from lev_plugins.cli import edit
 from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import UserError, require
-from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.labeller import Labeller
 from lev_plugins.inference.loading import LABELLING, task_of
-from lev_plugins.inference.options import LabelOptions
+from lev_plugins.inference.options import EditOptions, LabelOptions
 from lev_plugins.model_folder import model_path
 from lev_plugins.ranges import at_least, bounded
 from lev_plugins.serving import running
@@ -81,8 +79,8 @@ def check_flags(args: argparse.Namespace) -> None:
 
 
 def access_of(args: argparse.Namespace) -> Access:
-    host = f"[{args.host}]" if ":" in args.host else args.host
-    return Access((*LOCAL_HOSTS, host, *args.allow_host), tuple(args.allow_origin), token_of(args.token_file))
+    hosts = (*LOCAL_HOSTS, in_url(args.host), *args.allow_host)
+    return Access(hosts, tuple(args.allow_origin), token_of(args.token_file))
 
 
 def token_of(path: Path | None) -> str | None:
@@ -112,17 +110,21 @@ def load_models(args: argparse.Namespace) -> list[ServedModel]:
     decoding.check_for(*tasks.values())
     models = []
     for name, path in paths.items():
-        model: Editor | Labeller
+        options: EditOptions | LabelOptions
         if tasks[name] == LABELLING:
-            labelling = LabelOptions(device=edit.device_of(args, path), cpu_int8=args.cpu_int8)
-            model = lev_plugins.load(path, args.data, options=labelling)
+            options = LabelOptions(device=edit.device_of(args, path), cpu_int8=args.cpu_int8)
         else:
-            model = lev_plugins.load(path, args.data, options=edit.editor_options(args, path).suited_to(tasks[name]))
-        models.append(ServedModel.start(name, model, args.queue))
+            options = edit.editor_options(args, path).suited_to(tasks[name])
+        models.append(ServedModel.start(name, lev_plugins.load(path, args.data, options=options), args.queue))
     return models
 
 
 def announce(host: str, port: int) -> None:
-    shown = f"[{host}]" if ":" in host else host
-    sys.stdout.write(f"serving at http://{shown}:{port} (LanguageTool clients: http://{shown}:{port}/v2)\n")
+    address = f"http://{in_url(host)}:{port}"
+    sys.stdout.write(f"serving at {address} (LanguageTool clients: {address}/v2)\n")
     sys.stdout.flush()
+
+
+def in_url(host: str) -> str:
+    """Returns a host as URLs have it: IPv6 addresses in brackets."""
+    return f"[{host}]" if ":" in host else host

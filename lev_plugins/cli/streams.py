@@ -69,7 +69,8 @@ def answer_lines(answer: Answer, size: int, resume: Path | None = None) -> int:
     if resume is not None:
         return continue_file(answer, size, resume)
     with progress_bar(lines_on_stdout=True) as bar:
-        return write_records(answer_batches(answer, input_batches(1 if sys.stdin.isatty() else size), bar))
+        sys.stdout.buffer.writelines(answer_batches(answer, input_batches(1 if sys.stdin.isatty() else size), bar))
+    return 0
 
 
 def answer_batches(answer: Answer, inputs: Iterable[tuple[int, list[str]]], bar: tqdm) -> Iterator[bytes]:
@@ -79,16 +80,6 @@ def answer_batches(answer: Answer, inputs: Iterable[tuple[int, list[str]]], bar:
         yield "".join(result + line[len(text) :] for line, text, result in results).encode("utf-8")
         sys.stdout.flush()
         bar.update(len(lines))
-
-
-def write_records(pieces: Iterable[bytes]) -> int:
-    """Writes to standard output, and returns the exit status."""
-    try:
-        for piece in pieces:
-            sys.stdout.buffer.write(piece)
-    finally:
-        sys.stdout.flush()
-    return 0
 
 
 # ---- continuing after a stop ---------------------------------------------------------------------------------------
@@ -101,15 +92,13 @@ def continue_file(answer: Answer, size: int, path: Path) -> int:
     other flags or to another input.
     """
     require_output(path)
-    inputs = input_batches(size)
     with path.open("r+b" if path.exists() else "w+b") as file:
         complete = sum(line.endswith(b"\n") for line in file)
         skipped = size * max(0, complete // size - 1)
         file.seek(0)
         offset = sum(map(len, islice(file, skipped)))
         present = file.read()
-        for _ in islice(inputs, skipped // size):  # the answers are in the file
-            pass
+        inputs = islice(input_batches(size), skipped // size, None)
         with progress_bar(lines_on_stdout=False, start=skipped) as bar:
             outputs, repeated = answer_batches(answer, inputs, bar), b""
             while len(repeated) < len(present) and (output := next(outputs, b"")):

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from lev_plugins.cli.edit import device_of
 from lev_plugins.cli.export import add_held_out_arguments
-from lev_plugins.cli.flags import RemovedFlag
 from lev_plugins.cli.reporting import table
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.editor import Editor
@@ -28,10 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-tokens", metavar="N", type=int, default=4096, help="tokens per batch")
     add("--cpu", action="store_true", help="run on the CPU")
     add("--json", action="store_true", help="print JSON")
-    advice = "sweep reads only model folders now: lev-plugins export makes one of a checkpoint; to compare flags of "
-    advice += "fairseq-generate, decode with each of them, and score the outputs with lev-plugins score --generated"
-    for flag in ("--path", "--split", "--keep-bias", "--post-process", "--beam", "--lenpen", "--plot"):
-        add(flag, action=RemovedFlag, const=advice)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,8 +5,6 @@ import os
 import sys
 from contextlib import nullcontext
 
-from lev_plugins.cli import streams
-from lev_plugins.cli.flags import RemovedFlag
 from lev_plugins.errors import require
 from lev_plugins.traces.log import Log
 from lev_plugins.traces.shown import COLOUR, PLAIN, sentencepiece, separate, trace_blocks
@@ -22,10 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--remove-bpe", choices=list(SPACINGS), default="none", help="how to join pieces into words")
     when = "when to use colours (default auto: on a terminal, unless NO_COLOR is set)"
     add("--color", choices=["auto", "always", "never"], help=when)
-    page = "print the trace with --color always, and let a program such as aha make a page of it"
-    add("--html", action=RemovedFlag, const=page)
-    for flag in ("--first", "--changed"):
-        add(flag, action=RemovedFlag, const="choose sentences with --select, or read the whole trace in a pager")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,9 +39,8 @@ def run(args: argparse.Namespace) -> int:
         sys.stderr.write(f"lev-plugins: {log.name}: {number} left out, because their history is incomplete\n")
     style = COLOUR if in_colour(args.color) else PLAIN
     blocks = (block for sentence in sentences for block in trace_blocks(sentence, SPACINGS[args.remove_bpe], style))
-    texts = (f"\n{block}" if number else block for number, block in enumerate(blocks))
-    # characters that the terminal lacks are written as numbers
-    return streams.write_records(text.encode(sys.stdout.encoding, "backslashreplace") for text in texts)
+    sys.stdout.writelines(f"\n{block}" if number else block for number, block in enumerate(blocks))
+    return 0
 
 
 def sentence_numbers(lists: list[str]) -> set[int]:

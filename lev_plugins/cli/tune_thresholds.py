@@ -6,7 +6,6 @@ import re
 import sys
 from pathlib import Path
 
-from lev_plugins.cli.flags import RemovedFlag
 from lev_plugins.cli.label import add_model_arguments, labeller_from_args
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
@@ -20,7 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("model", metavar="CHECKPOINT", help="checkpoint of --task text_labelling")
     add_model_arguments(parser)
-    add("--cpu-int8", action=RemovedFlag, const="thresholds are tuned on a checkpoint, and graphs are in model folders")
     add("output", metavar="OUT", type=Path, help="file to write: JSON, one number per label")
     common = "one threshold for all labels, with the best micro-F1: on few texts, the best for each label is chance"
     add("--common", action="store_true", help=common)

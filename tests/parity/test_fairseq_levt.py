@@ -309,5 +309,8 @@ def test_what_cannot_be_imported() -> None:
         convert(state, share_weights="none")
     with pytest.raises(UserError, match="share their blocks, but this checkpoint has no_share_discriminator"):
         convert(state, "1,1,2")
+    state["args"].early_exit = "6,6,6"
+    with pytest.raises(UserError, match="no counterpart of 6, 3 and 3 decoder blocks for deletion, placeholders and"):
+        convert(state)
     with pytest.raises(UserError, match="levenshtein_transformer and transformer, but this is a transformer_lm"):
         convert({"args": argparse.Namespace(arch="transformer_lm"), "cfg": None, "model": {}})

@@ -9,7 +9,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from torch import Tensor
 
-from lev_plugins.cli.import_levt import convert_blocks
+from lev_plugins.cli.import_levt import SIDE, convert_blocks, convert_modules
 from lev_plugins.models.pbd import PBD
 from tests.helpers import EOS, PAD, left_padded, random_rows, rows_to_tensor, toy_dictionary, toy_pbd, toy_transformer
 
@@ -25,19 +25,12 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 def converted(theirs: TransformerModel, ours: PBD) -> dict[str, Tensor]:
     old = theirs.state_dict()
-    new = {
-        **convert_blocks(old, "encoder.layers", "encoder.layers"),
-        **convert_blocks(old, "decoder.layers", "decoder.layers"),
-        **{f"{side}.embedding.tokens.weight": old[f"{side}.embed_tokens.weight"] for side in ("encoder", "decoder")},
-    }
+    new = {}
     for side in ("encoder", "decoder"):
-        for kind in ("weight", "bias"):
-            if f"{side}.layer_norm.{kind}" in old:
-                new[f"{side}.norm.{kind}"] = old[f"{side}.layer_norm.{kind}"]
-        if f"{side}.embed_positions.weight" in old:
-            new[f"{side}.embedding.learned.weight"] = old[f"{side}.embed_positions.weight"]
-    if ours.decoder.token_head is not None:
-        new["decoder.token_head.weight"] = old["decoder.output_projection.weight"]
+        new |= convert_modules(old, side, side, SIDE)
+        new |= convert_blocks(old, f"{side}.layers", f"{side}.layers", range(3))
+    if ours.decoder.token_head is None:
+        del new["decoder.token_head.weight"]
     return new
 
 

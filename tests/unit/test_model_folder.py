@@ -431,8 +431,6 @@ def test_what_is_no_model_folder(folder: Path, tmp_path: Path, refusal: Refusal)
     assert f"--data is for a checkpoint, but {folder} is a model folder: leave it out" in said
     assert "--bpe is for a checkpoint" in refusal("edit", folder, "--bpe", "chars")
     assert "thresholds are tuned on a checkpoint's data" in refusal("tune-thresholds", folder, tmp_path / "t")
-    removed = refusal("tune-thresholds", folder, tmp_path / "t", "--cpu-int8")
-    assert "--cpu-int8 was removed: thresholds are tuned on a checkpoint, and graphs are in model folders" in removed
 
 
 def test_a_folder_whose_name_fairseq_would_divide(folder: Path, tmp_path: Path) -> None:

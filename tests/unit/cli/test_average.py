@@ -90,11 +90,9 @@ def test_another_model_is_refused_by_file_and_name(refusal, tmp_path, changes):
     ("flags", "message"),
     [
         (["--last", "12"], "--last 12, but {folder} has 11 checkpoints called checkpointEPOCH.pt: use a smaller"),
-        (["--best", "1"], "--best was removed: name the checkpoints, as in FOLDER/checkpoint.best_*.pt"),
         (["--last", "0"], "--last must be at least 1, but is 0"),
         ([], "is a folder: add --last N, or name its files"),
         (["{folder}/checkpoint1.pt", "--last", "1"], "--last chooses from one folder: give it as INPUT"),
-        (["--last", "1", "--output", "{folder}"], "{folder} exists: name another file, or remove"),
     ],
 )
 def test_what_cannot_work(refusal, folder, flags, message):

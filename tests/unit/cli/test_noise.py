@@ -1,37 +1,26 @@
 """``lev-plugins noise`` and ``confusions``: lines in, lines out, and what they say to bad input."""
 
-import io
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from lev_plugins.cli.main import main
 from lev_plugins.noise import NoiseOptions, build_corruption
-
-
-def run(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, data: bytes, *arguments: str) -> tuple[int, bytes, str]:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-    code = main(arguments)
-    out, err = capsysbinary.readouterr()
-    return code, out, err.decode()
-
+from tests.helpers import Refusal, Run
 
 NOISE = ("noise", "--kind", "keyboard:2,swap:1", "--word-rate", "0.5", "--seed", "7")
 
 
-def test_one_line_out_for_each_line_in(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any) -> None:
+def test_one_line_out_for_each_line_in(run: Run) -> None:
     lines = ["The quick  brown fox", "", "  ", "carriage return \r", "\x0b\x0c\x1c\u2028 stay", "漢字 🇩🇪", "no end"]
-    code, out, err = run(monkeypatch, capsysbinary, "\n".join(lines).encode(), *NOISE)
+    code, out, err = run(*NOISE, stdin="\n".join(lines).encode())
     corrupt = build_corruption(NoiseOptions("keyboard:2,swap:1", 0.5, seed=7))
     expected = [corrupt(line, index) for index, line in enumerate(lines)]
     assert (code, out.decode().split("\n"), err) == (0, expected, "")
     assert expected != lines
-    assert run(monkeypatch, capsysbinary, b"", *NOISE)[1] == b""
+    assert run(*NOISE)[1] == b""
 
 
-def test_the_flags_arrive(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path) -> None:
+def test_the_flags_arrive(run: Run, tmp_path: Path) -> None:
     line = "The quick brown fox jumps over the lazy dog"
     table = tmp_path / "table.tsv"
     table.write_text("characters\tbecome\trate\no\tX\t1\n", "utf-8")
@@ -43,13 +32,13 @@ def test_the_flags_arrive(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tm
         (["--kind", "confusions", "--confusions", str(table)], {"confusions": str(table)}),
     ):
         corrupt = build_corruption(NoiseOptions(flags[1], seed=3, **options))  # type: ignore[arg-type]
-        code, out, _ = run(monkeypatch, capsysbinary, line.encode(), "noise", *flags, "--seed", "3", "--epoch", "5")
+        code, out, _ = run("noise", *flags, "--seed", "3", "--epoch", "5", stdin=line.encode())
         assert (code, out.decode()) == (0, corrupt(line, 0, epoch=5))
         assert out.decode() != line
 
 
-def test_what_comes_before_input_that_is_not_utf8_is_there(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any) -> None:
-    code, out, err = run(monkeypatch, capsysbinary, b"good line\nb\xffd\nmore\n", *NOISE)
+def test_what_comes_before_input_that_is_not_utf8_is_there(run: Run) -> None:
+    code, out, err = run(*NOISE, stdin=b"good line\nb\xffd\nmore\n")
     assert code == 2
     assert out.count(b"\n") == 1
     assert err == (
@@ -69,10 +58,8 @@ def test_what_comes_before_input_that_is_not_utf8_is_there(monkeypatch: pytest.M
         (["--kind", "confusions", "--confusions", "none.tsv"], "none.tsv: No such file or directory"),
     ],
 )
-def test_wrong_flags(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, arguments: list[str], message: str) -> None:
-    code, out, err = run(monkeypatch, capsysbinary, b"text\n", "noise", *arguments)
-    assert (code, out) == (2, b"")
-    assert err.startswith(f"lev-plugins: error: {message}")
+def test_wrong_flags(arguments: list[str], message: str, refusal: Refusal) -> None:
+    assert refusal("noise", *arguments).startswith(f"lev-plugins: error: {message}")
 
 
 def files(folder: Path, noisy: str, clean: str) -> list[str]:
@@ -81,42 +68,25 @@ def files(folder: Path, noisy: str, clean: str) -> list[str]:
     return ["confusions", str(folder / "noisy"), str(folder / "clean")]
 
 
-def test_confusions_are_learned(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path) -> None:
+def test_confusions_are_learned(run: Run, tmp_path: Path) -> None:
     command = files(tmp_path, "comer\nmodem\ncorn\r\nhouse\n", "corner\nmodern\ncorn\r\nmouse\n")
-    code, out, err = run(monkeypatch, capsysbinary, b"", *command)
+    code, out, err = run(*command)
     assert (code, out, err) == (0, b"characters\tbecome\trate\nrn\tm\t0.666667\n", "")
-    code, out, _ = run(monkeypatch, capsysbinary, b"", *command, "--min-count", "1", "--longest", "1")
+    code, out, _ = run(*command, "--min-count", "1", "--longest", "1")
     assert (code, out) == (0, b"characters\tbecome\trate\nm\th\t0.5\n")
-    code, out, _ = run(monkeypatch, capsysbinary, b"", *command, "--min-count", "1", "--unit", "word")
+    code, out, _ = run(*command, "--min-count", "1", "--unit", "word")
     assert out.startswith(b"words\tbecome\trate\n") and b"corner\tcomer\t1\n" in out
 
 
-def test_files_of_different_length(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path) -> None:
-    for noisy, clean in (("a\nb\nc\n", "a\n"), ("a\n", "a\nb")):
-        command = files(tmp_path, noisy, clean)
-        code, out, err = run(monkeypatch, capsysbinary, b"", *command)
-        assert (code, out) == (2, b"")
-        ended, longer = sorted(command[1:], key=lambda path: len(Path(path).read_text()))
-        assert f"but {ended} has 1 and {longer} more" in err
-
-
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    ("noisy", "flags", "message"),
     [
-        (["--longest", "0"], "--longest must be at least 1, but is 0"),
-        (["--min-count", "3"], "have no confusion of at most 3 characters that occurs 3 times: use more text"),
+        ("a\nb\nc\n", [], "both files must be parallel, but {noisy} has 3 lines and {clean} has 2 lines"),
+        ("a\n", [], "both files must be parallel, but {noisy} has 1 lines and {clean} has 2 lines"),
+        ("ab\nab\n", ["--longest", "0"], "--longest must be at least 1, but is 0"),
+        ("ab\nab\n", ["--min-count", "3"], "have no confusion of at most 3 characters that occurs 3 times: use more"),
     ],
 )
-def test_nothing_to_learn(
-    monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path, flags: list[str], message: str
-) -> None:
-    code, _, err = run(monkeypatch, capsysbinary, b"", *files(tmp_path, "ab\nab\n", "ac\nac\n"), *flags)
-    assert code == 2 and message in err
-
-
-def test_bad_pairs_are_named(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path) -> None:
-    command = files(tmp_path, "good\nbad\n", "good\nbad\n")
-    (tmp_path / "clean").write_bytes(b"good\nb\xe4d\n")
-    assert f"{tmp_path}/clean, line 2 is not UTF-8" in run(monkeypatch, capsysbinary, b"", *command)[2]
-    (tmp_path / "clean").write_bytes(b"\xef\xbb\xbfgood\nbad\n")
-    assert f"{tmp_path}/clean begins with a byte order mark" in run(monkeypatch, capsysbinary, b"", *command)[2]
+def test_nothing_to_learn(tmp_path: Path, noisy: str, flags: list[str], message: str, refusal: Refusal) -> None:
+    command = files(tmp_path, noisy, "ac\nac\n")
+    assert message.format(noisy=command[1], clean=command[2]) in refusal(*command, *flags)

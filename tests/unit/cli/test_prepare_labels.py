@@ -200,10 +200,7 @@ def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, refusal: Ref
         (["--numbered-labels"], "--numbered-labels requires --labels"),
         (["--label-separator", ";"], "--label-separator requires --label-kind multilabel"),
         (["--conllu-column", "xpos"], "--conllu-column requires --label-kind tagging and a text called"),
-        (["--learn-sentencepiece", 9, "--bpe", "characters"], "leave out --bpe and --sentencepiece-model"),
-        (["--pretrained-tokenizer", "t", "--bpe", "characters"], "requires --bpe pretrained, but --bpe is characters"),
         (["--pretrained-tokenizer", "m/none"], "--pretrained-tokenizer m/none was not made by lev-plugins import-pre"),
-        (["--sentencepiece-model", "m/none"], "--bpe sentencepiece: file m/none not found"),
         (["--labels", "none.txt"], "--labels: there is no file none.txt"),
     ],
 )

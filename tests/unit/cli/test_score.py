@@ -27,6 +27,8 @@ TEXTS = {
     "second": "a cat sat on a mat .\na dog .\n\n",
     "gold.m2": "S a cat sat at mat .\nA 3 5|||X|||on the mat|||REQUIRED|||-NONE-|||0\n\nS the dogs .\n"
     "A 1 2|||X|||dog|||REQUIRED|||-NONE-|||0\n\nS \n",
+    "blank": "\n\n\n",
+    "blank.m2": "S \n\nS \n\nS \n",
 }
 
 
@@ -98,26 +100,6 @@ def test_json_says_the_same(score: Run, metric: str) -> None:
     assert found["higher_is_better"] == (metric not in ("ter", "harm"))
 
 
-@pytest.mark.parametrize("metric", EXPECTED)
-def test_a_text_against_itself(score: Run, metric: str) -> None:
-    """The best score there is, empty lines included."""
-    if metric == "m2":
-        found = json.loads(score("m2", "system", "gold.m2", "--json"))
-    else:
-        flags = ["--source", "draft"] if metric in ("gleu", "errors") else []
-        found = json.loads(score(metric, "reference", "reference", *flags, "--json"))
-    assert found["system"]["score"] == pytest.approx({"ter": 0, "harm": 0, "bleu": 100, "chrf": 100}.get(metric, 1))
-
-
-def blank(folder: Path, metric: str, reference: str = "reference") -> list[str]:
-    """Arguments that score a text of empty lines; with reference="blank", against empty lines."""
-    (folder / "blank").write_text("\n\n\n", encoding="utf-8")
-    (folder / "blank.m2").write_text("S \n\nS \n\nS \n", encoding="utf-8")
-    if metric == "m2":
-        return ["m2", "blank", "blank.m2" if reference == "blank" else "gold.m2"]
-    return [metric, "blank", reference, *(["--source", "blank"] if metric in ("gleu", "errors") else [])]
-
-
 # nothing, where three sentences were wanted, of which the last is empty; and nothing where nothing was wanted
 NOTHING = {
     "m2": (0, 1),
@@ -134,10 +116,12 @@ NOTHING = {
 
 
 @pytest.mark.parametrize("metric", EXPECTED)
-def test_a_text_of_empty_lines(score: Run, folder: Path, metric: str) -> None:
-    for reference, expected in zip(("reference", "blank"), NOTHING[metric], strict=True):
-        found = json.loads(score(*blank(folder, metric, reference), "--json", "--bootstrap", 5))
-        assert found["system"]["score"] == pytest.approx(expected), reference
+def test_a_text_of_empty_lines(score: Run, metric: str) -> None:
+    blank = {"draft": "blank", "reference": "blank", "gold.m2": "blank.m2"}
+    for names, expected in zip(({"draft": "blank"}, blank), NOTHING[metric], strict=True):
+        files = [names.get(flag, flag) for flag in EXPECTED[metric][0]]
+        found = json.loads(score(metric, "blank", *files, "--json", "--bootstrap", 5))
+        assert found["system"]["score"] == pytest.approx(expected), files
 
 
 def test_errors_of_two_systems_side_by_side(score: Run, folder: Path) -> None:
@@ -214,13 +198,7 @@ def test_several_references(score: Run) -> None:
         (["m2", "other", "gold.m2", "--beta", 1], "name", "F1"),
         (["m2", "other", "gold.m2", "--max-unchanged-words", 0], "settings", "max_unchanged_words=0"),
         (["rouge", "system", "reference", "--kind", "rouge2"], "name", "ROUGE-2"),
-        (["rouge", "system", "reference", "--no-stemming"], "settings", "rouge-score 0.1.2, F1, without stemming"),
-        (["rouge", "system", "reference", "--tokenize", "space"], "settings", "words between white space"),
         (["ter", "system", "reference", "--normalized"], "settings", "norm:yes"),
-        (["ter", "system", "reference", "--no-punct"], "settings", "punct:no"),
-        (["ter", "system", "reference", "--asian-support", "--normalized"], "settings", "asian:yes"),
-        (["bleu", "system", "reference", "--tokenize", "char"], "settings", "tok:char"),
-        (["bleu", "system", "reference", "--lowercase"], "settings", "case:lc"),
     ],
 )
 def test_flags_of_a_metric(score: Run, flags: list[Any], name: str, value: str) -> None:
@@ -264,11 +242,9 @@ def test_line_ends(score: Run, folder: Path) -> None:
     ("arguments", "message"),
     [
         (["exact", "short", "reference"], "short has 1 lines and reference has 3 lines"),
-        (["exact", "system", "reference", "short"], "system has 3 lines and short has 1 lines"),
         (["m2", "short", "gold.m2"], "short has 1 lines and gold.m2 has 3 sentences"),
         (["exact", "system", "reference", "--against", "short"], "system has 3 lines and short has 1 lines"),
         (["exact", "nowhere", "reference"], "nowhere: No such file or directory"),
-        (["exact", "system", "."], ".: Is a directory"),
         (["exact", "empty", "reference"], "empty is empty"),
         (["exact", "latin", "reference"], "latin, line 2 is not UTF-8 (unexpected end of data): convert it"),
         (["m2", "system", "reference"], "reference, line 1: a line must begin with S or A or be empty"),

@@ -77,16 +77,20 @@ def test_a_file_that_something_else_wrote_is_kept(
     path.write_bytes(there)
     with pytest.raises(UserError, match=rf"line {line} is not what this command writes there"):
         answered(monkeypatch, text, 2, path)
-    with pytest.raises(UserError, match=r"--resume .*text is also the input: name another file"):
-        answered(monkeypatch, text, 2, text)
+    for place, reason in ((text, "is also the input"), (tmp_path, "exists but is"), (path / "x", "there is no folder")):
+        with pytest.raises(UserError, match=rf"--resume {place}:? {reason}"):
+            answered(monkeypatch, text, 2, place)
     assert path.read_bytes() == there and text.read_bytes() == b"a\nb\nc\nd\n"
 
 
 @pytest.mark.parametrize("length", range(9))
-def test_a_file_goes_on_wherever_it_stopped(length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("content", [b"a\nb\nc\nd\n", b"a\r\n\nc\r\nd"])
+def test_a_file_goes_on_wherever_it_stopped(
+    content: bytes, length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text, path = tmp_path / "text", tmp_path / "out"
-    text.write_bytes(b"a\nb\nc\nd\n")
-    path.write_bytes(text.read_bytes()[:length])
+    text.write_bytes(content)
+    path.write_bytes(content[:length])
     assert answered(monkeypatch, text, 3, path) == 0
     assert path.read_bytes() == text.read_bytes()
 

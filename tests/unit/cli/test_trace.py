@@ -101,8 +101,6 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         (LOG.encode(), ["--select", "3,4"], "--select 4: {log} has no such sentence"),
         (LOG.encode(), ["--select", "3,S-4"], "--select must be sentence numbers, such as 3,17, but 'S-4' is not a"),
         (LOG.encode(), ["--select", ""], "such as 3,17, but '' is not a number"),
-        (LOG.encode(), ["--first", 2], "--first was removed: choose sentences with --select"),
-        (LOG.encode(), ["--html", "x.html"], "--html was removed: print the trace with --color always"),
     ],
 )
 def test_refusals(log: Path, refusal: Refusal, content: bytes, flags: list[object], message: str) -> None:

@@ -267,7 +267,6 @@ def test_a_levt_is_swept(texts: dict[str, Path], capsys: pytest.CaptureFixture[s
         (["export", "--clean", "none"], "none: No such file or directory"),
         (["export", "--calibrate", "{noisy}", "{short}"], "both files must be parallel, but"),
         (["sweep"], "edits text: give --pairs NOISY CLEAN, --clean FILE, or both"),
-        (["sweep", "--clean", "{clean}", "--path", "a.pt"], "--path was removed: sweep reads only model folders now"),
         (["sweep", "--min-edit-confidence", "0,1.2"], "--min-confidence must be between 0 and 1, but is 1.2"),
         (["sweep", "--min-confidence", "all"], "must be numbers separated by commas, such as 0,0.5, but is 'all'"),
         (["sweep", "--clean", "{empty}"], "is empty"),

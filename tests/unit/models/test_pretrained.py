@@ -207,10 +207,10 @@ def copy(source: Path, target: Path, without: str = "", **files: bytes) -> Path:
 def test_damaged_files_are_named(folders: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     refused(copy(folders["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json is not valid JSON")
-    for number in (b"2000000000", b'"8"'):
+    for number, rule in ((b"2000000000", "between 0 and 10000"), (b'"8"', "a whole number")):
         options = b'{"tokenizer_class": "T5Tokenizer", "extra_ids": %s}' % number
         odd = copy(folders["t5"], tmp_path / number.hex(), tokenizer_config_json=options)
-        refused(odd, out, "extra_ids must be a whole number")
+        refused(odd, out, f"extra_ids must be {rule}")
     refused(copy(folders["t5"], tmp_path / "d", spiece_model=b"x" * 20), out, r"d/spiece\.model is not a sentencepiece")
     refused(copy(folders["bart"], tmp_path / "e", tokenizer_json=b"{}"), out, "e: its tokenizer files are damaged")
     damaged = copy(folders["bart.out"], tmp_path / "f", tokenizer_json=b"{}")

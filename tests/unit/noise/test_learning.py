@@ -1,6 +1,5 @@
 """Confusions learned from pairs: alignment, counting, and the way back into noise."""
 
-import os
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from lev_plugins.noise import NoiseOptions, build_corruption
 from lev_plugins.noise.confusions import Confusion, ConfusionTable, read_table, write_table
 from lev_plugins.noise.learning import Learner, blocks, equal_units
-from tests.helpers import Refusal, thorough
+from tests.helpers import thorough
 
 strings = st.text(alphabet="abc ", max_size=8)
 
@@ -27,13 +26,6 @@ def learned(
     for clean, _ in pairs:
         learner.count(clean)
     return learner.table(min_count)
-
-
-def test_clean_text_is_read_twice_so_it_is_no_pipe(tmp_path: Path, refusal: Refusal) -> None:
-    (tmp_path / "noisy").write_text("comer\n", encoding="utf-8")
-    os.mkfifo(tmp_path / "clean")
-    said = refusal("confusions", tmp_path / "noisy", tmp_path / "clean")
-    assert "is read twice, so it must be a file, not a pipe" in said
 
 
 @thorough
