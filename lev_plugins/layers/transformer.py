@@ -91,9 +91,8 @@ class TextEmbedding(nn.Module):
         self.learned: nn.Embedding | None = token_embedding(rows, dim, self.pad) if learned else None
         self.sinusoids: nn.Module | None = None if learned else Sinusoids(rows, dim, self.pad)
 
-    @property
     def table(self) -> Tensor:
-        """The table (V, C), for outputs that share it; vectors that are computed from letters have none."""
+        """Returns the table (V, C), for outputs that share it; vectors that are computed from letters have none."""
         assert isinstance(self.tokens, nn.Embedding)
         return self.tokens.weight
 

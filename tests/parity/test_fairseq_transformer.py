@@ -10,6 +10,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from torch import Tensor
 
 from lev_plugins.cli.import_levt import convert_blocks
+from lev_plugins.layers.linear import Linear
 from lev_plugins.models.pbd import PBD
 from tests.helpers import EOS, PAD, left_padded, random_rows, rows_to_tensor, toy_dictionary, toy_pbd, toy_transformer
 
@@ -36,7 +37,7 @@ def converted(theirs: TransformerModel, ours: PBD) -> dict[str, Tensor]:
                 new[f"{side}.norm.{kind}"] = old[f"{side}.layer_norm.{kind}"]
         if f"{side}.embed_positions.weight" in old:
             new[f"{side}.embedding.learned.weight"] = old[f"{side}.embed_positions.weight"]
-    if ours.decoder.token_head is not None:
+    if isinstance(ours.decoder.token_head, Linear):
         new["decoder.token_head.weight"] = old["decoder.output_projection.weight"]
     return new
 

@@ -1,6 +1,5 @@
 """The edit operations against slow references in plain Python."""
 
-import pytest
 import torch
 from fairseq.models.nat.levenshtein_utils import _get_del_targets, _get_ins_targets
 from hypothesis import given
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 from lev_plugins.edits import actions
 from lev_plugins.edits.actions import apply_deletions
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
-from lev_plugins.edits.source_alignment import align_to_source
 from tests.helpers import (
     BOS,
     EOS,
@@ -105,19 +103,6 @@ def test_deletions_are_those_of_a_list(rows: list[list[int]], data: st.DataObjec
         assert tensor_to_rows(left)[i] == [row[j] for j in stay]
         expected = [float(scores[i, j]) for j in stay]
         assert moved[i].tolist() == expected + [0.0] * (tokens.size(1) - len(stay))
-
-
-@pytest.mark.parametrize(
-    ("text", "source", "places"),
-    [
-        ([BOS, 5, 6, EOS], [PAD, BOS, 5, 6, EOS], [1, 2, 3, 4]),
-        ([BOS, 5, 6, EOS], [PAD, PAD, BOS, 5, EOS], [2, 3, 5, 4]),  # 6 is nowhere
-        ([BOS, 9, 6, EOS, PAD], [BOS, 5, 6, EOS, PAD, PAD], [0, 1, 2, 3, 6]),
-        ([BOS, 6, EOS], [BOS, 5, 6, EOS], [0, 2, 3]),
-    ],
-)
-def test_the_source_token_in_the_place_of_each(text: list[int], source: list[int], places: list[int]) -> None:
-    assert align_to_source(text, source, PAD) == places
 
 
 @thorough
