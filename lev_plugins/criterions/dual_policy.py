@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -56,11 +55,12 @@ def head_loss(head: HeadOutput | SummedLoss, label_smoothing: float) -> HeadLoss
     """Returns the summed cross-entropy of one policy; without decisions, it is 0 and has gradients."""
     if isinstance(head, SummedLoss):
         return HeadLoss(head.loss, head.nll, torch.full_like(head.correct, len(head.best)), head.correct)
-    logits, labels = head.logits.float(), head.labels
-    cross_entropy = partial(F.cross_entropy, target=labels, ignore_index=IGNORE, reduction="sum")
-    loss = cross_entropy(logits, label_smoothing=label_smoothing)
-    nll = cross_entropy(logits.detach()) if label_smoothing else loss
-    return HeadLoss(loss, nll, labels.ne(IGNORE).sum(), logits.argmax(-1).eq(labels).sum())
+    log_probs, decided = F.log_softmax(head.logits.float(), -1), head.labels.ne(IGNORE)
+    loss = nll = F.nll_loss(log_probs, head.labels, ignore_index=IGNORE, reduction="sum")
+    if label_smoothing > 0:
+        uniform = -log_probs.mean(-1).masked_fill(~decided, 0.0).sum()
+        loss = (1 - label_smoothing) * nll + label_smoothing * uniform
+    return HeadLoss(loss, nll, decided.sum(), log_probs.argmax(-1).eq(head.labels).sum())
 
 
 @register_criterion("dual_policy", dataclass=DualPolicyConfig)

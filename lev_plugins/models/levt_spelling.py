@@ -17,7 +17,7 @@ from fairseq.data import Dictionary
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
-from lev_plugins.edits.actions import RemovedTokens, among, source_positions
+from lev_plugins.edits.actions import RemovedTokens, source_positions
 from lev_plugins.errors import require
 from lev_plugins.layers.linear import Linear
 from lev_plugins.layers.transformer import Padding, TextEmbedding, spread, token_embedding
@@ -68,8 +68,10 @@ class BatchVectors:
     target: Tensor | None = None  # (B, T)
 
     def __call__(self, tokens: Tensor) -> Tensor:
-        in_target = None if self.target is None else among(tokens, self.target)
-        return self.embedding.look_up(tokens, self.words, in_target)
+        held_out = None  # (B, T) True = the token occurs in the target
+        if self.target is not None:
+            held_out = tokens[:, :, None].eq(self.target[:, None, :]).any(2)
+        return self.embedding.look_up(tokens, self.words, held_out)
 
 
 @dataclass(frozen=True)
