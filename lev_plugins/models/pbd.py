@@ -197,7 +197,7 @@ class PBDLayer(Block):
         elif masks.joined:
             attended = attend(queries, generated.joined(future), masks.generated, dropout)
         else:
-            attended = attend_to_both(queries, generated, future, masks.generated, dropout)
+            attended = attend_to_both(queries, generated, future, masks.generated)
         x = self.self_attn_residual.leave(x, self.self_attn.out_proj(attended))
         x = self.attend_to_source(x, source, masks.source)
         return self.feed_forward(x), generated
