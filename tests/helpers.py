@@ -19,7 +19,7 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from lev_plugins.criterions.dual_policy import DualPolicyConfig, DualPolicyCriterion
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
-from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
+from lev_plugins.models.encoder_decoder import EncoderDecoderConfig, both_sides
 from lev_plugins.models.levt import Learning, LevT, LevTConfig, LevTOutput
 from lev_plugins.models.pbd import PBD, PBDConfig
 from lev_plugins.models.post_edit import PostEditTransformer
@@ -99,8 +99,7 @@ def toy_task(source: Dictionary | None = None, target: Dictionary | None = None,
 
 def toy_sizes() -> dict[str, Any]:
     """16 wide, 2 + 2 blocks, no dropout: every test changes what it is about."""
-    sizes = {"embed_dim": 16, "ffn_embed_dim": 32, "layers": 2, "attention_heads": 2}
-    small = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in sizes.items()}
+    small = both_sides(embed_dim=16, ffn_embed_dim=32, layers=2, attention_heads=2)
     return {**small, "max_source_positions": 64, "max_target_positions": 64, "dropout": 0.0}
 
 
@@ -155,7 +154,7 @@ def toy_pbd(task: Any = None, seed: int = 1, **options: Any) -> PBD:
     small = {"embed_dim": 16, "ffn_embed_dim": 32, "layers": 2, "attention_heads": 2, "dropout": 0.0}
     positions = {"max_source_positions": 64, "max_target_positions": 64}
     model = PBD.build_model(PBDConfig(**{**small, **positions, **options}), task or toy_task()).eval()
-    head = model.decoder.token_head or model.decoder.embedding.tokens
+    head = model.decoder.token_head
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name.endswith(("proj.weight", "segments.weight")):

@@ -55,16 +55,12 @@ def head_loss(head: HeadOutput | SummedLoss, label_smoothing: float) -> HeadLoss
     """Returns the summed cross-entropy of one policy; without decisions, it is 0 and has gradients."""
     if isinstance(head, SummedLoss):
         return HeadLoss(head.loss, head.nll, torch.full_like(head.correct, len(head.best)), head.correct)
-    log_probs = F.log_softmax(head.logits.float(), -1)  # (n, classes)
-    decided = head.labels.ne(IGNORE)
-    labels = head.labels.masked_fill(~decided, 0)
-    nll = -log_probs.gather(-1, labels[:, None])[:, 0].masked_fill(~decided, 0.0)
-    loss = nll
+    log_probs, decided = F.log_softmax(head.logits.float(), -1), head.labels.ne(IGNORE)
+    loss = nll = F.nll_loss(log_probs, head.labels, ignore_index=IGNORE, reduction="sum")
     if label_smoothing > 0:
-        uniform = -log_probs.mean(-1).masked_fill(~decided, 0.0)
+        uniform = -log_probs.mean(-1).masked_fill(~decided, 0.0).sum()
         loss = (1 - label_smoothing) * nll + label_smoothing * uniform
-    correct = (log_probs.argmax(-1).eq(labels) & decided).sum()
-    return HeadLoss(loss.sum(), nll.sum(), decided.sum(), correct)
+    return HeadLoss(loss, nll, decided.sum(), log_probs.argmax(-1).eq(head.labels).sum())
 
 
 @register_criterion("dual_policy", dataclass=DualPolicyConfig)

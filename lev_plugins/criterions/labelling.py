@@ -81,8 +81,10 @@ def label_weights(text: str | None, labels: Labels | None, kind: str, examples: 
 
     >>> label_weights("balanced", Labels(["a", "b"], [6, 2]), "classification", 8)
     tensor([0.6667, 2.0000])
-    >>> label_weights("balanced", Labels(["a", "b"], [6, 2]), "multilabel", 8)
-    tensor([0.3333, 3.0000])
+    >>> label_weights("balanced", Labels(["a", "b"], [1, 0]), "tagging", 1)  # one that never occurs counts as one
+    tensor([0.5000, 0.5000])
+    >>> label_weights("balanced", Labels(["a", "b", "c"], [6, 8, 0]), "multilabel", 8)
+    tensor([0.3333, 0.1250, 8.0000])
     """
     if text is None:
         return None

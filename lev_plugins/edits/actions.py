@@ -139,13 +139,3 @@ def source_positions(tokens: Tensor, source: Tensor, pad: int) -> Tensor:
     """
     rows, width = torch.cat([tokens, source], 1).tolist(), tokens.size(1)
     return row_index([align_to_source(row[:width], row[width:], pad) for row in rows], tokens.device)
-
-
-def among(tokens: Tensor, target: Tensor) -> Tensor:
-    """Returns a mask (B, T), True = the token occurs somewhere in the row's target (B, N).
-
-    >>> among(torch.tensor([[11, 12], [11, 12]]), torch.tensor([[11, 13], [12, 11]]))
-    tensor([[ True, False],
-            [ True,  True]])
-    """
-    return tokens[:, :, None].eq(target[:, None, :]).any(2)

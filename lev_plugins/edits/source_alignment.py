@@ -14,6 +14,8 @@ def align_to_source(tokens: Sequence[int], source: Sequence[int], pad: int) -> l
     [1, 2, 3, 4]
     >>> align_to_source([0, 12, 99, 2, 1], [1, 0, 11, 12, 2], pad=1)
     [1, 3, 5, 4, 5]
+    >>> align_to_source([0, 12, 99, 2, 1], [0, 11, 12, 13, 2, 1, 1], pad=1)
+    [0, 2, 3, 4, 7]
     """
     positions, start = [len(source)] * len(tokens), source.count(pad) if source[0] == pad else 0
     real_tokens, real_source = ([token for token in row if token != pad] for row in (tokens, source))

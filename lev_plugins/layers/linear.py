@@ -11,7 +11,8 @@ Before decoding, ``pack_weights`` puts large weights into the order in which one
 few rows are multiplied: from two rows on, a product takes 0.4 to 0.9 of the time.
 """
 
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -89,8 +90,31 @@ class Linear(nn.Linear):
         return linear(x, self.weight, self.bias)
 
 
+class TiedLinear(nn.Module):
+    """An output layer whose weight is the first rows of a table of embeddings."""
+
+    bias = None
+
+    def __init__(self, table: Callable[[], Tensor], classes: int) -> None:
+        """
+        Args:
+            table: returns the table; a method of the module that has it, so that a copy of the model finds its own
+            classes: the number of rows
+        """
+        super().__init__()
+        self.table, self.classes = table, classes
+
+    @property
+    def weight(self) -> Tensor:
+        """(classes, C)"""
+        return self.table()[: self.classes]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return linear(x, self.weight)
+
+
 class PackedLinear(nn.Module):
-    """Replaces a ``Linear`` for decoding: it has only a copy of the weight in oneDNN's order, to save memory."""
+    """Replaces another layer for decoding: it has only a copy of the weight in oneDNN's order, to save memory."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         super().__init__()
@@ -122,35 +146,17 @@ class SharedLinear(EvalCache):
         return self.get(lambda: PackedLinear(weight), weight)(x)
 
 
-@runtime_checkable
-class TiedOutput(Protocol):
-    """A module whose output layer may be its table of embeddings."""
-
-    def untie_output(self) -> None:
-        """Gives the output a layer of its own, with the same weights, which can then be replaced."""
-
-
 def pack_weights(model: nn.Module) -> None:
-    """Replace, in place and before decoding, each large ``Linear`` by a ``PackedLinear``, if oneDNN is to multiply."""
+    """Replaces large layers by ``PackedLinear``, in place and before decoding, if oneDNN is to multiply."""
     if not uses_onednn(next(model.parameters())):
         return
-    for module in list(model.modules()):
-        if isinstance(module, TiedOutput):
-            module.untie_output()
     packed: dict[nn.Module, PackedLinear] = {}  # a layer may be in several places
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
-            if isinstance(child, Linear) and child.weight.numel() >= MIN_PACKED:
+            if isinstance(child, Linear | TiedLinear) and child.weight.numel() >= MIN_PACKED:
                 if child not in packed:
                     packed[child] = PackedLinear(child.weight, child.bias)
                 setattr(parent, name, packed[child])
-
-
-def output_of(table: Tensor) -> Linear:
-    """Returns a layer without bias that has the (V, C) table of words as its weight, without copying it."""
-    layer = Linear(table.size(1), table.size(0), bias=False, device="meta")
-    layer.weight = nn.Parameter(table)
-    return layer
 
 
 def head_projection(dim: int, classes: int) -> Linear:

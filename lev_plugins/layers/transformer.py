@@ -91,9 +91,8 @@ class TextEmbedding(nn.Module):
         self.learned: nn.Embedding | None = token_embedding(rows, dim, self.pad) if learned else None
         self.sinusoids: nn.Module | None = None if learned else Sinusoids(rows, dim, self.pad)
 
-    @property
     def table(self) -> Tensor:
-        """The table (V, C), for outputs that share it; vectors that are computed from letters have none."""
+        """Returns the table (V, C), for outputs that share it; vectors that are computed from letters have none."""
         assert isinstance(self.tokens, nn.Embedding)
         return self.tokens.weight
 
@@ -234,8 +233,8 @@ def attend(queries: Tensor, source: KeysValues, mask: Tensor | None, dropout: fl
     return unfold_beams(attended, beams).transpose(1, 2).flatten(2)  # (B, H, T, C / H) -> (B, T, C)
 
 
-def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: Tensor, dropout: float = 0.0) -> Tensor:
-    """``attend`` to ``own`` and to ``shared``, which the beams of a sentence share, without joining the two.
+def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: Tensor) -> Tensor:
+    """In decoding, ``attend`` to ``own`` and to ``shared``, which the beams of a sentence share, without joining them.
 
     Queries are (B * beams, H, T, C / H), ``own`` has N positions for each of their rows, ``shared`` has S for each
     of B; the mask is (B * beams, 1, T, N + S). In a step of decoding, where T is 1, this costs a fraction of copying
@@ -246,8 +245,6 @@ def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: T
     to_own = queries @ own.keys.transpose(2, 3)  # (B * beams, H, T, N)
     to_shared = unfold_beams(fold_beams(queries, beams) @ shared.keys.transpose(2, 3), beams)  # (B * beams, H, T, S)
     weights = torch.where(mask, torch.cat([to_own, to_shared], 3), -math.inf).softmax(3)
-    if dropout:
-        weights = F.dropout(weights, dropout)
     for_own, for_shared = weights.split([to_own.size(3), to_shared.size(3)], 3)
     attended = for_own @ own.values + unfold_beams(fold_beams(for_shared, beams) @ shared.values, beams)
     return attended.transpose(1, 2).flatten(2)

@@ -50,6 +50,15 @@ class EncoderDecoderConfig(TransformerSizes):
     decoder_learned_pos: bool = flag(False, "learned positions in the decoder")
 
 
+def both_sides(**sizes: int) -> dict[str, int]:
+    """Returns the flags that set sizes of encoder and decoder.
+
+    >>> both_sides(layers=2)
+    {'encoder_layers': 2, 'decoder_layers': 2}
+    """
+    return {f"{side}_{name}": size for side in SIDES for name, size in sizes.items()}
+
+
 def layer_shape(cfg: TransformerSizes, side: str = "") -> LayerShape:
     """Returns the sizes of the blocks on one ``side`` of an ``EncoderDecoderConfig``, or on both of a ``PBDConfig``."""
     prefix = f"{side}_" if side else ""

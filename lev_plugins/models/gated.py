@@ -55,6 +55,7 @@ from torch import Tensor, nn
 from lev_plugins.data.batch import Batch
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
+from lev_plugins.models.encoder_decoder import both_sides
 from lev_plugins.models.gate_equations import (
     Copied,
     gate_weights,
@@ -178,13 +179,10 @@ class GatedEncoder(FairseqEncoder):
 class OutputGates(nn.Module):
     """Eq. (3) to (6), and the pointer of ``--copy-from source``."""
 
-    absent: Tensor | None
-
     def __init__(self, names: list[str], dim: int, source_dim: int | None, absent_take_mass: bool) -> None:
         super().__init__()
         self.names = names
         self.zeros = len(OUTPUT_GATES) - len(names) if absent_take_mass else 0
-        self.register_buffer("absent", torch.tensor(float(self.zeros)) if self.zeros else None)  # for checkpoints
         self.gate = nn.Linear(dim, len(names))  # one row per gate
         self.pointer = nn.Linear(dim, source_dim, bias=False) if source_dim is not None else None
 
@@ -192,12 +190,6 @@ class OutputGates(nn.Module):
         """(B, T, C) -> a weight (B, T) per gate"""
         weights = gate_weights(self.gate(states), self.zeros)
         return dict(zip(self.names, weights.unbind(-1), strict=True))
-
-    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
-        """Lets absent gates take no mass if the checkpoint lacks this entry: they took none in its training."""
-        if self.absent is not None:
-            self.zeros = round(float(state_dict.setdefault(f"{prefix}absent", torch.tensor(0.0))))
-        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def point(self, states: Tensor, source: Tensor, padding: Tensor) -> Tensor:
         """(B, T, C), (S, B, C), (B, S) True = padding -> attention over the source (B, T, S)"""
@@ -348,7 +340,5 @@ register_model_architecture("gated_trans", "gated_trans")(base_architecture)
 
 @register_model_architecture("gated_trans", "gated_trans_tiny")
 def gated_trans_tiny(args: Namespace) -> None:
-    sizes = {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 2}
-    for side in ("encoder", "decoder"):
-        fill_in(args, {f"{side}_{name}": value for name, value in sizes.items()})
+    fill_in(args, both_sides(embed_dim=64, ffn_embed_dim=128, layers=2, attention_heads=2))
     base_architecture(args)

@@ -34,7 +34,7 @@ from lev_plugins.layers.transformer import (
     padding_of,
     token_embedding,
 )
-from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape, source_table
+from lev_plugins.models.encoder_decoder import EncoderDecoderConfig, both_sides, check_sizes, layer_shape, source_table
 from lev_plugins.models.levt_spelling import SpellingDecoder, build_embedding, upgrade_names
 from lev_plugins.models.levt_stacks import SHARING, EncodedSource, LevTDecoder, LevTEncoder
 from lev_plugins.models.presets import register_presets
@@ -180,7 +180,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
     def upgrade_names(self, state_dict: dict[str, Tensor]) -> None:
         """Give the weights of a checkpoint of an older version the names that they have now."""
         if isinstance(self.decoder, SpellingDecoder):
-            upgrade_names(state_dict, self.encoder.backbone)
+            upgrade_names(state_dict)
 
     upgrade_state_dict = upgrade_names  # as fairseq calls it
 
@@ -316,14 +316,6 @@ def check_levt_config(cfg: LevTConfig) -> None:
             f"--{head}-layers must be between 0 (the last block) and --decoder-layers ({cfg.decoder_layers}), "
             f"but is {depth}",
         )
-
-
-def both_sides(**changes: int) -> dict[str, int]:
-    """
-    >>> both_sides(layers=2)
-    {'encoder_layers': 2, 'decoder_layers': 2}
-    """
-    return {f"{side}_{key}": value for side in SIDES for key, value in changes.items()}
 
 
 # the defaults that each preset changes in `levt` (the paper's base model: 512 wide, 6 + 6 blocks)

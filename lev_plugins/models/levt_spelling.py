@@ -17,7 +17,7 @@ from fairseq.data import Dictionary
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
-from lev_plugins.edits.actions import RemovedTokens, among, source_positions
+from lev_plugins.edits.actions import RemovedTokens, source_positions
 from lev_plugins.errors import require
 from lev_plugins.layers.linear import Linear
 from lev_plugins.layers.transformer import Padding, TextEmbedding, spread, token_embedding
@@ -29,14 +29,7 @@ from lev_plugins.spelling.batch_words import BatchWords, EditingStates
 from lev_plugins.spelling.candidates import WordIndex, words_and_counts
 from lev_plugins.spelling.embedding import WHOLE_VOCABULARY, IntendedWordEmbedding, VocabularySample, WordVectors
 from lev_plugins.spelling.word_pieces import WordPieces, WordTokenizer
-from lev_plugins.spelling.word_scorer import (
-    FORMER_NAMES,
-    MISSPELT_WORD_WEIGHTS,
-    CandidateTensors,
-    WordScorer,
-    split_weights,
-    stored_weights,
-)
+from lev_plugins.spelling.word_scorer import CandidateTensors, WordScorer, split_weights
 from lev_plugins.text.pretrained import DICTIONARY, MOVED_HINT, imported_folder
 
 REMOVED_COUNTS = 16  # rows for the number of neighbouring words that were deleted; the last one is for 15 and more
@@ -75,8 +68,10 @@ class BatchVectors:
     target: Tensor | None = None  # (B, T)
 
     def __call__(self, tokens: Tensor) -> Tensor:
-        in_target = None if self.target is None else among(tokens, self.target)
-        return self.embedding.look_up(tokens, self.words, in_target)
+        held_out = None  # (B, T) True = the token occurs in the target
+        if self.target is not None:
+            held_out = tokens[:, :, None].eq(self.target[:, None, :]).any(2)
+        return self.embedding.look_up(tokens, self.words, held_out)
 
 
 @dataclass(frozen=True)
@@ -103,6 +98,7 @@ class SpellingDecoder(LevTDecoder):
         self.word_index, self.reads_alignment = words.index, pretrained
         self.aligned_projection = Linear(cfg.encoder_embed_dim, dim, bias=False) if pretrained else None
         self.word_scorer = WordScorer(words.index, words.shapes, words.padding_idx, dim, pretrained)
+        del self.token_head  # in its place is the ``word_scorer``
         self.removed_projection = Linear(dim, dim, bias=False)
         nn.init.normal_(self.removed_projection.weight, std=dim**-0.5)
         rows = min(cfg.max_insertions + 1, REMOVED_COUNTS)  # row 0, no word, is the padding row: zeros
@@ -111,9 +107,6 @@ class SpellingDecoder(LevTDecoder):
     @property
     def word_embedding(self) -> IntendedWordEmbedding:
         return cast(IntendedWordEmbedding, self.embedding.tokens)
-
-    def untie_output(self) -> None:
-        """Do nothing: the output has no table, and ``SharedLinear`` packs the vectors of words as they are computed."""
 
     def word_vectors(
         self, words: BatchWords | None, target: Tensor | None = None, sample: VocabularySample = WHOLE_VOCABULARY
@@ -202,21 +195,17 @@ def removed_per_placeholder(replaced: Tensor, pad: int) -> RemovedTokens:
     return RemovedTokens(replaced, replaced.ne(pad).long())
 
 
-def upgrade_names(state_dict: dict[str, Tensor], backbone: BackboneWords | None) -> None:
-    """Give the weights of an older checkpoint their present names, and add those that it lacks.
+def upgrade_names(state_dict: dict[str, Tensor]) -> None:
+    """Give the weights of a checkpoint of version 0.2 their present names.
 
-    Version 0.1 had the weights of the scores beside those of the vectors, as one vector. Version 0.2 had other names.
-    A checkpoint may also lack weights for all but the last block of a backbone, and for the replacement of known words.
+    It had the weights of the scores beside those of the vectors, as one vector.
     """
-    names = {f"{side}.embedding.tokens.torn.": f"{side}.embedding.tokens.joined." for side in SIDES}
-    names |= {"decoder.from_beside.": "decoder.aligned_projection.", "decoder.given_counts.": "decoder.removed_counts."}
-    names |= {"decoder.from_given.": "decoder.removed_projection."}
-    for weight in ("query.weight", "query.bias", "bias", "weights"):
-        names |= {f"{side}.embedding.tokens.{weight}": f"decoder.word_scorer.{weight}" for side in SIDES}
-    names |= {
-        f"decoder.respelling.{former}": f"decoder.word_scorer.{present}" for former, present in FORMER_NAMES.items()
-    }
-    names["decoder.respelling."] = "decoder.word_scorer."  # all others
+    names = {"decoder.from_given.": "decoder.removed_projection.", "decoder.given_counts.": "decoder.removed_counts."}
+    for side in SIDES:
+        tokens = f"{side}.embedding.tokens"
+        names[f"{tokens}.torn."] = f"{tokens}.joined."
+        for weight in ("query.weight", "query.bias", "bias", "weights"):
+            names[f"{tokens}.{weight}"] = f"decoder.word_scorer.{weight}"
     for name in list(state_dict):
         for former, present in names.items():
             if name.startswith(former):
@@ -225,9 +214,3 @@ def upgrade_names(state_dict: dict[str, Tensor], backbone: BackboneWords | None)
     together = state_dict.pop("decoder.word_scorer.weights", None)
     if together is not None:
         state_dict |= {f"decoder.word_scorer.{name}": value for name, value in split_weights(together).items()}
-    if backbone is not None:
-        project = "encoder.backbone.project.weight"
-        if project in state_dict:
-            state_dict[project] = backbone.upgrade_projection(state_dict[project])
-        for name, value in stored_weights(MISSPELT_WORD_WEIGHTS).items():
-            state_dict.setdefault(f"decoder.word_scorer.{name}", value)

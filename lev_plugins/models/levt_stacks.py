@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from lev_plugins.edits.actions import RemovedTokens, unknown_to_unk
-from lev_plugins.layers.linear import Linear, head_projection, linear, output_of
+from lev_plugins.layers.linear import TiedLinear, head_projection
 from lev_plugins.layers.output_loss import SummedLoss, gradient_is_ready, summed_loss
 from lev_plugins.layers.transformer import (
     Block,
@@ -132,13 +132,8 @@ class LevTDecoder(nn.Module):
         self.deletion_head = head_projection(shape.dim, 2)  # A of Eq. (3)
         self.placeholder_head = head_projection(2 * shape.dim, cfg.max_insertions + 1)  # B of Eq. (4)
         tied = cfg.share_all_embeddings or cfg.share_decoder_input_output_embed
-        # C of Eq. (5); None = the embedding table
-        self.token_head: Linear | None = None if tied else head_projection(shape.dim, vocabulary)
-
-    def untie_output(self) -> None:
-        """Give an output that shares the table a layer of its own, which can be packed."""
-        if self.token_head is None:
-            self.token_head = output_of(self.embedding.table[: self.vocabulary])
+        # C of Eq. (5)
+        self.token_head = TiedLinear(embedding.table, vocabulary) if tied else head_projection(shape.dim, vocabulary)
 
     def stack(self, name: str) -> list[Block]:
         return list(cast(nn.ModuleList, self.stacks[name]))  # type: ignore[arg-type]
@@ -246,10 +241,7 @@ class LevTDecoder(nn.Module):
             replaced: the word that each placeholder replaces, as in ``states``
             candidates: for these words
         """
-        h = self.placeholder_features(states, index)
-        if self.token_head is not None:
-            return self.token_head(h)
-        return linear(h, self.embedding.table[: self.vocabulary])
+        return self.token_head(self.placeholder_features(states, index))
 
     def candidates(self, host_ids: list[int], replaced: Tensor, source: EncodedSource) -> CandidateTensors | None:
         """Returns the candidates that ``token_logits`` reads for the words ``replaced`` (n,), also as ``host_ids``."""
@@ -260,9 +252,7 @@ class LevTDecoder(nn.Module):
         return gradient_is_ready(states[-1])
 
     def token_loss(self, states: list[Tensor], index: Tensor, labels: Tensor, smoothing: float) -> SummedLoss:
-        h = self.placeholder_features(states, index)
-        weight = self.embedding.table[: self.vocabulary] if self.token_head is None else self.token_head.weight
-        return summed_loss(h, weight, labels, smoothing)
+        return summed_loss(self.placeholder_features(states, index), self.token_head.weight, labels, smoothing)
 
     def placeholder_features(self, states: list[Tensor], index: Tensor) -> Tensor:
         """(n, C)"""

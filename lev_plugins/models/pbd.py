@@ -22,9 +22,7 @@ Shapes: B batch, S source length, T target length, C channels, H heads, V vocabu
 In beam search the decoder has R = B * beams rows; what depends only on the source is stored once per sentence.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -37,7 +35,7 @@ from torch import Tensor, nn
 from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
-from lev_plugins.layers.linear import head_projection, linear, output_of
+from lev_plugins.layers.linear import TiedLinear, head_projection
 from lev_plugins.layers.transformer import (
     Block,
     KeysValues,
@@ -96,13 +94,13 @@ class Memory(NamedTuple):
 
     def select(self, rows: Tensor) -> "Memory":
         """Returns the memory of the decoder's ``rows`` (n,); rows of one sentence share it."""
-        owners = rows // self.beams
-        sentences, beams = grouped(owners.tolist())
-        if sentences == list(range(self.places.size(0))):
+        sentences = (rows // self.beams).unique_consecutive()
+        beams = len(rows) // len(sentences)  # beam search has equally many rows of each sentence
+        if len(sentences) == len(self.places):
             return self._replace(beams=beams)
-        index = owners[::beams]
-        source, future = ([block.select(index) for block in blocks] for blocks in (self.source, self.future))
-        return Memory(source, future, self.places[index], None if self.mask is None else self.mask[index], beams)
+        source, future = ([block.select(sentences) for block in blocks] for blocks in (self.source, self.future))
+        mask = None if self.mask is None else self.mask[sentences]
+        return Memory(source, future, self.places[sentences], mask, beams)
 
 
 class Progress(NamedTuple):
@@ -118,20 +116,6 @@ class Masks(NamedTuple):
     generated: Tensor | None  # (T, t) without a future, (R, 1, T, t + S) with one; None = everywhere
     source: Tensor | None  # (B, 1, 1, S)
     joined: bool  # True = a block concatenates generated and copied positions; False = it attends to each separately
-
-
-def grouped(sentences: Sequence[int]) -> tuple[list[int], int]:
-    """Returns the sentences of runs of rows and the length of a run; of single rows, if the lengths differ.
-
-    >>> grouped([0, 0, 0, 2, 2, 2])
-    ([0, 2], 3)
-    >>> grouped([0, 0, 2])
-    ([0, 0, 2], 1)
-    """
-    runs = [(sentence, len(list(run))) for sentence, run in groupby(sentences)]
-    if len({length for _, length in runs}) == 1:
-        return [sentence for sentence, _ in runs], runs[0][1]
-    return list(sentences), 1
 
 
 def generated_mask(start: int, stop: int, device: torch.device | None = None) -> Tensor:
@@ -213,7 +197,7 @@ class PBDLayer(Block):
         elif masks.joined:
             attended = attend(queries, generated.joined(future), masks.generated, dropout)
         else:
-            attended = attend_to_both(queries, generated, future, masks.generated, dropout)
+            attended = attend_to_both(queries, generated, future, masks.generated)
         x = self.self_attn_residual.leave(x, self.self_attn.out_proj(attended))
         x = self.attend_to_source(x, source, masks.source)
         return self.feed_forward(x), generated
@@ -229,12 +213,8 @@ class PBDDecoder(FairseqIncrementalDecoder):
         self.layers = nn.ModuleList(PBDLayer(shape, segments) for _ in range(cfg.layers))
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
         tied = cfg.share_all_embeddings or cfg.share_decoder_input_output_embed
-        self.token_head = None if tied else head_projection(shape.dim, len(dictionary))  # None = the embedding table
-
-    def untie_output(self) -> None:
-        """Give an output that shares the table a layer of its own, which can be packed."""
-        if self.token_head is None:
-            self.token_head = output_of(self.embedding.table)
+        words = len(dictionary)
+        self.token_head = TiedLinear(embedding.table, words) if tied else head_projection(shape.dim, words)
 
     @property
     def blocks(self) -> list[PBDLayer]:
@@ -299,9 +279,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
 
     def output_layer(self, features: Tensor) -> Tensor:
         """(R, T, C) -> (R, T, V)"""
-        if self.token_head is not None:
-            return self.token_head(features)
-        return linear(features, self.embedding.table)
+        return self.token_head(features)
 
     def reorder_incremental_state(self, incremental_state: dict[str, Any], new_order: Tensor) -> None:
         progress: Progress | None = self.get_incremental_state(incremental_state, "progress")

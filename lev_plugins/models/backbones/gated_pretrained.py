@@ -47,12 +47,27 @@ class GatedPretrained(GatedModel):
 
     FAMILY: ClassVar[str]
 
+    @staticmethod
+    def head(model: Any, dictionary: Dictionary) -> nn.Module:
+        """Returns the output layer of an encoder-decoder."""
+        raise NotImplementedError
+
     @classmethod
     def load_stacks(
         cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
     ) -> Stacks:
-        """Returns the parts of the model in a folder; ``options`` are those of ``library.read_model``."""
-        raise NotImplementedError
+        """Returns the parts of the encoder-decoder in a folder; ``options`` are those of ``library.read_model``."""
+        model, missing = library.read_model(library.ENCODER_DECODER, folder, **options)
+        decoder, config = model.get_decoder(), model.config
+        require(
+            not library.missing_in(decoder, model, missing),
+            f"--backbone {folder} has no decoder, which --arch gated_{cls.FAMILY} requires: import a complete model",
+        )
+        # folders of earlier versions have this setting also for a T5
+        prefix = [] if cls.FAMILY == "t5" or config.bos_token_id is None else [dictionary.bos()]
+        start = [config.decoder_start_token_id, *prefix]
+        positions = getattr(config, "max_position_embeddings", None)
+        return Stacks(model.get_encoder(), decoder, cls.head(model, dictionary), prefix, start, positions)
 
     @classmethod
     def build_model(cls, cfg: PretrainedConfig, task: FairseqTask) -> "GatedPretrained":
@@ -111,29 +126,6 @@ def freeze(model: GatedModel, untrained: set[nn.Parameter], cfg: PretrainedConfi
     )
 
 
-class GatedEncoderDecoder(GatedPretrained):
-    @staticmethod
-    def head(model: Any, dictionary: Dictionary) -> nn.Module:
-        """Returns the output layer of a model."""
-        raise NotImplementedError
-
-    @classmethod
-    def load_stacks(
-        cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: PretrainedConfig
-    ) -> Stacks:
-        model, missing = library.read_model(library.ENCODER_DECODER, folder, **options)
-        decoder, config = model.get_decoder(), model.config
-        require(
-            not library.missing_in(decoder, model, missing),
-            f"--backbone {folder} has no decoder, which --arch gated_{cls.FAMILY} requires: import a complete model",
-        )
-        # folders of earlier versions have this setting also for a T5
-        prefix = [] if cls.FAMILY == "t5" or config.bos_token_id is None else [dictionary.bos()]
-        start = [config.decoder_start_token_id, *prefix]
-        positions = getattr(config, "max_position_embeddings", None)
-        return Stacks(model.get_encoder(), decoder, cls.head(model, dictionary), prefix, start, positions)
-
-
 # ---- BART ------------------------------------------------------------------------------------------------------------
 class BartHead(nn.Module):
     bias: Tensor
@@ -148,7 +140,7 @@ class BartHead(nn.Module):
 
 
 @register_model("gated_bart", dataclass=PretrainedConfig)
-class GatedBart(GatedEncoderDecoder):
+class GatedBart(GatedPretrained):
     """BART reads source and target as <s> ... </s>, and its decoder starts with </s> <s>; others have no <s>."""
 
     FAMILY = "bart"
@@ -224,7 +216,7 @@ class T5Head(nn.Module):
 
 
 @register_model("gated_t5", dataclass=PretrainedConfig)
-class GatedT5(GatedEncoderDecoder):
+class GatedT5(GatedPretrained):
     FAMILY = "t5"
 
     @staticmethod

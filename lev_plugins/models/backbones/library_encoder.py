@@ -18,7 +18,6 @@ from lev_plugins.layers.linear import Linear
 from lev_plugins.models.backbones import library
 from lev_plugins.models.enct5_encoders import sides_of
 
-ROWS_AT_ONCE = 8  # of similar length, so that few positions are padding
 FINAL_NORMS = ["final_norm", "final_layer_norm", "layer_norm", "norm"]  # the library applies it to the last block alone
 
 
@@ -53,19 +52,6 @@ class LibraryEncoder(nn.Module):
             tokens = F.pad(tokens, (1, 0), value=self.begin)
         if torch.jit.is_tracing() and of_all_blocks is not None:
             library.require_traceable(self.model_type)
-        if tokens.is_cuda or torch.jit.is_tracing():
-            return self.states(tokens, of_all_blocks)[:, self.skipped :]
-        lengths = tokens.ne(self.pad).sum(1)
-        order = lengths.argsort()
-        groups = []
-        for rows in order.split(ROWS_AT_ONCE):
-            width = max(int(lengths[rows].max()), 1)
-            states = self.states(tokens[rows, :width], of_all_blocks)
-            groups.append(F.pad(states, (0, 0, 0, tokens.size(1) - width)))
-        return torch.cat(groups)[order.argsort(), self.skipped :]
-
-    def states(self, tokens: Tensor, of_all_blocks: Any) -> Tensor:
-        """Returns what ``forward`` does, for one group of rows, with the state of the symbol in front."""
         sides = {"token_type_ids": sides_of(tokens, self.eos)} if self.has_sides else {}
         output = self.stack(
             input_ids=tokens,
@@ -74,7 +60,7 @@ class LibraryEncoder(nn.Module):
             **sides,
         )
         if of_all_blocks is None:
-            return output.last_hidden_state
+            return output.last_hidden_state[:, self.skipped :]
         norm = next((part for name, part in self.stack.named_children() if name in FINAL_NORMS), nn.Identity())
         blocks = [norm(x) for x in output.hidden_states[1:-1]]
-        return of_all_blocks(torch.cat([*blocks, output.last_hidden_state], -1))
+        return of_all_blocks(torch.cat([*blocks, output.last_hidden_state], -1))[:, self.skipped :]

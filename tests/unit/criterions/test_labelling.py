@@ -59,19 +59,6 @@ def test_the_loss_is_a_sum_over_decisions(folders: dict[str, Path], kind: str) -
     assert log["nsentences"] == 8
 
 
-@pytest.mark.parametrize(
-    ("kind", "counts", "expected"),
-    [
-        ("classification", [6, 2], [8 / 12, 8 / 4]),
-        ("tagging", [1, 0], [1 / 2, 1 / 2]),  # one that never occurs weighs as if it did once
-        ("multilabel", [6, 8, 0], [2 / 6, 1 / 8, 8 / 1]),  # of 8 examples
-    ],
-)
-def test_weights_of_labels(kind: str, counts: list[int], expected: list[float]) -> None:
-    found = label_weights("balanced", Labels(["a", "b", "c"][: len(counts)], counts), kind, 8)
-    assert found is not None and found.tolist() == pytest.approx(expected)
-
-
 def test_weights_take_counts() -> None:
     assert label_weights(None, Labels(["a"], [0]), "tagging", 0) is None
     with pytest.raises(UserError, match="balanced needs label counts, but the folder was prepared without training"):

@@ -132,8 +132,6 @@ def test_a_mark_covers_the_tokens_that_it_touches() -> None:
 def test_requests_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(UserError, match=r"two marks of the draft .* touch the same token 'cd'"):
         marks.tokenize("ab⟦!c⟧⟦-d⟧", pieces)
-    with pytest.raises(UserError, match=r"is inside another mark"):
-        marks.tokenize("⟦!ab ⟦+⟧ cd⟧", pieces)
 
 
 # ---- decoding ----

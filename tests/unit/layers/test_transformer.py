@@ -1,11 +1,9 @@
-"""The Transformer parts: masks, beams, dropout and gradients; that they compute what fairseq's do: tests/parity."""
+"""Dropout; that the other Transformer parts compute what fairseq's do: tests/parity."""
 
 import pytest
 import torch
 
 from lev_plugins.layers.transformer import dropout
-
-DIM, HEADS = 8, 2
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])

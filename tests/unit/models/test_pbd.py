@@ -122,9 +122,7 @@ def slow_logits(model: PBD, source: list[int], target: list[int], future: bool, 
             seen = cross_attention(layer.cross_attn, enter(layer.cross_attn_residual, x), memory)
             after.append(feed_forward(layer, leave(layer.cross_attn_residual, x, seen)))
         states = after
-    table = model.decoder.token_head.weight if model.decoder.token_head is not None else None
-    features = torch.stack([model.decoder.norm(x) for x in states])
-    return features @ (model.decoder.embedding.tokens.weight if table is None else table).T
+    return torch.stack([model.decoder.norm(x) for x in states]) @ model.decoder.token_head.weight.T
 
 
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())

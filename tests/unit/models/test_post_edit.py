@@ -22,7 +22,6 @@ from tests.helpers import (
     random_rows,
     toy_config,
     toy_dataset,
-    toy_dictionary,
     toy_model,
     toy_post_editor,
     toy_sizes,
@@ -59,11 +58,6 @@ def test_marks_are_refused() -> None:
     dataset = task.build_dataset_for_inference(rows, lengths)
     with pytest.raises(UserError, match="ignores marks: remove them from the draft"):
         task.inference_step(generator, [model], dataset.collater([dataset[0]]))
-
-
-def test_one_table_for_two_dictionaries_is_refused() -> None:
-    with pytest.raises(UserError, match=r"dict\.source\.txt and dict\.target\.txt differ"):
-        toy_post_editor(toy_task(toy_dictionary(30), toy_dictionary(20)), share_all_embeddings=True)
 
 
 # --- the task

@@ -141,7 +141,7 @@ def test_rows_that_no_token_has_are_left_out(tmp_path: Path) -> None:
 
 
 def test_pickled_weights_are_read_as_weights_only(folders: dict[str, Path], tmp_path: Path) -> None:
-    source = copy_without_weights(folders["bart"], tmp_path / "pickled")
+    source = copy(folders["bart"], tmp_path / "pickled", without="*.safetensors")
     from safetensors.torch import load_file
 
     weights = load_file(folders["bart"] / "model.safetensors")
@@ -160,14 +160,6 @@ def test_pickled_weights_are_read_as_weights_only(folders: dict[str, Path], tmp_
     assert not (tmp_path / "proof").exists() and not (tmp_path / "bad").exists()
 
 
-def copy_without_weights(source: Path, target: Path) -> Path:
-    target.mkdir()
-    for file in source.iterdir():
-        if file.suffix != ".safetensors":
-            (target / file.name).write_bytes(file.read_bytes())
-    return target
-
-
 def refused(source: object, out: Path, match: str, hub: bool = False) -> None:
     with pytest.raises(UserError, match=match):
         import_pretrained.run(Namespace(input=str(source), output=out, hub=hub))
@@ -183,7 +175,7 @@ def test_folders_that_cannot_be_imported(folders: dict[str, Path], tmp_path: Pat
     refused(empty, out, "has no config.json: choose the folder of a Hugging Face model")
     (empty / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
     refused(empty, out, "its type, gpt2, is neither an encoder nor an encoder-decoder of transformers")
-    light = copy_without_weights(folders["bert"], tmp_path / "light")
+    light = copy(folders["bert"], tmp_path / "light", without="*.safetensors")
     refused(light, out, "no file named model.safetensors")
     (light / "model.safetensors").write_bytes(b"damaged")
     refused(light, out, f"{light}: ")
@@ -225,7 +217,7 @@ def test_damaged_files_are_named(folders: dict[str, Path], tmp_path: Path) -> No
 @pytest.mark.parametrize(("name", "other"), [("bert", "t5"), ("t5", "bart"), ("bart", "bert")])
 def test_weights_of_another_model(folders: dict[str, Path], tmp_path: Path, name: str, other: str) -> None:
     """The library would make random ones of them, and say so to nobody."""
-    source = copy_without_weights(folders[name], tmp_path / name)
+    source = copy(folders[name], tmp_path / name, without="*.safetensors")
     shutil.copyfile(folders[other] / "model.safetensors", source / "model.safetensors")
     refused(source, tmp_path / "out", r"its weights do not match the \w+ in its config.json: \d+ are missing, such")
 
