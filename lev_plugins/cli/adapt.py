@@ -216,7 +216,7 @@ def learned_noise(pairs: Sequence[Pair]) -> Corruption | None:
     for _, clean in pairs:
         learner.count(clean)
     table = learner.table(min_count=2)
-    return Corruption([confuser(table)], [1.0], None, None, seed=1) if table.confusions else None
+    return Corruption([confuser(table)], [1.0], NoiseOptions("confusions")) if table.confusions else None
 
 
 def with_noise(lines: Sequence[str], corrupt: Corruption, epoch: int) -> list[Pair]:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 from lev_plugins.errors import UserError, require
 from lev_plugins.noise.draws import Draw, by_weight
 from lev_plugins.noise.kinds import NoiseKind, word_remains
-from lev_plugins.noise.text import Line, WordSpan, all_alone, clusters, is_space, like
+from lev_plugins.noise.text import Line, WordSpan, clusters, is_space, like
 from lev_plugins.ranges import bounded
 
 OCR = Path(__file__).parent / "tables" / "ocr.tsv"
@@ -90,8 +90,9 @@ def write_table(table: ConfusionTable) -> Iterator[str]:
             yield "\t".join(columns) + "\n"
 
 
-def confuser(table: ConfusionTable) -> Confuse:
-    return Confuse(table) if table.unit == "character" else ConfuseWords(table)
+def confuser(table: ConfusionTable) -> NoiseKind:
+    confuse = Confuse(table) if table.unit == "character" else ConfuseWords(table)
+    return NoiseKind(confuse.edit, confuse.sites, edit_by_rate=confuse.edit_by_rate)
 
 
 class Cache(dict[Key, Value]):
@@ -107,11 +108,10 @@ class Cache(dict[Key, Value]):
         return self[key]
 
 
-class Confuse(NoiseKind):
+class Confuse:
     """Mistakes characters for others, in proportion to their rates."""
 
     def __init__(self, table: ConfusionTable) -> None:
-        self.alone = all(all_alone("".join(confusion.noisy)) for confusion in table.confusions)
         self.longest = max(len(confusion.clean) for confusion in table.confusions)
         self.starting: dict[str, list[Confusion]] = {}
         for confusion in table.confusions:
