@@ -134,7 +134,8 @@ def check_options(options: NoiseOptions, weights: dict[str, float]) -> None:
     """Refuse values out of range, and flags that need another flag or kind of noise."""
     prefix, has_word_rate = options.prefix, options.word_rate is not None
     for name in ("word_rate", "char_rate", "shift_rate", "lower_rate"):
-        bounded(f"{prefix}{name.replace('_', '-')}", getattr(options, name), 0, 1)
+        if (rate := getattr(options, name)) is not None:
+            bounded(f"{prefix}{name.replace('_', '-')}", rate, 0, 1)
     bounded(f"{prefix}min-letters", options.min_letters, 0)
     has_rate = has_word_rate or options.char_rate is not None
     rates = f"{prefix}word-rate, {prefix}char-rate or both"

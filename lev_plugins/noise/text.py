@@ -1,7 +1,6 @@
 """A text as cells, the units that noise changes and never splits."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -77,24 +76,23 @@ class Line:
     def words(self) -> list[WordSpan]:
         return [self.word(number) for number in range(len(self.starts))]
 
-    def words_after(self, word: WordSpan, count: int) -> list[WordSpan]:
-        start = bisect_left(self.starts, word.start) + 1
-        return [self.word(number) for number in range(start, min(start + count, len(self.starts)))]
-
     def piece(self, start: int, stop: int) -> str:
         """Return the original content of the cells."""
-        part = self.original[start:stop]
-        return part if isinstance(part, str) else "".join(part)
+        return self.text[start:stop] if self.original is self.text else "".join(self.original[start:stop])
 
     def put(self, start: int, stop: int, parts: Sequence[str]) -> bool:
         """Replace cells by ``parts``, which are clusters; return False if they would join their neighbours."""
-        content = "".join(parts)
+        content = parts[0] if len(parts) == 1 else "".join(parts)
         self.alone = self.alone and all_alone(content)
         if not self.alone and not self._stay_apart(start, stop, parts):
             return False
         self.log.append((start, self.cells[start:stop]))
-        self.cells[start:stop] = [content, *[""] * (stop - start - 1)]
-        self.touched.update(range(start, stop))
+        if stop == start + 1:
+            self.cells[start] = content
+            self.touched.add(start)
+        else:
+            self.cells[start:stop] = [content, *[""] * (stop - start - 1)]
+            self.touched.update(range(start, stop))
         return True
 
     def _stay_apart(self, start: int, stop: int, parts: Sequence[str]) -> bool:
