@@ -27,7 +27,6 @@ from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import BACKBONE, LABELLER, WEIGHTS, ModelConfig
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import MAX_LAYERS, MAX_SIZE, bounded
-from lev_plugins.spelling.embedding import JoinedWordEmbedding
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 
 # the models that a folder may hold, by task
@@ -277,9 +276,6 @@ def read_weights(task: FairseqTask, cfg: DictConfig, folder: Path) -> dict[str, 
     if isinstance(model, LevT):
         model.upgrade_names(stored)
     stored_shapes = {name: tuple(weight.shape) for name, weight in stored.items()}
-    # folders of version 0.1 lack these, which then stay at 0
-    later = {f"{at}.weight" for at, part in model.named_modules() if isinstance(part, JoinedWordEmbedding)}
-    names = {name: stored for name, stored in names.items() if stored in stored_shapes or stored not in later}
     shapes = {name: tuple(weight.shape) for name, weight in model.state_dict().items() if names.get(name) == name}
     odd = sorted(stored_shapes.keys() ^ shapes.keys())
     require(

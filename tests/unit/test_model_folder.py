@@ -158,24 +158,6 @@ def test_defaults_of_the_folder_hold_unless_flags_say_otherwise(folder: Path) ->
     assert other.edit(["aBc"])[0].edits == ()
 
 
-def test_a_folder_from_before_torn_words_were_seen_still_answers(tmp_path: Path) -> None:
-    """Its new weights are 0, as in the model that was exported, which is untrained; other weights must be there."""
-    system = SYSTEMS["levt that spells"](tmp_path)
-    out = tmp_path / "out" / "mine"
-    assert main(["export", str(system.checkpoint), str(out), "--no-graphs", *system.flags]) == 0
-    expected = system.answers(lev_plugins.load(out))
-
-    def without(name: str) -> None:
-        weights = {key: value for key, value in load_file(out / "model.safetensors").items() if name not in key}
-        save_file(weights, out / "model.safetensors")
-
-    without(".joined.")
-    assert system.answers(lev_plugins.load(out)) == expected
-    without(".familiarity.")
-    with pytest.raises(UserError, match="only one of them has"):
-        lev_plugins.load(out)
-
-
 def test_a_sentencepiece_model_cuts_as_before(tmp_path: Path) -> None:
     pieces = tmp_path / "pieces"
     sentencepieces(pieces, ["abc de f", "a bc def", "fade"] * 9, 14, hard_vocab_limit=False)
