@@ -260,8 +260,9 @@ class IntendedWordEmbedding(NgramEmbedding):
         self.slips = nn.Embedding(MAX_DISTANCE + 1, dim)  # by the edit distance
         nn.init.normal_(self.from_guess.weight, std=dim**-0.5)
         nn.init.normal_(self.slips.weight, std=0.5 * dim**-0.5)
-        # for each familiarity of the pair with the next word, and then with the previous word
-        self.joined = nn.Embedding.from_pretrained(torch.zeros(2 * (len(LEVELS) + 1), dim), freeze=False)
+        # for each familiarity of the pair with the next word, and then with the previous word; not an ``nn.Embedding``,
+        # as these vectors begin at 0 even with --apply-bert-init
+        self.joined = nn.ParameterDict({"weight": torch.zeros(2 * (len(LEVELS) + 1), dim)})
         arrays = (index.spellings.letter_hashes, *index.hash_counts)
         for name, values in zip(("letter_hashes", "known_hashes", "known_counts"), arrays, strict=True):
             self.register_buffer(name, torch.from_numpy(values), persistent=False)
@@ -320,7 +321,8 @@ class IntendedWordEmbedding(NgramEmbedding):
         unseen = features.level.eq(0)[:, :, None]
         intended = (self.from_guess(guess) + self.slips(features.distances)) * unseen
         with_previous = len(LEVELS) + 1 + F.pad(features.joined_level[:, :-1], (1, 0))
-        joined = self.joined(features.joined_level) + self.joined(with_previous)
+        table = self.joined["weight"]
+        joined = F.embedding(features.joined_level, table) + F.embedding(with_previous, table)
         return super().combine(words, features) + intended + joined
 
     def directions(self, words: WordVectors) -> Tensor:

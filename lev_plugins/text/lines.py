@@ -102,4 +102,4 @@ def read_parallel(
         "parallel texts must have the same number of lines, but "
         + " and ".join(f"{texts[side]} has {lines:,} lines" for side, (lines, _) in counts.items()),
     )
-    return ParallelTexts(name, texts, *numbers, {side: empty for side, (_, empty) in counts.items()})
+    return ParallelTexts(name, texts, numbers.pop(), {side: empty for side, (_, empty) in counts.items()})
