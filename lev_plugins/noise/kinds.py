@@ -17,6 +17,7 @@ ALPHABETS = Path(__file__).parent / "tables" / "alphabets.tsv"
 
 
 def every_cell(line: Line, words: Sequence[WordSpan], draw: Draw) -> Iterator[int]:
+    """Yields the cells of neighbouring words in random order."""
     return shuffled(range(words[0].start, words[-1].end), draw)
 
 
@@ -25,7 +26,7 @@ class NoiseKind(NamedTuple):
 
     # makes one slip at an untouched cell; returns False, with nothing changed, if none is possible there
     edit: Callable[[Line, int, Draw], bool]
-    # yields the cells of neighbouring words in the order in which to try them
+    # yields the cells of neighbouring words where a slip may begin, in the order in which to try them
     sites: Callable[[Line, Sequence[WordSpan], Draw], Iterator[int]] = every_cell
     words: int = 1  # the number of words that one slip changes
     # makes slips in some words at rates of its own; None: the kind has no such rates
@@ -179,6 +180,7 @@ def swap(line: Line, at: int, draw: Draw) -> bool:
 
 
 def untouched_starts(line: Line, words: Sequence[WordSpan], draw: Draw) -> Iterator[int]:
+    """Yields the first cells of untouched words in random order."""
     return shuffled([word.start for word in words if word.start not in line.touched], draw)
 
 
@@ -204,6 +206,7 @@ def exchange_words(line: Line, left: WordSpan, right: WordSpan) -> bool:
 
 
 def ends_before_words(line: Line, words: Sequence[WordSpan], draw: Draw) -> Iterator[int]:
+    """Yields the cells behind words that another word follows, in random order."""
     return shuffled([word.end for word in words if word.next > word.end], draw)
 
 

@@ -55,7 +55,7 @@ class Line:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.alone = all_alone(text)  # and so does all that was put into it
+        self.alone = all_alone(text)  # until ``put`` writes what may join a neighbour
         self.original = text if self.alone else CLUSTER.findall(text)
         self.cells = list(self.original)
         self.touched: set[int] = set()
