@@ -204,7 +204,7 @@ def noise_of(config: ModelConfig, folder: Path) -> dict[str, Flag]:
 def learned_noise(pairs: Sequence[Pair]) -> Corruption | None:
     """Returns noise with the confusions of letters that recur in the pairs, at their rates; None: there are none."""
     table = learned_table(pairs, "character", longest=3, min_count=2)
-    return Corruption([confuser(table)], [1.0], None, None, seed=1) if table.confusions else None
+    return Corruption([confuser(table)], [1.0], NoiseOptions("confusions")) if table.confusions else None
 
 
 def with_noise(lines: Sequence[str], corrupt: Corruption, epoch: int) -> list[Pair]:

@@ -175,7 +175,7 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
             done, sizes = binarise(path, prefix, source if side == args.source_lang else target, args.workers)
             lines = len(sizes)
             require(lines == part.lines, f"fairseq binarised {lines:,} of {part.lines:,} lines of {prefix.name}")
-            empty = part.counts[side].empty if side in part.counts else lines
+            empty = part.empty.get(side, lines)
             row = [f"{lines:,}", f"{done.num_tok:,}", f"{done.num_replaced / done.num_tok:.2%}", f"{empty:,}"]
             rows.append([part.name, side, *row, f"{sizes.max():,} (line {sizes.argmax() + 1:,})"])
             # with --clean-train, drafts are made of the targets; other drafts are edited as they are

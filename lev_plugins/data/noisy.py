@@ -77,7 +77,7 @@ class NoisySourceDataset(SharedEpochDataset):
     def is_chosen(self, index: int, epoch: int) -> bool:
         """Returns whether this example gets noise in this epoch."""
         # the index may be a NumPy integer, which has only 64 bits
-        return self.share >= 1 or stream(self.corrupt.seed, epoch, int(index), " share")() < self.share
+        return self.share >= 1 or stream(self.corrupt.options.seed, epoch, int(index), " share")() < self.share
 
 
 class TextCodec:

@@ -20,7 +20,7 @@ A run-on counts as a change of the word before it; two exchanged words count as 
 character, so at most half of the characters can be swapped with their neighbours.
 """
 
-from lev_plugins.noise.corrupt import Corruption
-from lev_plugins.noise.options import NOISE_FLAGS, NOISE_KINDS, NoiseOptions, build_corruption
+from lev_plugins.noise.corrupt import Corruption, build_corruption
+from lev_plugins.noise.options import NOISE_FLAGS, NOISE_KINDS, NoiseOptions
 
 __all__ = ["NOISE_FLAGS", "NOISE_KINDS", "Corruption", "NoiseOptions", "build_corruption"]

@@ -7,26 +7,23 @@ become rate``: the clean text, what it becomes (or nothing), and the share of it
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.noise.draws import Draw, by_weight
 from lev_plugins.noise.kinds import NoiseKind, word_remains
-from lev_plugins.noise.text import Line, WordSpan, all_alone, clusters, is_space, like
+from lev_plugins.noise.text import Line, WordSpan, clusters, is_space, like
 from lev_plugins.ranges import bounded
 
 OCR = Path(__file__).parent / "tables" / "ocr.tsv"
 CONFUSION_UNITS = ("character", "word")
 HEADERS = {unit: f"{unit}s\tbecome\trate" for unit in CONFUSION_UNITS}
-MAX_ENTRIES = 50_000  # words or places
-
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
+CACHED = 50_000  # words or places
 
 
 class Confusion(NamedTuple):
@@ -90,41 +87,33 @@ def write_table(table: ConfusionTable) -> Iterator[str]:
             yield "\t".join(columns) + "\n"
 
 
-def confuser(table: ConfusionTable) -> Confuse:
-    return Confuse(table) if table.unit == "character" else ConfuseWords(table)
+def confuser(table: ConfusionTable) -> NoiseKind:
+    confuse = Confuse(table) if table.unit == "character" else ConfuseWords(table)
+    return NoiseKind(confuse.edit, confuse.sites, edit_by_rate=confuse.edit_by_rate)
 
 
-class Cache(dict[Key, Value]):
-    """Results of ``compute`` by argument; unlike functools.lru_cache, it can be pickled for another process."""
-
-    def __init__(self, compute: Callable[[Key], Value]) -> None:
-        self.compute = compute
-
-    def __missing__(self, key: Key) -> Value:
-        if len(self) >= MAX_ENTRIES:
-            self.clear()
-        self[key] = self.compute(key)
-        return self[key]
-
-
-class Confuse(NoiseKind):
+class Confuse:
     """Mistakes characters for others, in proportion to their rates."""
 
     def __init__(self, table: ConfusionTable) -> None:
-        self.alone = all(all_alone("".join(confusion.noisy)) for confusion in table.confusions)
+        self.table = table
         self.longest = max(len(confusion.clean) for confusion in table.confusions)
         self.starting: dict[str, list[Confusion]] = {}
         for confusion in table.confusions:
             self.starting.setdefault(confusion.clean[0], []).append(confusion)
-        self.rates_of = Cache(self._rates_of)  # most words recur
-        self.options = Cache(self._options)
+        self.rates_of = lru_cache(CACHED)(self._rates_of)  # most words recur
+        self.options = lru_cache(CACHED)(self._options)
+
+    def __reduce__(self) -> tuple[type[Confuse], tuple[ConfusionTable]]:
+        """Another process gets the table, as caches cannot be pickled."""
+        return type(self), (self.table,)
 
     def rates(self, line: Line, words: Sequence[WordSpan]) -> tuple[list[int], list[float]]:
         """Return the cells where the words may be confused, and the rate of each."""
         places: list[int] = []
         rates: list[float] = []
         for word in words:
-            offsets, word_rates = self.rates_of[line.piece(word.start, word.next)]
+            offsets, word_rates = self.rates_of(line.piece(word.start, word.next))
             places += [word.start + offset for offset in offsets]
             rates += word_rates
         return places, rates
@@ -132,7 +121,7 @@ class Confuse(NoiseKind):
     def _rates_of(self, word: str) -> tuple[list[int], list[float]]:
         """Return the offsets and rates of confusions in a word with the white space after it."""
         cells = tuple(clusters(word))
-        options = [self.options[cells[at : at + self.longest]] for at in range(len(cells))]
+        options = [self.options(cells[at : at + self.longest]) for at in range(len(cells))]
         places = [at for at, (possible, _) in enumerate(options) if possible]
         return places, [options[at][1][-1] for at in places]
 
@@ -146,7 +135,7 @@ class Confuse(NoiseKind):
         return by_weight(*self.rates(line, words), draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        possible, cumulative = self.options[tuple(line.cells[at : at + self.longest])]
+        possible, cumulative = self.options(tuple(line.cells[at : at + self.longest]))
         if not possible:
             return False
         choice = possible[bisect_right(cumulative, draw() * cumulative[-1])]
@@ -178,23 +167,24 @@ class ConfuseWords(Confuse):
     """
 
     def rates(self, line: Line, words: Sequence[WordSpan]) -> tuple[list[int], list[float]]:
-        rates = {word.start: sum(confusion.rate for confusion in self.possible(line, word)) for word in words}
+        rates = {word.start: sum(confusion.rate for confusion in self.possible(line, word.start)) for word in words}
         return [at for at, rate in rates.items() if rate], [rate for rate in rates.values() if rate]
 
-    def possible(self, line: Line, word: WordSpan) -> list[Confusion]:
-        """Return the confusions of the words that start with this one, in its case."""
-        text = line.piece(word.start, word.end)
+    def possible(self, line: Line, at: int) -> list[Confusion]:
+        """Return the confusions of the words from the one that starts ``at`` a cell, in its case."""
+        number = bisect_left(line.starts, at)
+        spans = map(line.word, range(number, min(number + self.longest, len(line.starts))))
+        text, *following = (line.piece(span.start, span.end) for span in spans)
         in_table = text in self.starting
-        following = tuple(line.piece(span.start, span.end) for span in line.words_after(word, self.longest - 1))
         return [
             confusion if in_table else confusion._replace(noisy=capitalised(confusion.noisy, text))
             for confusion in self.starting.get(text if in_table else like(text[:1], "a") + text[1:], ())
-            if confusion.clean[1:] == following[: len(confusion.clean) - 1]
+            if confusion.clean[1:] == tuple(following[: len(confusion.clean) - 1])
         ]
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         number = bisect_left(line.starts, at)
-        possible = self.possible(line, line.word(number))
+        possible = self.possible(line, at)
         order = by_weight(range(len(possible)), [confusion.rate for confusion in possible], draw)
         return any(confuse_words(line, number, possible[i]) for i in order)
 

@@ -1,12 +1,12 @@
 """How much noise each line gets, and where."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from lev_plugins.noise.confusions import Confuse
-from lev_plugins.noise.draws import Draw, binomial, level, pick, shuffled, stream
+from lev_plugins.noise.draws import Draw, binomial, by_weight, level, shuffled, stream
 from lev_plugins.noise.kinds import NoiseKind
+from lev_plugins.noise.options import NOISE_KINDS, NoiseOptions, check_options, parse_noise_kinds, with_language_files
 from lev_plugins.noise.text import Line, WordSpan, is_letter
 from lev_plugins.text.edited import Span
 from lev_plugins.text.protected import Untouchable, protected_spans
@@ -18,7 +18,6 @@ class Corruption:
 
     The same (seed, epoch, index) gives the same noise in every process and order.
 
-    >>> from lev_plugins.noise import NoiseOptions, build_corruption
     >>> corrupt = build_corruption(NoiseOptions("keyboard", word_rate=0.5, seed=1))
     >>> [corrupt("the quick  brown fox", index) for index in range(3)]
     ['the q7ick  b4own fox', 'the quick  brown foc', 'the quick  brown gox']
@@ -26,45 +25,38 @@ class Corruption:
 
     kinds: Sequence[NoiseKind]
     weights: Sequence[float]  # of the kinds
-    word_rate: float | None  # share of the words to change
-    char_rate: float | None  # slips per character, of the changed words if there is a word_rate
-    seed: int
-    min_letters: int = 0  # shorter words stay as they are
-    varied: bool = False  # each line has a rate of its own, from 0 to twice that rate
-    prose: bool = False  # words stay as they are if no corrector should touch them
-    short_words: frozenset[str] = frozenset()  # lower-case words that change in spite of min_letters
-    lower_rate: float = 0.0  # share of the changed words that also lose their capital
+    options: NoiseOptions
+    short_words: Collection[str] = ()  # lower-case words that change in spite of ``min_letters``
 
     def __call__(self, text: str, index: int, epoch: int = 1) -> str:
-        line = Line(text, all(kind.alone for kind in self.kinds))
-        draw = stream(self.seed, epoch, index)
-        at = level(self.seed, epoch, index, draw)
-        scale = 2 * stream(self.seed, epoch, index, " rate")() if self.varied else 1
-        numbers = prose_of(line) if self.prose else range(len(line.starts))
-        if self.word_rate is not None:
-            possible = (
-                [number for number in numbers if self._is_long_enough(line, number)] if self.min_letters else numbers
-            )
-            self._words(line, possible, binomial(len(possible), scale * self.word_rate, at), draw)
+        line, options = Line(text), self.options
+        draw = stream(options.seed, epoch, index)
+        at = level(options.seed, epoch, index, draw)
+        scale = 2 * stream(options.seed, epoch, index, " rate")() if options.varied else 1
+        numbers = prose_of(line) if options.prose else range(len(line.starts))
+        if options.word_rate is not None:
+            if options.min_letters:
+                numbers = [number for number in numbers if self._is_long_enough(line, number)]
+            self._words(line, numbers, binomial(len(numbers), scale * options.word_rate, at), draw)
             return str(line)
         words = [line.word(number) for number in numbers]
-        if self.char_rate is not None:
+        if options.char_rate is not None:
             characters = sum(word.end - word.start for word in words)
-            self._edits(line, words, binomial(characters, scale * self.char_rate, at), draw)
+            self._edits(line, words, binomial(characters, scale * options.char_rate, at), draw)
         else:
             for kind in self.kinds:
-                assert isinstance(kind, Confuse), "other kinds have no rates"
+                assert kind.edit_by_rate is not None, "``check_options`` requires a rate"
                 kind.edit_by_rate(line, words, draw)
         return str(line)
 
     def _is_long_enough(self, line: Line, number: int) -> bool:
         word = line.word(number)
         letters = [cell for cell in line.cells[word.start : word.end] if is_letter(cell)]
-        return len(letters) >= self.min_letters or "".join(letters).lower() in self.short_words
+        return len(letters) >= self.options.min_letters or "".join(letters).lower() in self.short_words
 
     def _words(self, line: Line, possible: Sequence[int], count: int, draw: Draw) -> None:
         """Change ``count`` words, drawn from the ``possible`` ones that can be changed."""
-        for number in (possible[place] for place in shuffled(range(len(possible)), draw)):
+        for number in shuffled(possible, draw):
             if count <= 0:
                 return
             log_length = len(line.log)
@@ -76,15 +68,15 @@ class Corruption:
 
     def _word(self, line: Line, word: WordSpan, draw: Draw) -> int:
         """Make at least one slip in a word, more in a long one, and return the number of words changed."""
-        count = 1
-        if self.char_rate:
-            count = max(1, int(self.char_rate * (word.end - word.start) + draw()))
+        count, char_rate, lower_rate = 1, self.options.char_rate, self.options.lower_rate
+        if char_rate:
+            count = max(1, int(char_rate * (word.end - word.start) + draw()))
         log_length = len(line.log)
         changed = self._edits(line, [word], count, draw)
         if count > 1 and changed and line.as_before(log_length):  # such as a letter deleted and inserted again
             line.undo(log_length)
             changed = self._edits(line, [word], 1, draw)
-        if self.lower_rate and changed and draw() < self.lower_rate:  # as in Keyboard: no draw without a rate
+        if lower_rate and changed and draw() < lower_rate:  # as in ``keyboard``: no draw without a rate
             log_length_of_slips = len(line.log)
             lose_capital(line, word)
             if line.as_before(log_length):  # such as `the`, of which the slip was a capital
@@ -97,7 +89,9 @@ class Corruption:
         possible = list(range(len(self.kinds)))
         words = 0
         while count and possible:
-            number = possible[0] if len(possible) == 1 else pick(possible, self.weights, draw)
+            number = possible[0]
+            if len(possible) > 1:
+                number = next(by_weight(possible, [self.weights[kind] for kind in possible], draw))
             kind = self.kinds[number]
             if number not in walks:
                 walks[number] = kind.sites(line, among, draw)
@@ -109,6 +103,20 @@ class Corruption:
             else:
                 possible.remove(number)
         return words
+
+
+def build_corruption(options: NoiseOptions) -> Corruption:
+    """Check the options and build the noise from them.
+
+    >>> build_corruption(NoiseOptions("delete", word_rate=1.0))("The quick brown fox", index=0)
+    'Th qick rown fx'
+    """
+    weights = parse_noise_kinds(options.kind, options.prefix)
+    options = with_language_files(options)
+    check_options(options, weights)
+    kinds = [NOISE_KINDS[name](options) for name in weights]
+    short_words = frozenset(filter(None, options.short_words.lower().split(",")))
+    return Corruption(kinds, list(weights.values()), options, short_words)
 
 
 def lose_capital(line: Line, word: WordSpan) -> None:

@@ -115,18 +115,3 @@ def by_weight(places: Sequence[int], weights: Sequence[float], draw: Draw) -> It
             at = bisect_right(cumulative, draw() * cumulative[-1])
         yield places[at]
         remaining[at] = 0.0
-
-
-def pick(choices: Sequence[int], weights: Sequence[float], draw: Draw) -> int:
-    """Return one of the choices, drawn in proportion to ``weights[choice]``.
-
-    >>> draw = stream(1, 1, 0)
-    >>> [pick([0, 2], [1.0, 5.0, 1.0], draw) for _ in range(6)]
-    [0, 0, 0, 0, 2, 0]
-    """
-    rest = draw() * sum(weights[choice] for choice in choices)
-    for choice in choices:
-        rest -= weights[choice]
-        if rest < 0:
-            return choice
-    return choices[-1]

@@ -2,32 +2,35 @@
 
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from string import digits, punctuation
+from typing import NamedTuple
 
 from lev_plugins.noise.draws import Draw, shuffled
-from lev_plugins.noise.text import Line, WordSpan, all_alone, clusters, is_letter, is_space, like
+from lev_plugins.noise.text import Line, WordSpan, clusters, is_letter, is_space, like
 from lev_plugins.text.protected import without_diacritics
 
 ANY = "any"  # --alphabet any
 ALPHABETS = Path(__file__).parent / "tables" / "alphabets.tsv"
 
 
-class NoiseKind:
+def every_cell(line: Line, words: Sequence[WordSpan], draw: Draw) -> Iterator[int]:
+    """Yields the cells of neighbouring words in random order."""
+    return shuffled(range(words[0].start, words[-1].end), draw)
+
+
+class NoiseKind(NamedTuple):
     """One kind of slip."""
 
-    alone = True  # everything that it writes passes ``all_alone``
-    words = 1  # the number of words that one slip changes
-
-    def sites(self, line: Line, words: Sequence[WordSpan], draw: Draw) -> Iterator[int]:
-        """Yield the cells of neighbouring words in the order in which to try them, uniformly at random."""
-        return shuffled(range(words[0].start, words[-1].end), draw)
-
-    def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        """Make one slip at the untouched cell ``at``; False, with nothing changed, if none is possible."""
-        raise NotImplementedError
+    # makes one slip at an untouched cell; returns False, with nothing changed, if none is possible there
+    edit: Callable[[Line, int, Draw], bool]
+    # yields the cells of neighbouring words where a slip may begin, in the order in which to try them
+    sites: Callable[[Line, Sequence[WordSpan], Draw], Iterator[int]] = every_cell
+    words: int = 1  # the number of words that one slip changes
+    # makes slips in some words at rates of its own; None: the kind has no such rates
+    edit_by_rate: Callable[[Line, Sequence[WordSpan], Draw], None] | None = None
 
 
 class Alphabets:
@@ -50,7 +53,6 @@ class Alphabets:
         sets = [tuple(dict.fromkeys(clusters(part))) for part in (letters or "").split() if not self.any]
         self.letters = sets[0] if len(sets) == 1 else None
         self.sets = {letter: part for part in sets for letter in part}
-        self.alone = self.any or all_alone(letters or "")
 
     def beside(self, cell: str) -> tuple[str, ...]:
         """Return the letters for a cell; none for other characters than letters and digits, and for unknown scripts."""
@@ -90,59 +92,45 @@ def without(letters: tuple[str, ...], letter: str) -> tuple[str, ...]:
     return tuple(candidate for candidate in letters if candidate != letter)
 
 
-class Insert(NoiseKind):
-    """An extra letter of the alphabet, beside another one."""
-
-    def __init__(self, alphabets: Alphabets) -> None:
-        self.alphabets, self.alone = alphabets, alphabets.alone
-
-    def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        cell = line.cells[at]
-        letters = self.alphabets.beside(cell)
-        if not letters:
-            return False
-        letter = letters[int(draw() * len(letters))]
-        return line.put(at, at + 1, [letter, cell] if draw() < 0.5 else [cell, letter])
+def insert(alphabets: Alphabets, line: Line, at: int, draw: Draw) -> bool:
+    """Writes an extra letter of the alphabet beside another one."""
+    cell = line.cells[at]
+    letters = alphabets.beside(cell)
+    if not letters:
+        return False
+    letter = letters[int(draw() * len(letters))]
+    return line.put(at, at + 1, [letter, cell] if draw() < 0.5 else [cell, letter])
 
 
-class Substitute(NoiseKind):
-    """Another letter of the alphabet."""
-
-    def __init__(self, alphabets: Alphabets) -> None:
-        self.alphabets, self.alone = alphabets, alphabets.alone
-
-    def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        cell = line.cells[at]
-        letters = without(self.alphabets.beside(cell), cell)
-        return bool(letters) and line.put(at, at + 1, [letters[int(draw() * len(letters))]])
+def substitute(alphabets: Alphabets, line: Line, at: int, draw: Draw) -> bool:
+    """Writes another letter of the alphabet."""
+    cell = line.cells[at]
+    letters = without(alphabets.beside(cell), cell)
+    return bool(letters) and line.put(at, at + 1, [letters[int(draw() * len(letters))]])
 
 
-class Accent(NoiseKind):
-    """A Latin letter gets a mark, or becomes another one that looks like it.
-
-    >>> "".join(with_marks()["o"][:8]), "".join(with_marks()["I"][:4])
-    ('òóôõöøōŏ', 'ÌÍÎÏ')
-    """
-
-    def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        letters = with_marks().get(line.cells[at], ())
-        return bool(letters) and line.put(at, at + 1, [letters[int(draw() * len(letters))]])
+def accent(line: Line, at: int, draw: Draw) -> bool:
+    """Gives a Latin letter a mark, or writes another one that looks like it."""
+    letters = with_marks().get(line.cells[at], ())
+    return bool(letters) and line.put(at, at + 1, [letters[int(draw() * len(letters))]])
 
 
 @lru_cache(maxsize=1)
 def with_marks() -> dict[str, list[str]]:
-    """Return the Latin letters with marks, by the letter without marks."""
+    """Return the Latin letters with marks, by the letter without marks.
+
+    >>> "".join(with_marks()["o"][:8]), "".join(with_marks()["I"][:4])
+    ('òóôõöøōŏ', 'ÌÍÎÏ')
+    """
     marked: dict[str, list[str]] = {}
     for letter in map(chr, [*range(0xC0, 0x180), *range(0x1E00, 0x1F00)]):
         marked.setdefault(without_diacritics(letter), []).append(letter)
     return marked
 
 
-class Delete(NoiseKind):
-    """A missing letter or digit. The last character of a word stays, so that no word disappears."""
-
-    def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        return is_letter(line.cells[at]) and word_remains(line, at, at + 1) and line.put(at, at + 1, [])
+def delete(line: Line, at: int, draw: Draw) -> bool:
+    """Leaves out a letter or digit. The last character of a word stays, so that no word disappears."""
+    return is_letter(line.cells[at]) and word_remains(line, at, at + 1) and line.put(at, at + 1, [])
 
 
 def word_remains(line: Line, start: int, stop: int) -> bool:
@@ -155,75 +143,57 @@ def word_remains(line: Line, start: int, stop: int) -> bool:
     return False
 
 
-class OneOf(NoiseKind):
+def one_of(kinds: Sequence[NoiseKind], line: Line, at: int, draw: Draw) -> bool:
     """Draws a kind for each slip; if that kind is impossible, the next one is tried."""
-
-    def __init__(self, kinds: Sequence[NoiseKind]) -> None:
-        self.kinds, self.alone = kinds, all(kind.alone for kind in kinds)
-
-    def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        start = int(draw() * len(self.kinds))
-        return any(kind.edit(line, at, draw) for kind in (*self.kinds[start:], *self.kinds[:start]))
+    start = int(draw() * len(kinds))
+    return any(kind.edit(line, at, draw) for kind in (*kinds[start:], *kinds[:start]))
 
 
-class Keyboard(NoiseKind):
-    """A neighbouring key, with the same shift or, at a rate, with the wrong one: fox becomes gox or Gox."""
-
-    def __init__(self, near: Mapping[str, Sequence[str]], shifts: Mapping[str, str], shift_rate: float = 0.0) -> None:
-        self.near, self.shifts, self.shift_rate = near, shifts, shift_rate
-        self.alone = all(map(all_alone, near))
-
-    def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        near = self.near.get(line.cells[at], ())
-        if not near:
-            return False
-        key = near[int(draw() * len(near))]
-        if self.shift_rate and draw() < self.shift_rate:  # without a rate, no draw: the noise of a seed must stay
-            key = self.shifts.get(key, key)
-        return line.put(at, at + 1, [key])
+def keyboard(
+    near: Mapping[str, Sequence[str]], shifts: Mapping[str, str], shift_rate: float, line: Line, at: int, draw: Draw
+) -> bool:
+    """Hits a neighbouring key, with the same shift or, at a rate, with the wrong one: fox becomes gox or Gox."""
+    keys = near.get(line.cells[at], ())
+    if not keys:
+        return False
+    key = keys[int(draw() * len(keys))]
+    if shift_rate and draw() < shift_rate:  # without a rate, no draw: the noise of a seed must stay
+        key = shifts.get(key, key)
+    return line.put(at, at + 1, [key])
 
 
-class Shift(NoiseKind):
-    """The right key, with shift held or not held by mistake."""
-
-    def __init__(self, shifts: Mapping[str, str]) -> None:
-        self.shifts, self.alone = shifts, all(map(all_alone, shifts))
-
-    def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        key = self.shifts.get(line.cells[at])
-        return key is not None and line.put(at, at + 1, [key])
+def shift(shifts: Mapping[str, str], line: Line, at: int, draw: Draw) -> bool:
+    """Hits the right key, with shift held or not held by mistake."""
+    key = shifts.get(line.cells[at])
+    return key is not None and line.put(at, at + 1, [key])
 
 
-class Swap(NoiseKind):
-    """Two neighbouring letters of a word in the wrong order; capitals stay in place: The becomes Hte."""
-
-    def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        if at + 1 >= len(line.cells) or not line.untouched(at + 1, at + 2):
-            return False
-        left, right = line.cells[at : at + 2]
-        if not (is_letter(left) and is_letter(right)):
-            return False
-        swapped = [like(right, left), like(left, right)]
-        return swapped != [left, right] and line.put(at, at + 2, swapped)
+def swap(line: Line, at: int, draw: Draw) -> bool:
+    """Writes two neighbouring letters of a word in the wrong order; capitals stay in place: The becomes Hte."""
+    if at + 1 >= len(line.cells) or not line.untouched(at + 1, at + 2):
+        return False
+    left, right = line.cells[at : at + 2]
+    if not (is_letter(left) and is_letter(right)):
+        return False
+    swapped = [like(right, left), like(left, right)]
+    return swapped != [left, right] and line.put(at, at + 2, swapped)
 
 
-class SwapWords(NoiseKind):
+def untouched_starts(line: Line, words: Sequence[WordSpan], draw: Draw) -> Iterator[int]:
+    """Yields the first cells of untouched words in random order."""
+    return shuffled([word.start for word in words if word.start not in line.touched], draw)
+
+
+def swap_words(line: Line, at: int, draw: Draw) -> bool:
     """Exchanges a word and the nearest untouched one."""
-
-    words = 2
-
-    def sites(self, line: Line, words: Sequence[WordSpan], draw: Draw) -> Iterator[int]:
-        return shuffled([word.start for word in words if word.start not in line.touched], draw)
-
-    def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        words = len(line.starts)
-        number = bisect_left(line.starts, at)
-        nearest = (neighbour for step in range(1, words) for neighbour in (number + step, number - step))
-        return any(
-            exchange_words(line, line.word(min(number, neighbour)), line.word(max(number, neighbour)))
-            for neighbour in nearest
-            if 0 <= neighbour < words and line.starts[neighbour] not in line.touched
-        )
+    words = len(line.starts)
+    number = bisect_left(line.starts, at)
+    nearest = (neighbour for step in range(1, words) for neighbour in (number + step, number - step))
+    return any(
+        exchange_words(line, line.word(min(number, neighbour)), line.word(max(number, neighbour)))
+        for neighbour in nearest
+        if 0 <= neighbour < words and line.starts[neighbour] not in line.touched
+    )
 
 
 def exchange_words(line: Line, left: WordSpan, right: WordSpan) -> bool:
@@ -235,22 +205,20 @@ def exchange_words(line: Line, left: WordSpan, right: WordSpan) -> bool:
     return left_cells != right_cells and line.put(left.start, right.end, [*right_cells, *between, *left_cells])
 
 
-class RunOn(NoiseKind):
+def ends_before_words(line: Line, words: Sequence[WordSpan], draw: Draw) -> Iterator[int]:
+    """Yields the cells behind words that another word follows, in random order."""
+    return shuffled([word.end for word in words if word.next > word.end], draw)
+
+
+def run_on(line: Line, at: int, draw: Draw) -> bool:
     """Drops the white space between two words: is said becomes issaid."""
-
-    def sites(self, line: Line, words: Sequence[WordSpan], draw: Draw) -> Iterator[int]:
-        return shuffled([word.end for word in words if word.next > word.end], draw)
-
-    def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        stop = at + 1
-        while is_space(line.cells[stop]):
-            stop += 1
-        return line.untouched(at, stop) and line.put(at, stop, [])
+    stop = at + 1
+    while is_space(line.cells[stop]):
+        stop += 1
+    return line.untouched(at, stop) and line.put(at, stop, [])
 
 
-class Split(NoiseKind):
-    """A space inside a word, between two letters or digits."""
-
-    def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        inside = is_letter(line.cells[at]) and at + 1 < len(line.cells) and is_letter(line.cells[at + 1])
-        return inside and line.put(at, at + 1, [line.cells[at], " "])
+def split(line: Line, at: int, draw: Draw) -> bool:
+    """Writes a space inside a word, between two letters or digits."""
+    inside = is_letter(line.cells[at]) and at + 1 < len(line.cells) and is_letter(line.cells[at + 1])
+    return inside and line.put(at, at + 1, [line.cells[at], " "])

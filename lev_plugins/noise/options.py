@@ -1,14 +1,15 @@
-"""The noise that a user requests, and the ``Corruption`` built from it."""
+"""The noise that a user requests."""
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.noise import kinds
 from lev_plugins.noise.confusions import OCR, confuser, read_table
-from lev_plugins.noise.corrupt import Corruption
+from lev_plugins.noise.kinds import NoiseKind
 from lev_plugins.noise.languages import (
     ALPHABET,
     CONFUSIONS,
@@ -21,22 +22,22 @@ from lev_plugins.noise.languages import (
 from lev_plugins.noise.layouts import known_layouts, neighbouring_keys, shifts
 from lev_plugins.ranges import bounded
 
-NOISE_KINDS: dict[str, Callable[["NoiseOptions"], kinds.NoiseKind]] = {
-    "random": lambda options: kinds.OneOf([NOISE_KINDS[name](options) for name in ("insert", "delete", "substitute")]),
-    "insert": lambda options: kinds.Insert(kinds.Alphabets(options.alphabet)),
-    "delete": lambda options: kinds.Delete(),
-    "substitute": lambda options: kinds.Substitute(kinds.Alphabets(options.alphabet)),
-    "keyboard": lambda options: kinds.Keyboard(
-        neighbouring_keys(options.layout or LAYOUT, f"{options.prefix}layout"),
-        shifts(options.layout or LAYOUT),
-        options.shift_rate,
+NOISE_KINDS: dict[str, Callable[["NoiseOptions"], NoiseKind]] = {
+    "random": lambda options: NoiseKind(
+        partial(kinds.one_of, [NOISE_KINDS[name](options) for name in ("insert", "delete", "substitute")])
     ),
-    "shift": lambda options: kinds.Shift(shifts(options.layout or LAYOUT, f"{options.prefix}layout")),
-    "accent": lambda options: kinds.Accent(),
-    "swap": lambda options: kinds.Swap(),
-    "swap-words": lambda options: kinds.SwapWords(),
-    "run-on": lambda options: kinds.RunOn(),
-    "split": lambda options: kinds.Split(),
+    "insert": lambda options: NoiseKind(partial(kinds.insert, kinds.Alphabets(options.alphabet))),
+    "delete": lambda options: NoiseKind(kinds.delete),
+    "substitute": lambda options: NoiseKind(partial(kinds.substitute, kinds.Alphabets(options.alphabet))),
+    "keyboard": lambda options: NoiseKind(
+        partial(kinds.keyboard, neighbouring_keys(*layout_of(options)), shifts(*layout_of(options)), options.shift_rate)
+    ),
+    "shift": lambda options: NoiseKind(partial(kinds.shift, shifts(*layout_of(options)))),
+    "accent": lambda options: NoiseKind(kinds.accent),
+    "swap": lambda options: NoiseKind(kinds.swap),
+    "swap-words": lambda options: NoiseKind(kinds.swap_words, kinds.untouched_starts, words=2),
+    "run-on": lambda options: NoiseKind(kinds.run_on, kinds.ends_before_words),
+    "split": lambda options: NoiseKind(kinds.split),
     "ocr": lambda options: confuser(read_table(OCR)),
     "confusions": lambda options: confuser(read_table(Path(options.confusions or ""))),
 }
@@ -97,6 +98,11 @@ class NoiseOptions:
     prefix: str = "--"  # of the flags in error messages
 
 
+def layout_of(options: NoiseOptions) -> tuple[str, str]:
+    """Returns the layout of the keyboard, and the flag that names it."""
+    return options.layout or LAYOUT, f"{options.prefix}layout"
+
+
 NOISE_FLAGS = [option for option in fields(NoiseOptions) if "help" in option.metadata]
 
 
@@ -124,35 +130,11 @@ def with_language_files(options: NoiseOptions) -> NoiseOptions:
     )
 
 
-def build_corruption(options: NoiseOptions) -> Corruption:
-    """Check the options and build the noise from them.
-
-    >>> build_corruption(NoiseOptions("delete", word_rate=1.0))("The quick brown fox", index=0)
-    'Th qick rown fx'
-    """
-    weights = parse_noise_kinds(options.kind, options.prefix)
-    options = with_language_files(options)
-    check_options(options, weights)
-    return Corruption(
-        [NOISE_KINDS[name](options) for name in weights],
-        list(weights.values()),
-        options.word_rate,
-        options.char_rate,
-        options.seed,
-        options.min_letters,
-        options.varied,
-        options.prose,
-        frozenset(filter(None, options.short_words.lower().split(","))),
-        options.lower_rate,
-    )
-
-
 def check_options(options: NoiseOptions, weights: dict[str, float]) -> None:
     """Refuse values out of range, and flags that need another flag or kind of noise."""
     prefix, has_word_rate = options.prefix, options.word_rate is not None
     for name in ("word_rate", "char_rate", "shift_rate", "lower_rate"):
-        rate = getattr(options, name)
-        if rate is not None:
+        if (rate := getattr(options, name)) is not None:
             bounded(f"{prefix}{name.replace('_', '-')}", rate, 0, 1)
     bounded(f"{prefix}min-letters", options.min_letters, 0)
     has_rate = has_word_rate or options.char_rate is not None

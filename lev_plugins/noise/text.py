@@ -1,7 +1,6 @@
 """A text as cells, the units that noise changes and never splits."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -54,21 +53,16 @@ class Line:
 
     __slots__ = ("_ends", "alone", "cells", "log", "original", "starts", "text", "touched")
 
-    def __init__(self, text: str, alone: bool = True) -> None:
-        """``alone``: everything put into the text passes ``all_alone``."""
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.alone = alone and all_alone(text)
-        self.original: Sequence[str] = text if self.alone else CLUSTER.findall(text)
+        self.alone = all_alone(text)  # until ``put`` writes what may join a neighbour
+        self.original = text if self.alone else CLUSTER.findall(text)
         self.cells = list(self.original)
         self.touched: set[int] = set()
         self.log: list[tuple[int, list[str]]] = []  # the start of each change, and the cells that it replaced
         # where the words of the original text start and end; a cluster is white space if its first character is
         outline = text if self.alone else "".join(" " if is_space(cell) else "x" for cell in self.original)
-        bounds = [0, *accumulate(map(len, RUN.findall(outline)))]
-        if outline[:1].isspace():
-            bounds = bounds[1:]
-        if outline[-1:].isspace():
-            bounds = bounds[:-1]
+        bounds = [0, *accumulate(map(len, RUN.findall(outline)))][outline[:1].isspace() :]
         self.starts, self._ends = bounds[:-1:2], bounds[1::2]
 
     def __str__(self) -> str:
@@ -82,25 +76,21 @@ class Line:
     def words(self) -> list[WordSpan]:
         return [self.word(number) for number in range(len(self.starts))]
 
-    def words_after(self, word: WordSpan, count: int) -> list[WordSpan]:
-        start = bisect_left(self.starts, word.start) + 1
-        return [self.word(number) for number in range(start, min(start + count, len(self.starts)))]
-
     def piece(self, start: int, stop: int) -> str:
         """Return the original content of the cells."""
-        return self.text[start:stop] if self.alone else "".join(self.original[start:stop])
+        return self.text[start:stop] if self.original is self.text else "".join(self.original[start:stop])
 
     def put(self, start: int, stop: int, parts: Sequence[str]) -> bool:
         """Replace cells by ``parts``, which are clusters; return False if they would join their neighbours."""
+        content = parts[0] if len(parts) == 1 else "".join(parts)
+        self.alone = self.alone and all_alone(content)
         if not self.alone and not self._stay_apart(start, stop, parts):
             return False
-        content = parts[0] if len(parts) == 1 else "".join(parts)
+        self.log.append((start, self.cells[start:stop]))
         if stop == start + 1:
-            self.log.append((start, [self.cells[start]]))
             self.cells[start] = content
             self.touched.add(start)
         else:
-            self.log.append((start, self.cells[start:stop]))
             self.cells[start:stop] = [content, *[""] * (stop - start - 1)]
             self.touched.update(range(start, stop))
         return True

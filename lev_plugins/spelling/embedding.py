@@ -116,8 +116,8 @@ class WordVectors(NamedTuple):
     Special symbols and the placeholder have no n-grams: their sum is 0.
     """
 
-    ngram_means: CollectingTable  # (V + 1 + U, C)
-    own: CollectingTable  # (V + 1, C)
+    ngram_means: VectorTable  # (V + 1 + U, C)
+    own: VectorTable  # (V + 1, C)
     shapes: Tensor  # (V + 1 + U,)
     counts: Tensor  # (V + 1 + U,) occurrences in the training text
     guesses: Tensor  # (2, V + 1 + U) see ``WordFeatures``, and the edit distance; (2, U) in an ``NgramEmbedding``
@@ -184,8 +184,8 @@ class NgramEmbedding(nn.Module):
         if len(words.shapes):
             unknown_means = self.mean(words.ngrams, words.ngram_starts)
         return WordVectors(
-            CollectingTable(means, sample.class_of, unknown_means),
-            CollectingTable(own_rows, sample.class_of),
+            VectorTable(means, sample.class_of, unknown_means),
+            VectorTable(own_rows, sample.class_of),
             torch.cat([self.shapes, words.shapes]),
             F.pad(self.counts, (0, len(words.shapes))),
             words.guesses,
@@ -243,6 +243,8 @@ class IntendedWordEmbedding(NgramEmbedding):
 
     intended: Tensor  # (2, V + 1) guesses, and their edit distances, for words that occur once, when that is held out
     letter_hashes: Tensor  # (2, V + 1)
+    known_hashes: Tensor  # (n,) letter hashes of the dictionary's words, ascending
+    known_counts: Tensor  # (n,)
 
     def __init__(self, dictionary: Dictionary, dim: int, index: WordIndex, sizes: SampleSizes = SAMPLE_SIZES) -> None:
         """
@@ -258,10 +260,14 @@ class IntendedWordEmbedding(NgramEmbedding):
         self.slips = nn.Embedding(MAX_DISTANCE + 1, dim)  # by the edit distance
         nn.init.normal_(self.from_guess.weight, std=dim**-0.5)
         nn.init.normal_(self.slips.weight, std=0.5 * dim**-0.5)
-        self.register_buffer("letter_hashes", torch.from_numpy(index.spellings.letter_hashes), persistent=False)
+        # for each familiarity of the pair with the next word, and then with the previous word; not an ``nn.Embedding``,
+        # as these vectors begin at 0 even with --apply-bert-init
+        self.joined = nn.ParameterDict({"weight": torch.zeros(2 * (len(LEVELS) + 1), dim)})
+        arrays = (index.spellings.letter_hashes, *index.hash_counts)
+        for name, values in zip(("letter_hashes", "known_hashes", "known_counts"), arrays, strict=True):
+            self.register_buffer(name, torch.from_numpy(values), persistent=False)
         self.register_buffer("intended", torch.zeros(2, self.vocabulary + 1, dtype=torch.long), persistent=False)
         self.prepared = False
-        self.joined = JoinedWordEmbedding(index, dim)
         self.unit_vectors = EvalCache()
 
     def prepare_training(self) -> None:
@@ -304,15 +310,20 @@ class IntendedWordEmbedding(NgramEmbedding):
         is_guess = level.eq(0) & distances.eq(0) & usual_case  # the word itself, with other capitals
         level = torch.where(is_guess, self.level(guesses, words), level)
         own_rows = torch.where(is_guess, guesses, tokens).masked_fill(level.eq(0), self.unk)
-        joined = self.joined.level(words.letter_hashes[:, tokens], shapes >= CASES, self.levels)
-        return WordFeatures(tokens, own_rows, level, shapes, guesses, distances, joined)
+        hashes = words.letter_hashes[:, tokens]
+        counts = joined_counts(hashes, shapes >= CASES, self.known_hashes, self.known_counts)
+        joined_level = torch.bucketize(counts, self.levels, right=True)
+        return WordFeatures(tokens, own_rows, level, shapes, guesses, distances, joined_level)
 
     def combine(self, words: WordVectors, features: WordFeatures) -> Tensor:
         assert features.guesses is not None and features.distances is not None and features.joined_level is not None
         guess = words.vector_of(features.guesses, features.guesses)
         unseen = features.level.eq(0)[:, :, None]
         intended = (self.from_guess(guess) + self.slips(features.distances)) * unseen
-        return super().combine(words, features) + intended + self.joined(features.joined_level)
+        with_previous = len(LEVELS) + 1 + F.pad(features.joined_level[:, :-1], (1, 0))
+        table = self.joined["weight"]
+        joined = F.embedding(features.joined_level, table) + F.embedding(with_previous, table)
+        return super().combine(words, features) + intended + joined
 
     def directions(self, words: WordVectors) -> Tensor:
         """Returns the vectors of the dictionary's words, of length 1: (V, C), or (R, C) of a sample."""
@@ -327,43 +338,16 @@ class IntendedWordEmbedding(NgramEmbedding):
 # ---- words that were split by mistake --------------------------------------------------------------------------------
 
 
-class JoinedWordEmbedding(nn.Module):
-    """A vector for how familiar the word is that two neighbours make if joined, for each of the two."""
-
-    hashes: Tensor  # (n,) letter hashes of the dictionary's words, ascending
-    counts: Tensor  # (n,)
-
-    def __init__(self, index: WordIndex, dim: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(2 * (len(LEVELS) + 1), dim))
-        for name, values in zip(("hashes", "counts"), index.hash_counts, strict=True):
-            self.register_buffer(name, torch.from_numpy(values), persistent=False)
-
-    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *options: object) -> None:
-        state_dict.setdefault(f"{prefix}weight", torch.zeros_like(self.weight))
-        super()._load_from_state_dict(state_dict, prefix, *options)
-
-    def level(self, hashes: Tensor, after_blank: Tensor, levels: Tensor) -> Tensor:
-        """Returns the level (B, T) of each word joined with the next one.
-
-        Args:
-            hashes: (2, B, T) letter hashes of the words
-            after_blank: (B, T) True = there is a blank before the word
-            levels: the smallest count of each level
-        """
-        return torch.bucketize(joined_counts(hashes, after_blank, self.hashes, self.counts), levels, right=True)
-
-    def forward(self, level: Tensor) -> Tensor:
-        """Returns the sum of two vectors, for the pair with the next word and that with the previous: (B, T, C)."""
-        with_previous = len(LEVELS) + 1 + F.pad(level[:, :-1], (1, 0))
-        return F.embedding(level, self.weight) + F.embedding(with_previous, self.weight)
-
-
 def joined_counts(hashes: Tensor, after_blank: Tensor, known_hashes: Tensor, counts: Tensor) -> Tensor:
     """Returns how often the word occurs that each word and the next one make if joined, (B, T).
 
     It is 0 where one of the two has no letters, and where there is no blank between them. Different words with the same
     hash are taken for each other. See ``spelling.candidates.letter_hashes``.
+
+    hashes: (2, B, T) letter hashes of the words
+    after_blank: (B, T) True = there is a blank before the word
+    known_hashes: (n,) letter hashes of the dictionary's words, ascending
+    counts: (n,) of these words
 
     >>> from lev_plugins.spelling.candidates import letter_hashes
     >>> to_day, (today,) = torch.tensor(letter_hashes(["to", "day"])), letter_hashes(["today"])[0]
@@ -383,20 +367,20 @@ def joined_counts(hashes: Tensor, after_blank: Tensor, known_hashes: Tensor, cou
 # ---- a table that is looked up many times in one pass ----------------------------------------------------------------
 
 
-class CollectingTable:
-    """A matrix (R, C) whose look-ups add their gradients to one matrix.
+class VectorTable:
+    """A matrix (R, C) whose look-ups have sparse gradients, which become one matrix in the end.
 
-    Each ``torch.nn.functional.embedding`` makes a gradient of the size of the table, most of it zeros: with a large
-    dictionary, that takes longer than the rest of a small model. A table is for one forward and at most one backward.
+    A dense gradient is as large as the table, for each ``torch.nn.functional.embedding``, and most of it is zeros: with
+    a large dictionary, that takes longer than the rest of a small model.
 
     >>> weight = torch.zeros(3, 2, requires_grad=True)
-    >>> table = CollectingTable(weight)
+    >>> table = VectorTable(weight)
     >>> (table.rows(torch.tensor([2, 2])).sum() + 5 * table.rows(torch.tensor([0])).sum()).backward()
     >>> weight.grad.tolist()
     [[5.0, 5.0], [0.0, 0.0], [2.0, 2.0]]
-    >>> CollectingTable(torch.tensor([[7.0], [8.0]]), torch.tensor([-1, 1, 0])).rows(torch.tensor([2, 1])).tolist()
+    >>> VectorTable(torch.tensor([[7.0], [8.0]]), torch.tensor([-1, 1, 0])).rows(torch.tensor([2, 1])).tolist()
     [[7.0], [8.0]]
-    >>> CollectingTable(torch.tensor([[7.0], [8.0]]), more=torch.tensor([[9.0]])).rows(torch.tensor([2, 1])).tolist()
+    >>> VectorTable(torch.tensor([[7.0], [8.0]]), more=torch.tensor([[9.0]])).rows(torch.tensor([2, 1])).tolist()
     [[9.0], [8.0]]
     """
 
@@ -407,14 +391,13 @@ class CollectingTable:
             row_of: (n,) the row of each id, if it is not the id itself; -1: there is none
             more: (M, C) rows after those of ``weight``; the two are copied into one matrix only for training
         """
-        self.collected: list[Tensor] = []
         self.learns = torch.is_grad_enabled() and weight.requires_grad
         if row_of is not None and more is not None:
             row_of = torch.cat([row_of, len(weight) + torch.arange(len(more), device=row_of.device)])
         if self.learns and more is not None:
             weight, more = torch.cat([weight, more]), None
         self.row_of, self.more = row_of, more
-        self.weight: Tensor = _Collect.apply(weight, self.collected) if self.learns else weight
+        self.weight: Tensor = _Dense.apply(weight) if self.learns else weight
 
     def rows(self, ids: Tensor) -> Tensor:
         """Returns the rows of ids: (...) -> (..., C)."""
@@ -426,41 +409,18 @@ class CollectingTable:
                 F.embedding(ids.clamp(max=len(self.weight) - 1), self.weight),
                 F.embedding((ids - len(self.weight)).clamp(min=0), self.more),
             )
-        if not self.learns:
-            return F.embedding(ids, self.weight)
-        return _Rows.apply(self.weight, ids, self.collected)
+        return F.embedding(ids, self.weight, sparse=self.learns)
 
 
-class _Collect(torch.autograd.Function):
-    """Passes the matrix on. In backward, it runs after all look-ups, whose input it is, and returns what they added."""
+class _Dense(torch.autograd.Function):
+    """Passes the matrix on, and makes the sum of the gradients of all its look-ups, which is sparse, a matrix again."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, collected: list[Tensor]) -> Tensor:
-        ctx.collected, ctx.dtype = collected, weight.dtype
-        ctx.set_materialize_grads(False)
+    def forward(ctx: Any, weight: Tensor) -> Tensor:
         return weight.view_as(weight)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, None]:
-        direct = gradients[0]  # from uses of the matrix other than look-ups
-        if not ctx.collected:
-            return direct, None
-        total = ctx.collected.pop().to(ctx.dtype)
-        return (total if direct is None else total.add_(direct)), None
-
-
-class _Rows(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, ids: Tensor, collected: list[Tensor]) -> Tensor:
-        ctx.save_for_backward(ids)
-        ctx.collected, ctx.size = collected, weight.shape
-        return F.embedding(ids, weight)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, None]:
-        (ids,) = ctx.saved_tensors
-        gradient = gradients[0].flatten(0, -2)
-        if not ctx.collected:
-            ctx.collected.append(gradient.new_zeros(ctx.size, dtype=torch.float32))
-        ctx.collected[0].index_add_(0, ids.flatten(), gradient.float())
-        return None, None, None
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        (gradient,) = gradients
+        # with a use of the matrix other than look-ups, it is dense already
+        return gradient.float().to_dense().to(gradient.dtype) if gradient.is_sparse else gradient

@@ -53,16 +53,8 @@ def require_parallel(path: Path, lines: int, second_path: Path, second_lines: in
     )
 
 
-@dataclass(frozen=True)
-class LineCounts:
-    """The numbers of lines of a text file."""
-
-    lines: int
-    empty: int
-
-
-def count_lines(path: Path, tabs: bool, check: Callable[[str], object] | None = None) -> LineCounts:
-    """Reads a text file once and counts its lines.
+def count_lines(path: Path, tabs: bool, check: Callable[[str], object] | None = None) -> tuple[int, int]:
+    """Reads a text file once and counts all lines and the empty ones.
 
     path: the file
     tabs: whether its lines may have TABs
@@ -80,7 +72,7 @@ def count_lines(path: Path, tabs: bool, check: Callable[[str], object] | None = 
                 check(line)
         empty += not line.split()
     require(number > 0, f"{path} is empty")
-    return LineCounts(number, empty)
+    return number, empty
 
 
 @dataclass(frozen=True)
@@ -89,8 +81,8 @@ class ParallelTexts:
 
     name: str
     texts: dict[str, Path]  # by suffix
-    counts: dict[str, LineCounts]
     lines: int
+    empty: dict[str, int]  # lines without words, by suffix
 
 
 def read_parallel(
@@ -104,10 +96,10 @@ def read_parallel(
     checks: raise an error for a line that must not occur, by suffix
     """
     counts = {side: count_lines(path, side in tabs, (checks or {}).get(side)) for side, path in texts.items()}
-    numbers = {count.lines for count in counts.values()}
+    numbers = {lines for lines, _ in counts.values()}
     require(
         len(numbers) == 1,
         "parallel texts must have the same number of lines, but "
-        + " and ".join(f"{texts[side]} has {count.lines:,} lines" for side, count in counts.items()),
+        + " and ".join(f"{texts[side]} has {lines:,} lines" for side, (lines, _) in counts.items()),
     )
-    return ParallelTexts(name, texts, counts, *numbers)
+    return ParallelTexts(name, texts, numbers.pop(), {side: empty for side, (_, empty) in counts.items()})

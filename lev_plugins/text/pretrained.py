@@ -132,9 +132,7 @@ def longest_text(folder: str | Path | None) -> int | None:
     """Returns the number of symbols of a text that the encoder of an imported folder reads; None: any number."""
     path = None if folder is None else Path(folder) / "config.json"
     config = read_object(path) if path is not None and path.is_file() else {}
-    # folders of earlier versions lack text_positions
-    usual = config.get("max_position_embeddings") if config.get("model_type") == "bert" else None
-    positions = config.get("text_positions", usual)
+    positions = config.get("text_positions")
     return None if positions is None else int(positions) - (config.get("bos_token_id") is not None)
 
 

@@ -182,7 +182,11 @@ def protected_spans(
     letters: those of the dictionary (``letters_of``); None: all
     also: kinds that are edited all the same
     """
-    spans = list(matching_spans(text, knows, tuple(kind for kind in PATTERNS if kind not in also)))
+    spans, kinds = list[Span](), tuple(kind for kind in PATTERNS if kind not in also)
+    for match in pattern(kinds).finditer(text) if kinds else ():
+        is_word = match.lastgroup == "digits" and match[0][0].isalpha() and knows(match[0])
+        if match[0] and not is_word:
+            spans.append(Span(*match.span()))
     foreign = letters is not None and "scripts" not in also and not text.isascii()
     stretched = "stretched" not in also and STRETCHED.search(text)
     for word in WORDS.finditer(text) if foreign or stretched else ():
@@ -192,13 +196,6 @@ def protected_spans(
         if (is_foreign or is_stretched) and not is_typo and not knows(word[0]):
             spans.append(Span(*word.span()))
     return merge_spans(spans)
-
-
-def matching_spans(text: str, knows: Callable[[str], bool], kinds: tuple[str, ...]) -> Iterator[Span]:
-    for match in pattern(kinds).finditer(text) if kinds else ():
-        is_word = match.lastgroup == "digits" and match[0][0].isalpha() and knows(match[0])
-        if match[0] and not is_word:
-            yield Span(*match.span())
 
 
 @cache

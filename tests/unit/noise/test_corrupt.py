@@ -11,9 +11,8 @@ from string import punctuation
 
 import pytest
 
-from lev_plugins.noise import NOISE_KINDS, Corruption
+from lev_plugins.noise import NOISE_KINDS, Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.layouts import known_layouts, neighbouring_keys, shifts
-from lev_plugins.noise.options import NoiseOptions, build_corruption
 from lev_plugins.noise.text import Line
 from lev_plugins.scoring import wrr
 from tests.helpers import BUILT_IN, SAME_NUMBER, noise

@@ -1,24 +1,17 @@
 """Text of another form than the model's: read as the model's, and written back as it was."""
 
-import io
-import sys
 from argparse import Namespace
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
-from lev_plugins.serving.context import Context
 from lev_plugins.text.edited import Edit
 from lev_plugins.text.rewrites import rewrites
 from lev_plugins.text.segments import Segment
 from lev_plugins.text.text_style import TextStyle, warn_once
 from lev_plugins.text.tokenise import Tokeniser
-from tests.serving import models, serving
 
 
 class Replacing:
@@ -86,29 +79,6 @@ def test_a_text_is_edited_alike_whatever_its_neighbours(text: str, others: list[
     edited = plain_editor().edit([*others, text, *others])[len(others)]
     assert edited.text == text.replace("vlaues", "values")
     assert [len(each.edits) for each in plain_editor().edit([text])] == [len(edited.edits)]
-
-
-@pytest.mark.parametrize("flags", [[], ["--batch-lines", "65"], ["--batch-lines", "1"], ["--resume", "out"]])
-def test_one_line_does_not_end_a_run(flags: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("lev_plugins.cli.edit.editor_from_args", lambda *_, **__: plain_editor())
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{PLAIN}\n".encode() * 64 + LINE.encode())))
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out := io.BytesIO(), write_through=True))
-    (tmp_path / "folder").mkdir()
-    assert main(["edit", "folder", *flags]) == 0
-    written = Path("out").read_bytes() if "--resume" in flags else out.getvalue()
-    assert written.decode() == f"{PLAIN}\n" * 64 + EDITED
-
-
-def test_a_server_answers_alike_alone_and_among_other_requests() -> None:
-    given = [LINE, PLAIN, "Wow !", LINE] * 8
-    with serving(Context(models(plain_editor())), seconds=20) as client, ThreadPoolExecutor(len(given)) as clients:
-        alone = client.edit(LINE)
-        assert (alone.status, [result["text"] for result in alone.json["results"]]) == (200, [EDITED])
-        answers = [answer.json["results"] for answer in clients.map(client.edit, given)]
-        assert [[result["text"] for result in results] for results in answers] == [
-            [text.replace("vlaues", "values")] for text in given
-        ]
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
