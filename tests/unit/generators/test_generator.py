@@ -11,11 +11,9 @@ from fairseq.models.transformer import TransformerModel
 
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
-from lev_plugins.generators.generator import RefinementGenerator
+from lev_plugins.generators.generator import RefinementGenerator, rerank
 from lev_plugins.generators.policies import Ensemble
-from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT
-from lev_plugins.tasks.text_editing import TextEditingTask
 from tests.helpers import (
     BOS,
     EOS,
@@ -206,11 +204,6 @@ def test_the_task_hands_fairseq_flags_to_the_generator() -> None:
     given = {"max_iter": 4, "gamma": 1.5, "adaptive": False, "candidates": 3}
     given |= {"retain_history": True, "temperature": 0.7}
     assert built.options == RefinementOptions(inference_mode=True, min_length=2, **own, **given)
-
-
-def test_a_removed_flag_is_refused() -> None:
-    with pytest.raises(UserError, match="--cuda-graphs has been removed: leave it out, and use a large --max-tokens"):
-        TextEditingTask.check_config(toy_task(cuda_graphs=True).cfg)
 
 
 @pytest.mark.parametrize("flag", ["replace_unk", "print_alignment", "sampling", "match_source_len", "retain_dropout"])

@@ -6,7 +6,6 @@ from torch import nn
 
 from lev_plugins.errors import UserError
 from lev_plugins.tasks import precision
-from tests.helpers import toy_config, toy_model, toy_task
 
 
 class Model(nn.Module):
@@ -50,11 +49,3 @@ def test_a_gpu_is_refused() -> None:
     model = Model().to("meta")
     with pytest.raises(UserError, match="--cpu-bf16 requires --cpu: on a GPU, use --fp16"):
         precision.in_bfloat16(loss_of)(model, torch.randn(5, 64))
-
-
-def test_8_bits_are_refused_with_a_way_out() -> None:
-    message = "--cpu-int8 requires the ONNX graphs of a model folder: run lev-plugins export"
-    with pytest.raises(UserError, match=message):
-        toy_task(cpu_int8=True).build_model(toy_config())
-    with pytest.raises(UserError, match=message):
-        toy_task(cpu_int8=True).prepare_for_decoding([toy_model()])

@@ -225,7 +225,7 @@ def noted(tmp_path_factory: pytest.TempPathFactory) -> tuple[FairseqDataset, Edi
     dictionary = EditingDictionary()
     for word in KNOWN:
         dictionary.add_symbol(word)
-    rows = [[0, 4, EOS]] * 3 + [[0, UNK, EOS]] + [[0, 4, EOS]] * 6
+    rows = [[4, EOS]] * 3 + [[UNK, EOS]] + [[4, EOS]] * 6
     return list_dataset(rows), dictionary
 
 
@@ -235,7 +235,7 @@ def test_a_spoiled_file_is_refused(noted: tuple[FairseqDataset, EditingDictionar
     path = tmp_path / "test.mt-de.mt.notes.jsonl"
     path.write_text(f"{content}\n", "utf-8")
     with pytest.raises(UserError) as refused:
-        notes.read_notes(str(path).removesuffix(notes.SUFFIX), *noted)
+        notes.NotedDrafts(str(path).removesuffix(notes.SUFFIX), *noted)
     line = content.count("\n") + 1
     assert str(refused.value) == f"{path}, line {line} is damaged: run lev-plugins prepare again"
 
@@ -243,7 +243,7 @@ def test_a_spoiled_file_is_refused(noted: tuple[FairseqDataset, EditingDictionar
 def test_a_sound_file_is_read(noted: tuple[FairseqDataset, EditingDictionary], tmp_path: Path) -> None:
     path = tmp_path / "test.mt-de.mt.notes.jsonl"
     path.write_text(f"{json.dumps(NOTE)}\n", "utf-8")
-    dataset = notes.with_notes(str(tmp_path / "test.mt-de.mt"), *noted)
+    dataset = notes.NotedDrafts(str(tmp_path / "test.mt-de.mt"), *noted)
     assert isinstance(dataset[3], SpeltRow)
     assert dataset[3].ids.tolist() == [0, UNK, EOS] and dataset[3].unknown == ["Zürich"]
     assert dataset[3].marks.tolist() == [INSERT, KEEP + SPAN, 0]
