@@ -89,6 +89,7 @@ def toy_dictionary(words: int = 20) -> EditingDictionary:
 def toy_task(source: Dictionary | None = None, target: Dictionary | None = None, **options: Any) -> TextEditingTask:
     source = source or toy_dictionary()
     cfg = TextEditingConfig(data=".", source_lang="source", target_lang="target", seed=1, required_seq_len_multiple=1)
+    cfg.train_subset, cfg.dataset_impl = "train", None
     cfg.best_checkpoint_metric, cfg.maximize_best_checkpoint_metric = "loss", False
     for name, value in options.items():
         assert hasattr(cfg, name), name

@@ -162,17 +162,11 @@ class RefinementGenerator:
 
     def hypotheses(self, sentences: list[Sentence]) -> Iterator[Hypothesis]:
         """Yields the sentences as fairseq's hypotheses, which begin after <s>."""
-        lengths, scores = [len(sentence.tokens) for sentence in sentences], self.refiner.scores(sentences)
-        # splitting one tensor takes less time than making many
-        all_tokens = torch.tensor([token for sentence in sentences for token in sentence.tokens]).split(lengths)
-        all_scores = torch.tensor([score for row in scores for score in row]).split(lengths)
-        means = torch.tensor([sum(row) / len(row) for row in scores])
-        for sentence, *tensors in zip(sentences, all_tokens, all_scores, means, strict=True):
-            tokens, positional_scores, score = tensors
+        for sentence, scores in zip(sentences, self.refiner.scores(sentences), strict=True):
             hypothesis: Hypothesis = {
-                "tokens": tokens[1:],
-                "positional_scores": positional_scores[1:],
-                "score": score,
+                "tokens": torch.tensor(sentence.tokens[1:]),
+                "positional_scores": torch.tensor(scores[1:]),
+                "score": torch.tensor(sum(scores) / len(scores)),
                 "steps": sentence.steps,
                 "alignment": None,
                 "attention": None,

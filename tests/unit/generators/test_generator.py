@@ -14,6 +14,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.generators.generator import RefinementGenerator, rerank
 from lev_plugins.generators.policies import Ensemble
 from lev_plugins.models.levt import LevT
+from lev_plugins.text.segments import WordEdits
 from tests.helpers import (
     BOS,
     EOS,
@@ -245,3 +246,49 @@ def test_how_well_a_draft_fits_does_not_depend_on_its_neighbours() -> None:
         fits({"src_tokens": rows_to_tensor([source]), "draft": rows_to_tensor([draft])}) for source, draft in pairs
     ]
     assert together == pytest.approx([value for (value,) in alone], abs=1e-4) and max(together) < 0
+
+
+# ---- the record: what became of each word; tests/unit/inference/test_editor.py has its odds --------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"max_iter": 0}, {"keep_bias": 1.0}, {"adaptive": False, "max_iter": 3}])
+def test_every_word_is_kept_or_accounted_for(options: dict[str, Any]) -> None:
+    found = refine([lively_model()], SOURCES, DRAFTS, retain_history=True, **options)
+    born = set()
+    for draft, hypothesis in zip(DRAFTS, found, strict=True):
+        edits: WordEdits = hypothesis["edits"]
+        tokens = hypothesis["tokens"].tolist()
+        kept = [place for place in edits.origin if place >= 0]
+        assert kept == sorted(set(kept))
+        for token, place, iteration in zip(tokens, edits.origin, edits.inserted_at, strict=True):
+            assert (token == draft[place] and iteration == 0) if place >= 0 else iteration > 0 or len(draft) == 2
+        words = range(1, len(draft) - 1)
+        assert all(edits.deleted_at[place] > 0 for place in words if place not in kept)
+        assert max([*edits.deleted_at, *edits.inserted_at]) <= hypothesis["steps"] + 1
+        assert len(edits.deleted_at) == len(edits.deletion_log_odds) == len(draft)
+        born |= set(edits.inserted_at)
+    assert len(born) > 1  # some insertions
+
+
+def test_what_a_hole_was_offered_begins_with_what_fills_it() -> None:
+    seen = 0
+    drafts = random_rows(16, seed=6, shortest=1)
+    for hypothesis in refine([lively_model()], SOURCES, drafts, retain_history=True):
+        edits = hypothesis["edits"]
+        for word, origin, chosen, offers in zip(
+            hypothesis["tokens"].tolist(), edits.origin, edits.log_probs, edits.alternatives, strict=True
+        ):
+            assert bool(offers) == (origin < 0)
+            if offers:
+                seen += 1
+                assert offers[0] == (word, pytest.approx(chosen)) and len(offers) == 5
+                assert sorted(offers, key=lambda offer: -offer[1]) == offers
+    assert seen
+
+
+def test_without_history_there_is_no_record() -> None:
+    plain = refine([lively_model()], SOURCES, DRAFTS)
+    recorded = refine([lively_model()], SOURCES, DRAFTS, retain_history=True)
+    for one, other in zip(plain, recorded, strict=True):
+        assert "edits" not in one and torch.equal(one["tokens"], other["tokens"])
+        assert torch.equal(one["positional_scores"], other["positional_scores"])

@@ -1,6 +1,7 @@
 """What batches hold, and on what roll-ins depend."""
 
 import pickle
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -41,26 +42,22 @@ def training_set(rollin: RollIn | None = None, drafts: bool = False, seed: int =
     )
 
 
-def missing(dataset: TextEditingDataset, index: int) -> list[bool]:
-    return dataset[index]["missing"].tolist()
-
-
-def all_missing(dataset: TextEditingDataset) -> list[list[bool]]:
-    return [missing(dataset, i) for i in range(len(dataset))]
+def missing(dataset: TextEditingDataset, order: Iterable[int] = range(COUNT)) -> list[list[bool]]:
+    return [dataset[i]["missing"].tolist() for i in order]
 
 
 def test_a_rollin_depends_on_seed_epoch_and_place_alone() -> None:
     dataset, before = training_set(), torch.random.get_rng_state()
-    first = all_missing(dataset)
+    first = missing(dataset)
     assert torch.random.get_rng_state().equal(before)
-    assert [missing(dataset, i) for i in reversed(range(COUNT))][::-1] == first
+    assert missing(dataset, reversed(range(COUNT)))[::-1] == first
     worker = pickle.loads(pickle.dumps(dataset))  # what a worker process gets
     torch.manual_seed(99)
-    assert all_missing(worker) == first != all_missing(training_set(RollIn(seed=2)))
+    assert missing(worker) == first != missing(training_set(RollIn(seed=2)))
     dataset.set_epoch(2)
-    assert all_missing(dataset) != first
+    assert missing(dataset) != first
     dataset.set_epoch(1)
-    assert all_missing(dataset) == first
+    assert missing(dataset) == first
 
 
 def test_a_rollin_does_not_depend_on_the_batch() -> None:
@@ -263,7 +260,6 @@ def write_part(folder: Path, part: str, numbers: range, drafts: bool = True, **o
 
 def load(folder: Path, combine: bool = True, upsample: int = 3, split: str = "train") -> TextEditingDataset:
     task = toy_task(toy_dictionary(WORDS), data=str(folder), draft_lang="mt", upsample_primary=upsample)
-    task.cfg.train_subset, task.cfg.dataset_impl, task.cfg.required_seq_len_multiple = "train", None, 1
     task.load_dataset(split, combine=combine)
     return task.datasets[split]
 

@@ -13,7 +13,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.data.drafts import marks, notes
 from lev_plugins.edits.mark_bits import INSERT, KEEP, SPAN
 from lev_plugins.errors import UserError
-from lev_plugins.spelling.batch_words import PLACEHOLDER, EditingDictionary, SpeltRow, UnknownWords
+from lev_plugins.spelling.batch_words import PLACEHOLDER, EditingDictionary
 from lev_plugins.tasks.text_editing import TextEditingTask
 from lev_plugins.text.tokenise import Tokeniser
 from tests.helpers import (
@@ -79,10 +79,7 @@ def prepare(text: Path, *flags: object) -> int:
 def task_of(text: Path) -> TextEditingTask:
     data = text.parent / "data"
     source, target = (EditingDictionary.load(str(data / f"dict.{side}.txt")) for side in ("en", "de"))
-    task = toy_task(source, target, data=str(data), draft_lang="mt")
-    task.cfg.source_lang, task.cfg.target_lang, task.cfg.train_subset = "en", "de", "train"
-    task.cfg.dataset_impl, task.cfg.required_seq_len_multiple = None, 1
-    return task
+    return toy_task(source, target, data=str(data), source_lang="en", target_lang="de", draft_lang="mt")
 
 
 def loaded(task: TextEditingTask, split: str = "test") -> Any:
@@ -240,16 +237,6 @@ def test_a_spoiled_file_is_refused(noted: tuple[FairseqDataset, EditingDictionar
     assert str(refused.value) == f"{path}, line {line} is damaged: run lev-plugins prepare again"
 
 
-def test_a_sound_file_is_read(noted: tuple[FairseqDataset, EditingDictionary], tmp_path: Path) -> None:
-    path = tmp_path / "test.mt-de.mt.notes.jsonl"
-    path.write_text(f"{json.dumps(NOTE)}\n", "utf-8")
-    dataset = notes.NotedDrafts(str(tmp_path / "test.mt-de.mt"), *noted)
-    assert isinstance(dataset[3], SpeltRow)
-    assert dataset[3].ids.tolist() == [0, UNK, EOS] and dataset[3].unknown == ["Zürich"]
-    assert dataset[3].marks.tolist() == [INSERT, KEEP + SPAN, 0]
-    assert dataset[2].tolist() == [0, 4, EOS]
-
-
 # ---- drafts that are typed, and the words that a dictionary prints ---------------------------------------------------
 
 
@@ -295,17 +282,6 @@ def test_sources_alone_have_empty_drafts() -> None:
     dataset = task.build_dataset_for_inference([torch.tensor([5, 6, EOS])], [3])
     net_input = collated(dataset)["net_input"]
     assert net_input["src_tokens"].tolist() == [[BOS, 5, 6, EOS]] and net_input["draft"].tolist() == [[BOS, EOS]]
-
-
-def test_an_unknown_word_of_a_draft_is_printed_as_it_was_written() -> None:
-    dictionary = toy_dictionary()
-    words = UnknownWords(dictionary.size)
-    rows = words.ids_of(dictionary.draft(["w1", "Zürich", "</s>", "<unk>", "Zürich"]))
-    dictionary.unknown_words = words.spellings
-    assert dictionary.string(rows.int()) == "w1 Zürich </s> <unk> Zürich"
-    assert dictionary.unknown_to_unk(rows).tolist() == [BOS, 5, UNK, UNK, UNK, UNK, EOS]
-    assert rows[2] == rows[5]
-    assert len(dictionary) == len(toy_dictionary())
 
 
 def test_a_loaded_dictionary_prints_the_placeholder_of_the_model(tmp_path: object) -> None:
