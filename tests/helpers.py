@@ -180,6 +180,17 @@ def assert_search_adds_up(model: Any, sources: Tensor, beam: int) -> None:
             torch.testing.assert_close(hypothesis["positional_scores"][:-1], expected, atol=1e-4, rtol=0)
 
 
+@torch.no_grad()
+def sentence_score(models: list[Any], source: list[int], text: list[int]) -> float:
+    """The log-probability of a text under the mean of left-to-right models, by teacher forcing."""
+    previous = torch.tensor([[EOS, *text[:-1]]])
+    probabilities = [
+        model(torch.tensor([source]), torch.tensor([len(source)]), previous)[0][0].softmax(1) for model in models
+    ]
+    mean = torch.stack(probabilities).mean(0)
+    return float(sum(mean[n, token].log() for n, token in enumerate(text)))
+
+
 def left_padded(rows: list[list[int]]) -> Tensor:
     width = max(len(row) for row in rows)
     return torch.tensor([[PAD] * (width - len(row)) + row for row in rows])

@@ -26,6 +26,7 @@ from tests.helpers import (
     left_padded,
     random_rows,
     rows_to_tensor,
+    sentence_score,
     thorough,
     toy_dictionary,
     toy_pbd,
@@ -160,16 +161,6 @@ def test_a_large_bonus_copies_across_dictionaries() -> None:
     found = texts(decode([toy_pbd(task, no_sharing=True)], rows_to_tensor(rows), 5, 50.0, task))
     strings = [[target[token] for token in text] for text in found]
     assert strings == [[source[token] if source[token] in target else "<unk>" for token in row] for row in rows]
-
-
-@torch.no_grad()
-def sentence_score(models: list[nn.Module], source: list[int], text: list[int]) -> float:
-    previous = torch.tensor([[EOS, *text[:-1]]])
-    probabilities = [
-        model(torch.tensor([source]), torch.tensor([len(source)]), previous)[0][0].softmax(1) for model in models
-    ]
-    mean = torch.stack(probabilities).mean(0)
-    return float(sum(mean[n, token].log() for n, token in enumerate(text)))
 
 
 @pytest.mark.parametrize("names", [["pbd"], ["transformer"], ["pbd", "transformer"]])

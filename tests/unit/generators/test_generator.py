@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from fairseq.models.transformer import TransformerModel
 
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
@@ -23,6 +22,7 @@ from tests.helpers import (
     lively_model,
     random_rows,
     rows_to_tensor,
+    sentence_score,
     toy_dictionary,
     toy_task,
     toy_transformer,
@@ -132,17 +132,6 @@ def test_candidates_are_the_greedy_one_and_samples() -> None:
     assert different > len(SOURCES) / 2
 
 
-def slow_score(model: TransformerModel, source: list[int], tokens: list[int]) -> float:
-    """The mean log-probability of each token given those before it."""
-    src = torch.tensor([source[1:]])  # trained without <s>
-    total = 0.0
-    for i, token in enumerate(tokens):
-        with torch.no_grad():
-            logits, _ = model(src, torch.tensor([src.size(1)]), torch.tensor([[EOS, *tokens[:i]]]))
-        total += float(logits[0, -1].log_softmax(-1)[token])
-    return total / len(tokens)
-
-
 def test_the_reranker_chooses_by_its_own_score() -> None:
     model, teacher = lively_model(), toy_transformer()
     options = RefinementOptions(candidates=5)
@@ -153,7 +142,8 @@ def test_the_reranker_chooses_by_its_own_score() -> None:
     reranked = RefinementGenerator([model], toy_dictionary(), options, teacher).generate([model], sample)
     moved = 0
     for source, before, after in zip(sources, plain, reranked, strict=True):
-        expected = [slow_score(teacher, source, words_of(candidate)) for candidate in after]
+        texts = [words_of(candidate) for candidate in after]
+        expected = [sentence_score([teacher], source[1:], text) / len(text) for text in texts]  # trained without <s>
         assert [float(candidate["score"]) for candidate in after] == pytest.approx(expected, abs=1e-4)
         assert expected[0] == pytest.approx(max(expected), abs=1e-6)
         moved += words_of(before[0]) != words_of(after[0])

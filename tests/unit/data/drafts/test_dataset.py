@@ -315,17 +315,6 @@ def test_each_part_has_as_many_drafts_as_sources(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-@pytest.mark.parametrize(("words", "fits"), [(WORDS, True), (WORDS - 1, False)])
-def test_drafts_of_another_dictionary_are_refused(tmp_path: Path, words: int, fits: bool) -> None:
-    write_part(tmp_path, "train", range(3))
-    toy_dictionary(words).save(str(tmp_path / "dict.mt.txt"))
-    if fits:
-        assert len(load(tmp_path)) == 3
-        return
-    with pytest.raises(UserError, match=r"drafts were binarised with .*dict\.mt\.txt, but .* dict\.target\.txt"):
-        load(tmp_path)
-
-
 @pytest.mark.parametrize("value", [0, -2])
 def test_upsampling_by_nothing_is_refused(tmp_path: Path, value: int) -> None:
     cfg = toy_task(data=str(tmp_path), upsample_primary=value).cfg

@@ -176,11 +176,14 @@ def test_a_post_editor_reads_unknown_words_and_keeps_to_no_marks(text: Path) -> 
     ("part", "line", "message"),
     [
         ("test", "ein ⟦!hund", "the mark at character 5 of the draft 'ein ⟦!hund' is not closed: add ⟧ where it ends"),
-        ("test", "⟦+⟧ hund⟧", "closes nothing"),
         ("test", "h⟦!un⟧⟦-d⟧", "two marks of the draft 'h⟦!un⟧⟦-d⟧' touch the same token 'hund'"),
+        (
+            "test",
+            "⟦!ein h⟧⟦+⟧und",
+            "asks for an insertion inside a protected span, between ['ein', 'hund']: remove one",
+        ),
         ("test", "ein\thund", "contains a TAB"),
         ("train", "ein ⟦!hund⟧", "⟦!hund⟧ is a mark, but drafts for training must not have marks: remove it"),
-        ("train", "ein ⟦!hund", "is not closed"),
     ],
 )
 def test_drafts_that_cannot_be_prepared(text: Path, part: str, line: str, message: str, refusal: Refusal) -> None:
