@@ -10,6 +10,7 @@ from fairseq.data import Dictionary
 from fairseq.sequence_generator import SequenceGenerator
 from hypothesis import given
 from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
 from torch import Tensor, nn
 
 from lev_plugins.edits.copy_alignment import distances_after, distances_before, expected_tokens
@@ -37,16 +38,6 @@ from tests.helpers import (
 words = st.lists(st.integers(4, 7), max_size=6)
 
 
-def slow_distance(one: list[int], other: list[int]) -> int:
-    if not one or not other:
-        return len(one) + len(other)
-    return min(
-        slow_distance(one[:-1], other) + 1,
-        slow_distance(one, other[:-1]) + 1,
-        slow_distance(one[:-1], other[:-1]) + (one[-1] != other[-1]),
-    )
-
-
 def written(source: Tensor, text: list[int]) -> Tensor:
     distances = distances_before(source)
     for token in text:
@@ -58,7 +49,7 @@ def written(source: Tensor, text: list[int]) -> Tensor:
 @thorough
 def test_distances_are_those_to_every_beginning_of_the_source(source: list[int], text: list[int]) -> None:
     found = written(torch.tensor([[*source, EOS]]), text)[0].tolist()
-    assert found == [slow_distance(text, [*source, EOS][:j]) for j in range(len(source) + 2)]
+    assert found == [Levenshtein.distance(text, [*source, EOS][:j]) for j in range(len(source) + 2)]
 
 
 @pytest.mark.parametrize(
