@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
-import torch.nn.functional as F
 from fairseq import utils
 from fairseq.data import data_utils
 from fairseq.models import FairseqEncoderDecoderModel
@@ -18,7 +17,7 @@ from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.copy_bias import score_sentences
 from lev_plugins.generators.policies import Ensemble, EnsemblePolicies, Oracle
-from lev_plugins.generators.refinement import ALTERNATIVES, Policies, Refiner, Sentence
+from lev_plugins.generators.refinement import ALTERNATIVES, Refiner, Sentence
 from lev_plugins.layers.transformer import NO_PADDING
 from lev_plugins.models.levt import LevT
 from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary
@@ -135,10 +134,7 @@ class RefinementGenerator:
             model_policies = EnsemblePolicies(
                 self.ensemble, src_tokens, words, alternatives, self.options, self.random, padding
             )
-            policies: Policies = model_policies
-            if target is not None:
-                references = F.pad(target.cpu(), (1, 0), value=BOS)
-                policies = Oracle(model_policies, references, counts=self.options.oracle == "delete+placeholder")
+            policies = model_policies if target is None else Oracle(model_policies, target)
             return self.refiner.refine(policies, source_lengths, drafts, marks)
 
     def fits(self, net_input: NetInput) -> list[float]:
