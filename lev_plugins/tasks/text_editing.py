@@ -269,12 +269,12 @@ class TextEditingTask(ScoredTask):
         for line in lines:
             source, draft = split_line(line)
             source_row = self.source_row(encode_fn(source.strip()).split())
-            draft = self.with_terms(source, draft, source_row, encode_fn)
+            draft = self.draft_with_terms(source, draft, source_row, encode_fn)
             words, mark_bits = ([], []) if draft is None else marks.tokenize(draft, encode_fn)
             rows.append((source_row, self.tgt_dict.draft(words, mark_bits)))
         return rows, [len(source_row.ids) + 1 for source_row, _ in rows]  # 1: <s>
 
-    def with_terms(
+    def draft_with_terms(
         self, source: str, draft: str | None, source_row: SpeltRow, encode_fn: Callable[[str], str]
     ) -> str | None:
         """Puts the terms of a source into its draft, or begins one with them."""
