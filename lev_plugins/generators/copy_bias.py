@@ -104,17 +104,13 @@ def with_edit_confidence(
     )
     cautious: list[list[Hypothesis]] = []
     for hypotheses, edit, source in zip(results, edits, sources, strict=True):
-        confidence = 1.0 if torch.equal(edit["tokens"], source["tokens"]) else preference(edit, source)
+        log_odds = edit["positional_scores"].sum() - source["positional_scores"].sum()
+        confidence = 1.0 if torch.equal(edit["tokens"], source["tokens"]) else float(log_odds.sigmoid())
         if confidence < min_confidence:
             edited = [hyp for hyp in hypotheses if not torch.equal(hyp["tokens"], source["tokens"])]
             hypotheses = [source, *edited][: len(hypotheses)]
         cautious.append([{**hypotheses[0], "confidence": confidence}, *hypotheses[1:]])
     return cautious
-
-
-def preference(edit: Hypothesis, source: Hypothesis) -> float:
-    """Returns p(edit) / (p(edit) + p(source)), for two hypotheses as whole sentences."""
-    return float((edit["positional_scores"].sum() - source["positional_scores"].sum()).sigmoid())
 
 
 def score_sentences(

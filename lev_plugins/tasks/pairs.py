@@ -120,11 +120,6 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
     def load_dictionary(cls, filename: str) -> Dictionary:
         return load_dictionary(Path(filename), cls.dictionary)
 
-    def folder(self, split: str, epoch: int) -> str:
-        """Returns the folder of a binarised split; of several folders, training reads another in each epoch."""
-        folders = utils.split_paths(self.cfg.data)
-        return folders[(epoch - 1) % len(folders)] if split == self.cfg.train_subset else folders[0]
-
     def data_fingerprints(self) -> dict[str, tuple[object, str]]:
         sides = {"source": self.source_dictionary, "target": self.target_dictionary}
         langs = {"source": self.cfg.source_lang, "target": self.cfg.target_lang}

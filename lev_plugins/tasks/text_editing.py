@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 import torch
+from fairseq import utils
 from fairseq.criterions import FairseqCriterion
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.dataclass.configs import GenerationConfig
@@ -140,7 +141,8 @@ class TextEditingTask(ScoredTask):
         cfg = self.cfg
         require(cfg.glossary is None, "--glossary reads text: use fairseq-interactive, or lev-plugins edit")
         training = split == cfg.train_subset
-        path = self.folder(split, epoch)
+        folders = utils.split_paths(cfg.data)  # of several folders, training reads another in each epoch
+        path = folders[(epoch - 1) % len(folders)] if training else folders[0]
         bos = 1 if cfg.truncate_source else 0  # <s> is added to a truncated source
         pair = load_langpair_dataset(
             path,
