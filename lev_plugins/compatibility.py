@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module, metadata
 from platform import python_version
 
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError
 
 OLDEST_TORCH = (2, 6)  # in which torch.load began to read only weights by default
 INSTALL_FAIRSEQ = "pip install 'setuptools<81' wheel cython numpy && pip install --no-build-isolation fairseq-fixed"
@@ -16,15 +16,14 @@ INSTALL_FAIRSEQ = "pip install 'setuptools<81' wheel cython numpy && pip install
 
 def check_environment() -> None:
     """Raises an ImportError if the package cannot work here, for an import under ``--user-dir``."""
-    message = problem()
-    if message is not None:
+    if message := problem():
         raise ImportError(message)
 
 
 def require_training() -> None:
     """Raises a UserError if torch or fairseq is missing, before a command imports them."""
-    message = problem()
-    require(message is None, str(message))
+    if message := problem():
+        raise UserError(message)
 
 
 def problem() -> str | None:

@@ -139,15 +139,14 @@ def input_of(error: UnicodeDecodeError) -> str:
     return "the input"
 
 
-def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
+def explained(error: BaseException | None) -> tuple[BaseException | None, str | None]:
     """Returns the first error of the chain that has an explanation, and the explanation."""
     seen: list[BaseException] = []
-    link: BaseException | None = error
-    while link is not None and link not in seen:
-        if (hint := explain(link)) is not None:
-            return link, hint
-        seen.append(link)
-        link = link.__cause__ or link.__context__
+    while error is not None and error not in seen:
+        if (hint := explain(error)) is not None:
+            return error, hint
+        seen.append(error)
+        error = error.__cause__ or error.__context__
     return None, None
 
 

@@ -90,6 +90,7 @@ def toy_dictionary(words: int = 20) -> EditingDictionary:
 def toy_task(source: Dictionary | None = None, target: Dictionary | None = None, **options: Any) -> TextEditingTask:
     source = source or toy_dictionary()
     cfg = TextEditingConfig(data=".", source_lang="source", target_lang="target", seed=1, required_seq_len_multiple=1)
+    cfg.train_subset, cfg.dataset_impl = "train", None
     cfg.best_checkpoint_metric, cfg.maximize_best_checkpoint_metric = "loss", False
     for name, value in options.items():
         assert hasattr(cfg, name), name
@@ -177,6 +178,17 @@ def assert_search_adds_up(model: Any, sources: Tensor, beam: int) -> None:
             expected = model.get_normalized_probs(output, log_probs=True)[0].gather(1, tokens[:, None])[:-1, 0]
             # the last may be forced
             torch.testing.assert_close(hypothesis["positional_scores"][:-1], expected, atol=1e-4, rtol=0)
+
+
+@torch.no_grad()
+def sentence_score(models: list[Any], source: list[int], text: list[int]) -> float:
+    """The log-probability of a text under the mean of left-to-right models, by teacher forcing."""
+    previous = torch.tensor([[EOS, *text[:-1]]])
+    probabilities = [
+        model(torch.tensor([source]), torch.tensor([len(source)]), previous)[0][0].softmax(1) for model in models
+    ]
+    mean = torch.stack(probabilities).mean(0)
+    return float(sum(mean[n, token].log() for n, token in enumerate(text)))
 
 
 def left_padded(rows: list[list[int]]) -> Tensor:

@@ -18,7 +18,6 @@ from fairseq.dataclass import FairseqDataclass
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import flag
 from lev_plugins.text.ids import ids_of
-from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import PretrainedBPE
 from lev_plugins.text.tokenise import HELP, Chars, Tokeniser, Words
 
@@ -26,7 +25,7 @@ POST_PROCESSES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]
 RESERVED = {"<s>", "<pad>", "</s>"}  # fairseq's symbols for boundaries and padding
 MODEL = "sentencepiece.model"  # in the folder of the data
 CHUNK_LINES = 100_000  # lines that are in the worker processes at a time
-DEFAULT_LINE_BYTES = 4192  # of sentencepiece, which leaves out longer lines
+MAX_LINE_BYTES = 2**30  # the largest limit that sentencepiece allows; it leaves out longer lines
 
 
 def learn_sentencepiece(
@@ -49,10 +48,6 @@ def learn_sentencepiece(
         flag: the flag that sets ``size``, for errors
         ids: bos_id, pad_id, eos_id and unk_id of the special pieces; -1 for none
     """
-    longest = DEFAULT_LINE_BYTES
-    for text in texts:
-        with text.open("rb") as lines:
-            longest = max(longest, *map(len, lines), 0)
     try:
         sentencepiece.SentencePieceTrainer.Train(
             input=[str(path) for path in texts],
@@ -61,7 +56,7 @@ def learn_sentencepiece(
             vocab_size=size,
             character_coverage=coverage,
             num_threads=1,  # the same model every time
-            max_sentence_length=longest,
+            max_sentence_length=MAX_LINE_BYTES,
             minloglevel=2,
             **ids,
         )
@@ -124,9 +119,7 @@ def row_of(pieces: Iterable[str], words: Dictionary) -> list[int]:
     return [*ids_of(pieces, words), words.eos()]
 
 
-def write_tokens(
-    text: Path, tokenise: Tokenise, path: Path, read: Callable[[Path], Iterator[str]] = read_lines
-) -> None:
+def write_tokens(text: Path, tokenise: Tokenise, path: Path, read: Callable[[Path], Iterator[str]]) -> None:
     """Writes the tokens of a text, which must not look like fairseq's symbols."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for number, tokens in enumerate(tokenise(read(text)), 1):

@@ -42,21 +42,21 @@ class BestCheckpointTask:
         flag = f"--best-checkpoint-metric {self.cfg.best_checkpoint_metric}"
         metric, maximized = self.cfg.best_checkpoint_metric, self.cfg.maximize_best_checkpoint_metric
         computed, scores = self.scores_of(criterion)
-        if metric not in scores:  # the better direction of other values is not known here
+        if metric in scores:
+            require(metric in computed, f"{flag} is not computed: add --eval-metrics {metric} or its --eval-... flag")
+            lower = metric in self.lower_is_better
+            require(
+                maximized != lower,
+                f"{flag}: {'lower is better, so remove' if lower else 'higher is better, so add'} "
+                "--maximize-best-checkpoint-metric; otherwise the worst checkpoint is kept",
+            )
+        else:  # whose better direction is not known here
             logged = logged_by(criterion)
             require(
                 metric in logged,
                 f"{flag} is not in the log: choose one of {', '.join(logged)}, or a score ({', '.join(scores)})"
                 + ("" if set(scores) <= set(computed) else " that --eval-metrics names"),
             )
-            return criterion
-        require(metric in computed, f"{flag} is not computed: add --eval-metrics {metric} or its --eval-... flag")
-        lower = metric in self.lower_is_better
-        require(
-            maximized != lower,
-            f"{flag}: {'lower is better, so remove' if lower else 'higher is better, so add'} "
-            "--maximize-best-checkpoint-metric; otherwise the worst checkpoint is kept",
-        )
         return criterion
 
     def scores_of(self, criterion: FairseqCriterion) -> tuple[Collection[str], Collection[str]]:

@@ -29,32 +29,28 @@ NO_EPOCHS = -1  # for --max-epoch, where 0 is no limit
 LAST_CHECKPOINT = "checkpoint_last.pt"  # fairseq's default for --restore-file
 
 Function = Callable[..., Any]
+fairseq_copy: Function = PathManager.copy
 
 
 def install() -> None:
     """Patches fairseq, for all of its tasks."""
-    PathManager.copy = staticmethod(copying_whole(PathManager.copy))
+    PathManager.copy = staticmethod(copy_whole)
     checkpoint_utils.load_checkpoint = loading_unless_complete(checkpoint_utils.load_checkpoint)
 
 
-def copying_whole(copy: Function) -> Function:
-    """Returns fairseq's ``copy`` of a checkpoint with a rename, so that a stop leaves no incomplete file."""
-
-    @functools.wraps(copy)
-    def copy_whole(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
-        if PathManager.path_requires_pathmanager(dst_path):
-            return bool(copy(src_path, dst_path, overwrite=overwrite))
-        scratch = f"{dst_path}.tmp"  # as fairseq does; files.all_or_nothing would keep the mode of an old file
-        try:
-            shutil.copyfile(src_path, scratch)
-            os.replace(scratch, dst_path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(scratch)
-            raise
-        return True
-
-    return copy_whole
+def copy_whole(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
+    """Copies a checkpoint as fairseq does, but with a rename, so that a stop leaves no incomplete file."""
+    if PathManager.path_requires_pathmanager(dst_path):
+        return bool(fairseq_copy(src_path, dst_path, overwrite=overwrite))
+    scratch = f"{dst_path}.tmp"  # as fairseq does; files.all_or_nothing would keep the mode of an old file
+    try:
+        shutil.copyfile(src_path, scratch)
+        os.replace(scratch, dst_path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(scratch)
+        raise
+    return True
 
 
 # ---- a complete training ---------------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ Shapes: B sentences, R hypotheses, S source length, V vocabulary.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from fairseq import utils
@@ -38,18 +37,11 @@ class SourceInTargetIds:
         return tokens if self.ids is None else self.ids.to(tokens.device)[tokens]
 
 
-@dataclass
-class SourceProgress:
+class SourceProgress(NamedTuple):
     """How far each hypothesis has progressed through its source (``edits.copy_alignment``)."""
 
     source: Tensor  # (R, S)
     distances: Tensor  # (R, S + 1)
-
-    def select(self, rows: Tensor) -> SourceProgress:
-        return SourceProgress(self.source.index_select(0, rows), self.distances.index_select(0, rows))
-
-    def after(self, token: Tensor) -> SourceProgress:
-        return SourceProgress(self.source, distances_after(self.distances, self.source, token))
 
 
 Encoded = Any  # fairseq's output of an encoder, or after those of all models, the ``SourceProgress``
@@ -71,13 +63,15 @@ class CopyBiasEnsemble(EnsembleModel):
         return [*super().forward_encoder(net_input), SourceProgress(source, distances_before(source))]
 
     def reorder_encoder_out(self, encoder_outs: list[Encoded], new_order: Tensor) -> list[Encoded]:
-        return [*super().reorder_encoder_out(encoder_outs[:-1], new_order), encoder_outs[-1].select(new_order)]
+        progress = SourceProgress(*(rows.index_select(0, new_order) for rows in encoder_outs[-1]))
+        return [*super().reorder_encoder_out(encoder_outs[:-1], new_order), progress]
 
     def forward_decoder(
         self, tokens: Tensor, encoder_outs: list[Encoded], incremental_states: list[object], temperature: float = 1.0
     ) -> tuple[Tensor, Tensor | None]:
         if tokens.size(1) > 1:
-            encoder_outs[-1] = encoder_outs[-1].after(tokens[:, -1])
+            source, distances = encoder_outs[-1]
+            encoder_outs[-1] = SourceProgress(source, distances_after(distances, source, tokens[:, -1]))
         log_probs, attention = super().forward_decoder(tokens, encoder_outs, incremental_states, temperature)
         return add_copy_bias(log_probs, encoder_outs[-1], self.source_in_target_ids.target.pad(), self.bias), attention
 
@@ -110,17 +104,13 @@ def with_edit_confidence(
     )
     cautious: list[list[Hypothesis]] = []
     for hypotheses, edit, source in zip(results, edits, sources, strict=True):
-        confidence = 1.0 if torch.equal(edit["tokens"], source["tokens"]) else preference(edit, source)
+        log_odds = edit["positional_scores"].sum() - source["positional_scores"].sum()
+        confidence = 1.0 if torch.equal(edit["tokens"], source["tokens"]) else float(log_odds.sigmoid())
         if confidence < min_confidence:
             edited = [hyp for hyp in hypotheses if not torch.equal(hyp["tokens"], source["tokens"])]
             hypotheses = [source, *edited][: len(hypotheses)]
         cautious.append([{**hypotheses[0], "confidence": confidence}, *hypotheses[1:]])
     return cautious
-
-
-def preference(edit: Hypothesis, source: Hypothesis) -> float:
-    """Returns p(edit) / (p(edit) + p(source)), for two hypotheses as whole sentences."""
-    return float((edit["positional_scores"].sum() - source["positional_scores"].sum()).sigmoid())
 
 
 def score_sentences(

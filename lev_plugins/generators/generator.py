@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
-import torch.nn.functional as F
 from fairseq import utils
+from fairseq.data import data_utils
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor, nn
 
@@ -15,9 +15,9 @@ from lev_plugins.data.batch import Batch, Hypothesis, NetInput
 from lev_plugins.edits.actions import require_draft_fits
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError, require
+from lev_plugins.generators.copy_bias import score_sentences
 from lev_plugins.generators.policies import Ensemble, EnsemblePolicies, Oracle
-from lev_plugins.generators.refinement import ALTERNATIVES, Policies, Refiner, Sentence
-from lev_plugins.generators.rerank import rerank
+from lev_plugins.generators.refinement import ALTERNATIVES, Refiner, Sentence
 from lev_plugins.layers.transformer import NO_PADDING
 from lev_plugins.models.levt import LevT
 from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary
@@ -134,10 +134,7 @@ class RefinementGenerator:
             model_policies = EnsemblePolicies(
                 self.ensemble, src_tokens, words, alternatives, self.options, self.random, padding
             )
-            policies: Policies = model_policies
-            if target is not None:
-                references = F.pad(target.cpu(), (1, 0), value=BOS)
-                policies = Oracle(model_policies, references, counts=self.options.oracle == "delete+placeholder")
+            policies = model_policies if target is None else Oracle(model_policies, target)
             return self.refiner.refine(policies, source_lengths, drafts, marks)
 
     def fits(self, net_input: NetInput) -> list[float]:
@@ -161,17 +158,11 @@ class RefinementGenerator:
 
     def hypotheses(self, sentences: list[Sentence]) -> Iterator[Hypothesis]:
         """Yields the sentences as fairseq's hypotheses, which begin after <s>."""
-        lengths, scores = [len(sentence.tokens) for sentence in sentences], self.refiner.scores(sentences)
-        # splitting one tensor takes less time than making many
-        all_tokens = torch.tensor([token for sentence in sentences for token in sentence.tokens]).split(lengths)
-        all_scores = torch.tensor([score for row in scores for score in row]).split(lengths)
-        means = torch.tensor([sum(row) / len(row) for row in scores])
-        for sentence, *tensors in zip(sentences, all_tokens, all_scores, means, strict=True):
-            tokens, positional_scores, score = tensors
+        for sentence, scores in zip(sentences, self.refiner.scores(sentences), strict=True):
             hypothesis: Hypothesis = {
-                "tokens": tokens[1:],
-                "positional_scores": positional_scores[1:],
-                "score": score,
+                "tokens": torch.tensor(sentence.tokens[1:]),
+                "positional_scores": torch.tensor(scores[1:]),
+                "score": torch.tensor(sum(scores) / len(scores)),
                 "steps": sentence.steps,
                 "alignment": None,
                 "attention": None,
@@ -180,6 +171,26 @@ class RefinementGenerator:
                 hypothesis["history"] = [{"tokens": torch.tensor(tokens)} for tokens in sentence.history]
                 hypothesis["edits"] = sentence.edits()[1]
             yield hypothesis
+
+
+def rerank(model: nn.Module, tgt_dict: EditingDictionary, src_tokens: Tensor, groups: list[list[Hypothesis]]) -> None:
+    """Replaces the score of every hypothesis by the mean log-probability that ``model`` gives its tokens.
+
+    ``groups`` holds the candidates of each source sentence. <s> is removed from the sources, because autoregressive
+    models are trained without it.
+    """
+    pad, bos = tgt_dict.pad(), tgt_dict.bos()
+    sources = [row[row.ne(pad) & row.ne(bos)] for row in src_tokens]
+    sources = [source for source, group in zip(sources, groups, strict=True) for _ in group]
+    net_input: NetInput = {
+        "src_tokens": data_utils.collate_tokens(sources, pad, left_pad=True),
+        "src_lengths": torch.tensor([len(source) for source in sources], device=src_tokens.device),
+    }
+    hypotheses = [hypothesis for group in groups for hypothesis in group]
+    targets = [tgt_dict.unknown_to_unk(hypothesis["tokens"]) for hypothesis in hypotheses]
+    results = score_sentences([model], {"net_input": net_input}, targets, tgt_dict)
+    for hypothesis, result in zip(hypotheses, results, strict=True):
+        hypothesis["score"] = result["score"]
 
 
 def rows_of(src_tokens: Tensor, draft: Tensor | None, marks: Tensor | None) -> tuple[list[int], Rows, Rows]:

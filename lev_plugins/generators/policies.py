@@ -231,18 +231,17 @@ class EnsemblePolicies(Policies):
 class Oracle(Policies):
     """An editor that knows the reference (Figure 5 of the paper).
 
-    The expert makes all deletions and, with ``counts``, chooses the number of placeholders in every slot. The other
-    policies are those of a model.
+    The expert makes all deletions and, if the options say so, chooses the number of placeholders in every slot. The
+    other policies are those of a model.
     """
 
-    def __init__(self, policies: EnsemblePolicies, targets: Tensor, counts: bool) -> None:
+    def __init__(self, policies: EnsemblePolicies, targets: Tensor) -> None:
         """
         Args:
             policies: those of the model
-            targets: the references (B, R), with boundaries, on the CPU
-            counts: the expert also chooses the number of placeholders in every slot
+            targets: the references (B, R) without <s>
         """
-        self.policies, self.targets, self.counts = policies, targets, counts
+        self.policies, self.targets = policies, F.pad(targets.cpu(), (1, 0), value=BOS)
 
     def pairs(self, sentences: list[Sentence]) -> tuple[Tensor, Tensor]:
         """Returns the padded tokens of the sentences and their references."""
@@ -255,7 +254,7 @@ class Oracle(Policies):
         return np.where(align(*self.pairs(sentences), PAD).kept.numpy(), -np.inf, np.inf)
 
     def placeholder(self, sentences: list[Sentence]) -> Insertions:
-        if not self.counts:
+        if self.policies.options.oracle != "delete+placeholder":
             return self.policies.placeholder(sentences)
         counts = missing_counts(*self.pairs(sentences), PAD).numpy()
         for row, sentence in zip(counts, sentences, strict=True):

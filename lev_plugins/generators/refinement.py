@@ -75,9 +75,6 @@ class Sentence:
     def write(self, words: list[Word]) -> None:
         self.words, self.tokens = words, [word.token for word in words]
 
-    def has_mark(self, mark: int) -> bool:
-        return any(word.marks & mark for word in self.words)
-
     def edits(self) -> tuple[list[int], WordEdits]:
         """Returns the tokens after <s>, and what became of the draft."""
         tokens, scores, _, origin, inserted_at, log_odds, alternatives = map(list, zip(*self.words[1:], strict=True))
@@ -244,7 +241,7 @@ class Refiner:
 
     def insert(self, sentences: list[Sentence], policies: Policies, step: int) -> None:
         """Applies y'' = E(y', p) to each sentence that may grow."""
-        growing = [s for s in sentences if len(s.words) < s.limit or s.has_mark(INSERT)]
+        growing = [s for s in sentences if len(s.words) < s.limit or any(word.marks & INSERT for word in s.words)]
         if not growing:
             return
         insertions = policies.placeholder(growing)

@@ -5,13 +5,11 @@ import logging
 import os
 import re
 from argparse import Namespace
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import islice
 from pathlib import Path
 from typing import Optional
 
-import torch
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion
 from fairseq.data import Dictionary, FairseqDataset, data_utils
@@ -63,17 +61,6 @@ def whole_pair(folder: str) -> tuple[str, str] | None:
         if match:
             return match[1], match[2]
     return None
-
-
-def lists_of(rows: Iterable[Tensor]) -> list[list[int]]:
-    """Returns rows of any lengths as lists, with one device-to-host copy.
-
-    >>> lists_of([torch.tensor([5, 6]), torch.tensor([7])])
-    [[5, 6], [7]]
-    """
-    rows = list(rows)
-    values = iter(torch.cat(rows).tolist() if rows else [])
-    return [list(islice(values, len(row))) for row in rows]
 
 
 def fingerprint(dictionary: Dictionary) -> list[int | str]:
@@ -132,11 +119,6 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
     @classmethod
     def load_dictionary(cls, filename: str) -> Dictionary:
         return load_dictionary(Path(filename), cls.dictionary)
-
-    def folder(self, split: str, epoch: int) -> str:
-        """Returns the folder of a binarised split; of several folders, training reads another in each epoch."""
-        folders = utils.split_paths(self.cfg.data)
-        return folders[(epoch - 1) % len(folders)] if split == self.cfg.train_subset else folders[0]
 
     def data_fingerprints(self) -> dict[str, tuple[object, str]]:
         sides = {"source": self.source_dictionary, "target": self.target_dictionary}
@@ -201,7 +183,16 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         copy: Batch = {**sample, "net_input": sample["net_input"].copy()}  # R-drop doubles its input in place
         loss, size, output = super(TranslationTask, self).valid_step(copy, model, criterion)
         if self.cfg.eval_bleu:
-            output.update(self.scores.statistics(*self._decode(sample, model)))
+            target = sample["target"]
+            assert target is not None  # fairseq validates on pairs
+            results = self.inference_step(self.sequence_generator, [model], sample)
+            texts = [self._text(hypotheses[0]["tokens"].tolist(), UNKNOWN_IN_TEXT) for hypotheses in results]
+            rows = ([token for token in row if token != self.tgt_dict.pad()] for row in target.tolist())
+            references = [self._text(row, UNKNOWN_IN_REFERENCE) for row in rows]
+            if self.cfg.eval_bleu_print_samples:
+                logger.info("example hypothesis: " + texts[0])
+                logger.info("example reference: " + references[0])
+            output.update(self.scores.statistics(references, texts))
         return loss, size, output
 
     def reduce_metrics(
@@ -209,20 +200,6 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
     ) -> None:
         super(TranslationTask, self).reduce_metrics(logging_outputs, criterion)
         self.scores.log(logging_outputs)
-
-    def _decode(self, sample: Batch, model: BaseFairseqModel) -> tuple[list[str], list[str]]:
-        """Returns the references and the decoded texts."""
-        results = self.inference_step(self.sequence_generator, [model], sample)
-        target = sample["target"]
-        assert target is not None  # fairseq validates on pairs
-        outputs = lists_of(hypotheses[0]["tokens"] for hypotheses in results)
-        texts = [self._text(row, UNKNOWN_IN_TEXT) for row in outputs]
-        rows = ([token for token in row if token != self.tgt_dict.pad()] for row in target.tolist())
-        references = [self._text(row, UNKNOWN_IN_REFERENCE) for row in rows]
-        if self.cfg.eval_bleu_print_samples:
-            logger.info("example hypothesis: " + texts[0])
-            logger.info("example reference: " + references[0])
-        return references, texts
 
     def _text(self, tokens: list[int], unknown: str) -> str:
         words = self.tgt_dict.string(tokens, self.cfg.eval_bleu_remove_bpe, unk_string=unknown)

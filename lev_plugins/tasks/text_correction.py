@@ -132,10 +132,9 @@ class TextCorrectionTask(ScoredTask):
             "replacements to --replace-unk; with a pbd, which has no alignment, leave it out",
         )
         self.prepare_for_decoding(models)
-        ensemble = (
-            CopyBiasEnsemble(models, self.cfg.keep_bias, self.source_in_target_ids) if self.cfg.keep_bias else models
-        )
-        return super().build_generator(ensemble, args, *more, **options)
+        if self.cfg.keep_bias:
+            models = CopyBiasEnsemble(models, self.cfg.keep_bias, self.source_in_target_ids)
+        return super().build_generator(models, args, *more, **options)
 
     def inference_step(
         self,

@@ -1,12 +1,13 @@
 """``--task text_editing``: source, optional draft -> target, by iterative refinement or from left to right."""
 
-from argparse import SUPPRESS, Namespace
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Optional
 
 import torch
+from fairseq import utils
 from fairseq.criterions import FairseqCriterion
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.dataclass.configs import GenerationConfig
@@ -75,7 +76,6 @@ class TextEditingConfig(ScoredConfig, NoiseConfig):
     oracle: ChoiceEnum(ORACLES) = flag(  # type: ignore[valid-type]
         "none", "decoding: actions to take from the reference (Figure 5 of the LevT paper)"
     )
-    cuda_graphs: bool = flag(False, SUPPRESS)  # removed, and refused below
     seed: int = II("common.seed")
 
 
@@ -95,8 +95,6 @@ class TextEditingTask(ScoredTask):
     @classmethod
     def check_config(cls, cfg: TextEditingConfig) -> None:
         super().check_config(cfg)
-        removed = "--cuda-graphs has been removed: leave it out, and use a large --max-tokens on a GPU"
-        require(not cfg.cuda_graphs, removed)
         check_noise(cfg)
         if cfg.upsample_primary != UPSAMPLE_UNSET:
             ranges.at_least(cfg, 1, "upsample_primary")
@@ -143,7 +141,8 @@ class TextEditingTask(ScoredTask):
         cfg = self.cfg
         require(cfg.glossary is None, "--glossary reads text: use fairseq-interactive, or lev-plugins edit")
         training = split == cfg.train_subset
-        path = self.folder(split, epoch)
+        folders = utils.split_paths(cfg.data)  # of several folders, training reads another in each epoch
+        path = folders[(epoch - 1) % len(folders)] if training else folders[0]
         bos = 1 if cfg.truncate_source else 0  # <s> is added to a truncated source
         pair = load_langpair_dataset(
             path,
@@ -272,12 +271,12 @@ class TextEditingTask(ScoredTask):
         for line in lines:
             source, draft = split_line(line)
             source_row = self.source_row(encode_fn(source.strip()).split())
-            draft = self.with_terms(source, draft, source_row, encode_fn)
+            draft = self.draft_with_terms(source, draft, source_row, encode_fn)
             words, mark_bits = ([], []) if draft is None else marks.tokenize(draft, encode_fn)
             rows.append((source_row, self.tgt_dict.draft(words, mark_bits)))
         return rows, [len(source_row.ids) + 1 for source_row, _ in rows]  # 1: <s>
 
-    def with_terms(
+    def draft_with_terms(
         self, source: str, draft: str | None, source_row: SpeltRow, encode_fn: Callable[[str], str]
     ) -> str | None:
         """Puts the terms of a source into its draft, or begins one with them."""

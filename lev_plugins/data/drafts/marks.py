@@ -13,7 +13,8 @@ A draft is tokenised without its marks, and a mark covers every token it touches
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from itertools import pairwise
+from typing import NamedTuple, NoReturn
 
 from rapidfuzz.distance import Prefix
 
@@ -49,6 +50,10 @@ def parse_marks(line: str) -> tuple[str, list[Mark]]:
     >>> text, [(mark.kind, text[mark.start : mark.end]) for mark in marks]
     ('I love New York very much .', [('!', 'New York'), ('-', 'very'), ('+', '')])
     """
+
+    def fail(place: int, reason: str) -> NoReturn:
+        raise UserError(f"the mark at character {place + 1} of the draft {line!r} {reason}")
+
     has_marks, text, marks, at = MARKED.search(line), "", [], 0
     open_mark: tuple[str, int, int] | None = None  # kind, position in the text, position in the line
     for match in BRACKET.finditer(line):
@@ -60,38 +65,25 @@ def parse_marks(line: str) -> tuple[str, list[Mark]]:
         if slashes % 2 or bracket == "⟦" or not has_marks:
             text += bracket
         elif match["open"]:
-            require(
-                open_mark is None, _message(line, match.start(), "is inside another mark: close that one with ⟧ first")
-            )
+            if open_mark is not None:
+                fail(match.start(), "is inside another mark: close that one with ⟧ first")
             open_mark = match["kind"], len(text), match.start()
         else:
             if open_mark is None:
-                raise UserError(_message(line, match.start(), "closes nothing: write \\⟧ if it belongs to the text"))
-            mark = Mark(open_mark[0], open_mark[1], len(text))
-            _check(line, open_mark[2], mark, text)
-            if mark.kind == "+" and text[-1:].isspace() and line[at : at + 1].isspace():
+                fail(match.start(), "closes nothing: write \\⟧ if it belongs to the text")
+            kind, start, place = open_mark
+            inside = text[start:]
+            if kind == "+" and inside:
+                fail(place, f"means that something is missing and must not contain text: write ⟦+⟧{inside}")
+            if kind != "+" and not inside.strip():
+                fail(place, "contains no word: put it around the words it is for")
+            if kind == "+" and text[-1:].isspace() and line[at : at + 1].isspace():
                 at += 1  # the blank that separated the mark
-            marks.append(mark)
+            marks.append(Mark(kind, start, len(text)))
             open_mark = None
     if open_mark is not None:
-        raise UserError(_message(line, open_mark[2], "is not closed: add ⟧ where it ends"))
-    text += line[at:]
-    return text, [mark._replace(start=min(mark.start, len(text)), end=min(mark.end, len(text))) for mark in marks]
-
-
-def _check(line: str, place: int, mark: Mark, text: str) -> None:
-    inside = text[mark.start : mark.end]
-    if mark.kind == "+":
-        require(
-            not inside,
-            _message(line, place, f"means that something is missing and must not contain text: write ⟦+⟧{inside}"),
-        )
-    else:
-        require(bool(inside.strip()), _message(line, place, "contains no word: put it around the words it is for"))
-
-
-def _message(line: str, place: int, what: str) -> str:
-    return f"the mark at character {place + 1} of the draft {line!r} {what}"
+        fail(open_mark[2], "is not closed: add ⟧ where it ends")
+    return text + line[at:], marks
 
 
 def tokenize(line: str, encode: Callable[[str], str]) -> tuple[list[str], list[int]]:
@@ -120,9 +112,12 @@ def tokenize(line: str, encode: Callable[[str], str]) -> tuple[list[str], list[i
                 f"two marks of the draft {line!r} touch the same token {tokens[i - 1]!r}: remove one of them",
             )
             bits[i] |= MARK_BITS[mark.kind] | span * mark_bits.SPAN
-    for mark in marks:
-        if mark.kind == "+":
-            _refuse_split(line, tokens, bits, _tokens_of(mark, text, tokens, encode)[0])
+    for left, (here, after) in enumerate(pairwise(bits)):
+        require(
+            not (here & mark_bits.INSERT and here & after & mark_bits.KEEP and mark_bits.in_one_span(here, after)),
+            f"a mark of the draft {line!r} asks for an insertion inside a protected span, between "
+            f"{tokens[left - 1 : left + 1]}: remove one of the marks",
+        )
     return tokens, bits
 
 
@@ -152,13 +147,3 @@ def _tokens_of(mark: Mark, text: str, tokens: list[str], encode: Callable[[str],
     else:
         end = len(tokens) - Prefix.similarity(encode(text[mark.end :]).split()[::-1], tokens[::-1])
     return start, max(end, min(start + 1, len(tokens)))
-
-
-def _refuse_split(line: str, tokens: list[str], bits: list[int], left: int) -> None:
-    right = left + 1
-    protected = right < len(bits) and bits[left] & bits[right] & mark_bits.KEEP
-    require(
-        not (protected and mark_bits.in_one_span(bits[left], bits[right])),
-        f"a mark of the draft {line!r} asks for an insertion inside a protected span, between "
-        f"{tokens[left - 1 : right]}: remove one of the marks",
-    )

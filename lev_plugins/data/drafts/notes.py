@@ -93,37 +93,28 @@ def write_notes(tokens: Path, bits_by_line: dict[int, list[int]], dictionary: Di
 
 
 class NotedDrafts(BaseWrapperDataset):
-    """Drafts as ids, except for those with a note, which are a ``SpeltRow``."""
+    """Drafts with <s> as ids, except for those with a note, which are a ``SpeltRow``."""
 
-    def __init__(self, dataset: FairseqDataset, notes: dict[int, SpeltRow]) -> None:
-        super().__init__(dataset)
-        self.notes = notes
+    def __init__(self, prefix: str, dataset: FairseqDataset, dictionary: EditingDictionary) -> None:
+        """
+        Args:
+            prefix: the names of the files of the dataset begin with it, and so does that of the notes, if there are any
+            dataset: the drafts as ids without <s>
+            dictionary: the dictionary of the drafts
+        """
+        super().__init__(PrependTokenDataset(dataset, dictionary.bos()))
+        self.notes: dict[int, SpeltRow] = {}
+        path = Path(prefix + SUFFIX)
+        for number, text in enumerate(read_lines(path) if path.exists() else [], 1):
+            try:
+                index, draft = read_note(text, self.dataset, dictionary)
+                require(index not in self.notes, "this row has two notes")
+            except UserError as error:  # the file is not written by hand
+                raise UserError(f"{path}, line {number} is damaged: run lev-plugins prepare again") from error
+            self.notes[index] = draft
 
     def __getitem__(self, index: int) -> Tensor | SpeltRow:
         return self.notes[index] if index in self.notes else self.dataset[index]
-
-
-def with_notes(prefix: str, dataset: FairseqDataset, dictionary: EditingDictionary) -> FairseqDataset:
-    """Returns a dataset that begins with <s> with the notes beside its files, which begin with ``prefix``."""
-    notes = read_notes(prefix, dataset, dictionary)
-    return NotedDrafts(dataset, notes) if notes else dataset
-
-
-def read_notes(prefix: str, rows: FairseqDataset, dictionary: EditingDictionary) -> dict[int, SpeltRow]:
-    """Returns the drafts that have a note, by index of the row; none without a file.
-
-    The file is not written by hand, so any error means that it is damaged.
-    """
-    path = Path(prefix + SUFFIX)
-    by_index: dict[int, SpeltRow] = {}
-    for number, text in enumerate(read_lines(path) if path.exists() else [], 1):
-        try:
-            index, draft = read_note(text, rows, dictionary)
-            require(index not in by_index, "this row has two notes")
-        except UserError as error:
-            raise UserError(f"{path}, line {number} is damaged: run lev-plugins prepare again") from error
-        by_index[index] = draft
-    return by_index
 
 
 @dataclass
@@ -172,7 +163,13 @@ def load_drafts(
     which may add notes.
     """
     (parts, ratios), words = concatenated_parts(pair.src), pair.tgt_dict
-    check_dictionary(folder, draft, target, words)
+    # fairseq-preprocess writes a dictionary for the drafts, lev-plugins prepare only that of the target
+    own_words = os.path.join(folder, f"dict.{draft}.txt")
+    require(
+        not os.path.exists(own_words) or Dictionary.load(own_words) == words,
+        f"--draft-lang {draft}: the drafts were binarised with {own_words}, but must use the dictionary of the target, "
+        f"dict.{target}.txt: use lev-plugins prepare, or fairseq-preprocess with that as --srcdict",
+    )
     names = [f"{split}{number or ''}" for number in range(len(parts))]
     prefixes = [os.path.join(folder, f"{name}.{draft}-{target}.{draft}") for name in names]
     drafts_of_parts = [data_utils.load_indexed_dataset(prefix, words, impl) for prefix in prefixes]
@@ -181,46 +178,26 @@ def load_drafts(
     )
     noted = []
     for name, prefix, drafts, part in zip(names, prefixes, drafts_of_parts, parts, strict=True):
-        rows = PrependTokenDataset(drafts_of_lines(name, drafts, len(part), words.eos()), words.bos())
-        noted.append(with_notes(prefix, rows, words))
-    return ConcatDataset(noted, ratios) if len(noted) > 1 else noted[0]
+        lines = len(part)
+        if drafts is None:
+            logger.info(f"{name} has no drafts: its {lines:,} examples start from nothing")
+            drafts = ListDataset([torch.tensor([words.eos()])] * lines, np.ones(lines, dtype=np.int32))
+        require(
+            len(drafts) == lines,
+            f"every source line needs one draft line, but {name} has {lines:,} source lines and {len(drafts):,} drafts",
+        )
+        noted.append(NotedDrafts(prefix, drafts, words))
+    return ConcatDataset(noted, ratios)
 
 
 def load_spelt_targets(pair: LanguagePairDataset, folder: str, split: str, source: str, target: str) -> FairseqDataset:
     """Returns the targets of ``pair``, with the spelling of unknown words that ``lev-plugins prepare`` noted."""
     (parts, ratios), words = concatenated_parts(pair.tgt), pair.tgt_dict
     prefixes = (os.path.join(folder, f"{split}{i or ''}.{source}-{target}.{target}") for i in range(len(parts)))
-    rows = (PrependTokenDataset(part, words.bos()) for part in parts)
-    return ConcatDataset([with_notes(prefix, row, words) for prefix, row in zip(prefixes, rows, strict=False)], ratios)
+    return ConcatDataset([NotedDrafts(*files, words) for files in zip(prefixes, parts, strict=True)], ratios)
 
 
 def concatenated_parts(side: FairseqDataset) -> tuple[list[FairseqDataset], list[int]]:
     """Returns the parts of a split without <s>, and how often each is repeated."""
     dataset = side.dataset
     return (dataset.datasets, dataset.sample_ratios) if isinstance(dataset, ConcatDataset) else ([dataset], [1])
-
-
-def drafts_of_lines(name: str, drafts: FairseqDataset | None, lines: int, eos: int) -> FairseqDataset:
-    """Returns the drafts of a part, one for each source line; they are empty if it has none."""
-    if drafts is None:
-        logger.info(f"{name} has no drafts: its {lines:,} examples start from nothing")
-        return ListDataset([torch.tensor([eos])] * lines, np.ones(lines, dtype=np.int32))
-    require(
-        len(drafts) == lines,
-        f"every source line needs one draft line, but {name} has {lines:,} source lines and {len(drafts):,} drafts",
-    )
-    return drafts
-
-
-def check_dictionary(folder: str, draft: str, target: str, words: Dictionary) -> None:
-    """Requires that drafts were binarised with the dictionary of the target.
-
-    ``fairseq-preprocess`` writes a dictionary for the drafts, ``lev-plugins prepare`` only that of the target.
-    """
-    path = os.path.join(folder, f"dict.{draft}.txt")
-    if os.path.exists(path):
-        require(
-            Dictionary.load(path) == words,
-            f"--draft-lang {draft}: the drafts were binarised with {path}, but must use the dictionary of the target, "
-            f"dict.{target}.txt: use lev-plugins prepare, or fairseq-preprocess with that as --srcdict",
-        )

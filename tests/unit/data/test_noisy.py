@@ -17,7 +17,8 @@ from lev_plugins.cli import noise
 from lev_plugins.data.noisy import UNKNOWN_CHAR, NoiseConfig, NoisySourceDataset, TextCodec, noise_and_codec
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.batching import KeepLastBatch
-from lev_plugins.noise import NOISE_FLAGS, Corruption, NoiseOptions, build_corruption
+from lev_plugins.noise import NOISE_FLAGS, NoiseOptions, build_corruption
+from lev_plugins.ranges import flag_name
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.text.tokenise import Chars
 from tests.helpers import toy_pairs
@@ -44,15 +45,11 @@ def pair(
     return toy_pairs(*rows, words.dictionary)
 
 
-def corruption(seed: int = 1, rate: float = 0.5) -> Corruption:
-    return build_corruption(NoiseOptions("keyboard:2,swap", word_rate=rate, seed=seed))
-
-
 def noisy(
-    data: LanguagePairDataset | None = None, seed: int = 1, rate: float = 0.5, **options: Any
+    data: LanguagePairDataset | None = None, kind: str = "keyboard:2,swap", rate: float = 0.5, **options: Any
 ) -> NoisySourceDataset:
-    words = codec()
-    return NoisySourceDataset(data or pair(), corruption(seed, rate), words.decode, words.encode, **options)
+    words, corrupt = codec(), build_corruption(NoiseOptions(kind, word_rate=rate))
+    return NoisySourceDataset(data or pair(), corrupt, words.decode, words.encode, **options)
 
 
 def texts(dataset: Any, side: str = "source") -> list[str]:
@@ -86,13 +83,8 @@ def test_share_of_the_examples(share: float, low: int, high: int) -> None:
 
 
 def test_a_noisy_source_that_is_too_long_is_not_used() -> None:
-    splitting = build_corruption(NoiseOptions("insert", word_rate=1.0, alphabet="x"))
-    data, words = pair(["ab cd"] * 3), codec()
     lengths = {
-        longest: [
-            len(row["source"])
-            for row in NoisySourceDataset(data, splitting, words.decode, words.encode, longest=longest)
-        ]
+        longest: [len(row["source"]) for row in noisy(pair(["ab cd"] * 3), "insert", rate=1.0, longest=longest)]
         for longest in (None, 8, 7)
     }
     assert lengths == {None: [8] * 3, 8: [8] * 3, 7: [6] * 3}
@@ -133,10 +125,6 @@ def with_flags(codec: TextCodec, **options: Any) -> FairseqDataset:
     return noise_and_codec(pair(words=codec), cfg, codec.dictionary, codec.dictionary)[0]
 
 
-def as_typed(name: str) -> str:
-    return f"--noise-{name}".replace("_", "-")
-
-
 def test_training_has_every_flag_of_the_command_with_its_type_and_default() -> None:
     command, training = ArgumentParser(), ArgumentParser()
     noise.add_arguments(command)
@@ -145,11 +133,12 @@ def test_training_has_every_flag_of_the_command_with_its_type_and_default() -> N
     for flag in NOISE_FLAGS:
         theirs = next(action for action in command._actions if action.dest == flag.name)
         mine = ours[f"noise_{flag.name}"]
-        assert mine.option_strings == [as_typed(flag.name)]
+        assert mine.option_strings == [flag_name(f"noise_{flag.name}")]
         assert (mine.type, mine.default) == (theirs.type, theirs.default)
         assert mine.help is not None and " --word" not in mine.help
     assert [flag.name for flag in NOISE_FLAGS if flag.default is MISSING] == ["kind"]
-    arguments = [part for flag in NOISE_FLAGS if flag.type is not bool for part in (as_typed(flag.name), "1")]
+    with_values = [flag_name(f"noise_{flag.name}") for flag in NOISE_FLAGS if flag.type is not bool]
+    arguments = [part for name in with_values for part in (name, "1")]
     parsed = vars(training.parse_args(arguments))
     expected = {"kind": "1", "word_rate": 1.0, "char_rate": 1.0, "seed": 1, "layout": "1"}
     assert {name: parsed[f"noise_{name}"] for name in expected} == expected

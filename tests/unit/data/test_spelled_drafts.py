@@ -101,9 +101,8 @@ def real_drafts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def dataset_of(folder: Path, **options: Any) -> TextEditingDataset:
     words = EditingDictionary.load(str(folder / "dict.tgt.txt"))
     languages = {"source_lang": "src", "target_lang": "tgt", "draft_lang": "draft"}
-    task = toy_task(words, **languages, **options)
-    task.cfg.data, task.cfg.dataset_impl, task.word_index = str(folder), None, index_of(words)
-    task.cfg.train_subset = "train"
+    task = toy_task(words, data=str(folder), **languages, **options)
+    task.word_index = index_of(words)
     task.load_dataset("train")
     return task.datasets["train"]
 

@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 import torch
-from fairseq.models.transformer import TransformerModel
 
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
-from lev_plugins.generators.generator import RefinementGenerator
+from lev_plugins.generators.generator import RefinementGenerator, rerank
 from lev_plugins.generators.policies import Ensemble
-from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT
-from lev_plugins.tasks.text_editing import TextEditingTask
+from lev_plugins.text.segments import WordEdits
 from tests.helpers import (
     BOS,
     EOS,
@@ -24,6 +22,7 @@ from tests.helpers import (
     lively_model,
     random_rows,
     rows_to_tensor,
+    sentence_score,
     toy_dictionary,
     toy_task,
     toy_transformer,
@@ -133,17 +132,6 @@ def test_candidates_are_the_greedy_one_and_samples() -> None:
     assert different > len(SOURCES) / 2
 
 
-def slow_score(model: TransformerModel, source: list[int], tokens: list[int]) -> float:
-    """The mean log-probability of each token given those before it."""
-    src = torch.tensor([source[1:]])  # trained without <s>
-    total = 0.0
-    for i, token in enumerate(tokens):
-        with torch.no_grad():
-            logits, _ = model(src, torch.tensor([src.size(1)]), torch.tensor([[EOS, *tokens[:i]]]))
-        total += float(logits[0, -1].log_softmax(-1)[token])
-    return total / len(tokens)
-
-
 def test_the_reranker_chooses_by_its_own_score() -> None:
     model, teacher = lively_model(), toy_transformer()
     options = RefinementOptions(candidates=5)
@@ -154,7 +142,8 @@ def test_the_reranker_chooses_by_its_own_score() -> None:
     reranked = RefinementGenerator([model], toy_dictionary(), options, teacher).generate([model], sample)
     moved = 0
     for source, before, after in zip(sources, plain, reranked, strict=True):
-        expected = [slow_score(teacher, source, words_of(candidate)) for candidate in after]
+        texts = [words_of(candidate) for candidate in after]
+        expected = [sentence_score([teacher], source[1:], text) / len(text) for text in texts]  # trained without <s>
         assert [float(candidate["score"]) for candidate in after] == pytest.approx(expected, abs=1e-4)
         assert expected[0] == pytest.approx(max(expected), abs=1e-6)
         moved += words_of(before[0]) != words_of(after[0])
@@ -208,11 +197,6 @@ def test_the_task_hands_fairseq_flags_to_the_generator() -> None:
     assert built.options == RefinementOptions(inference_mode=True, min_length=2, **own, **given)
 
 
-def test_a_removed_flag_is_refused() -> None:
-    with pytest.raises(UserError, match="--cuda-graphs has been removed: leave it out, and use a large --max-tokens"):
-        TextEditingTask.check_config(toy_task(cuda_graphs=True).cfg)
-
-
 @pytest.mark.parametrize("flag", ["replace_unk", "print_alignment", "sampling", "match_source_len", "retain_dropout"])
 def test_flags_of_left_to_right_search_are_refused(flag: str) -> None:
     with pytest.raises(UserError, match=f"--{flag.replace('_', '-')} is for left-to-right search"):
@@ -252,3 +236,49 @@ def test_how_well_a_draft_fits_does_not_depend_on_its_neighbours() -> None:
         fits({"src_tokens": rows_to_tensor([source]), "draft": rows_to_tensor([draft])}) for source, draft in pairs
     ]
     assert together == pytest.approx([value for (value,) in alone], abs=1e-4) and max(together) < 0
+
+
+# ---- the record: what became of each word; tests/unit/inference/test_editor.py has its odds --------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"max_iter": 0}, {"keep_bias": 1.0}, {"adaptive": False, "max_iter": 3}])
+def test_every_word_is_kept_or_accounted_for(options: dict[str, Any]) -> None:
+    found = refine([lively_model()], SOURCES, DRAFTS, retain_history=True, **options)
+    born = set()
+    for draft, hypothesis in zip(DRAFTS, found, strict=True):
+        edits: WordEdits = hypothesis["edits"]
+        tokens = hypothesis["tokens"].tolist()
+        kept = [place for place in edits.origin if place >= 0]
+        assert kept == sorted(set(kept))
+        for token, place, iteration in zip(tokens, edits.origin, edits.inserted_at, strict=True):
+            assert (token == draft[place] and iteration == 0) if place >= 0 else iteration > 0 or len(draft) == 2
+        words = range(1, len(draft) - 1)
+        assert all(edits.deleted_at[place] > 0 for place in words if place not in kept)
+        assert max([*edits.deleted_at, *edits.inserted_at]) <= hypothesis["steps"] + 1
+        assert len(edits.deleted_at) == len(edits.deletion_log_odds) == len(draft)
+        born |= set(edits.inserted_at)
+    assert len(born) > 1  # some insertions
+
+
+def test_what_a_hole_was_offered_begins_with_what_fills_it() -> None:
+    seen = 0
+    drafts = random_rows(16, seed=6, shortest=1)
+    for hypothesis in refine([lively_model()], SOURCES, drafts, retain_history=True):
+        edits = hypothesis["edits"]
+        for word, origin, chosen, offers in zip(
+            hypothesis["tokens"].tolist(), edits.origin, edits.log_probs, edits.alternatives, strict=True
+        ):
+            assert bool(offers) == (origin < 0)
+            if offers:
+                seen += 1
+                assert offers[0] == (word, pytest.approx(chosen)) and len(offers) == 5
+                assert sorted(offers, key=lambda offer: -offer[1]) == offers
+    assert seen
+
+
+def test_without_history_there_is_no_record() -> None:
+    plain = refine([lively_model()], SOURCES, DRAFTS)
+    recorded = refine([lively_model()], SOURCES, DRAFTS, retain_history=True)
+    for one, other in zip(plain, recorded, strict=True):
+        assert "edits" not in one and torch.equal(one["tokens"], other["tokens"])
+        assert torch.equal(one["positional_scores"], other["positional_scores"])

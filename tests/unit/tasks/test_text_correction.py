@@ -266,14 +266,13 @@ def test_constraints_are_for_typed_lines() -> None:
 
 def test_diverse_groups_of_a_beam_whatever_the_numbers_of_the_sentences() -> None:
     """fairseq takes the number of a sentence in the set for its place in the batch."""
-    words = [NOISY, "--task", "text_correction", "-s", "noisy", "-t", "clean", "--cpu", "--gen-subset", "test"]
-    words += ["--path", GOLDEN / "pbd" / "checkpoint.pt", "--beam", 4, "--nbest", 4, "--diverse-beam-groups", 2]
-    found = []
-    for size in (1, 3):
-        log = succeed("fairseq-generate", *words, "--batch-size", size, "--required-batch-size-multiple", 1).out
-        rows = [line.split("\t") for line in log.splitlines() if line.startswith("H-")]
-        found.append(sorted((name, text) for name, _, text in rows))
-    assert found[0] == found[1] and len(found[0]) > 12
+    task, dataset = correction_task(), toy_pairs(sentences(5), sentences(5))
+    model = build(task)
+    generator = task.build_generator([model], Namespace(beam=4, diverse_beam_groups=2, max_len_b=12))
+    batch = collated(dataset)
+    for index, together in zip(batch["id"].tolist(), task.inference_step(generator, [model], batch), strict=True):
+        (alone,) = task.inference_step(generator, [model], collated(dataset, [index]))
+        assert [one["tokens"].tolist() for one in alone] == [one["tokens"].tolist() for one in together]
 
 
 # ---- ``--best-checkpoint-metric`` is checked before the first batch --------------------------------------------------
