@@ -51,8 +51,7 @@ def test_other_hosts_are_refused() -> None:
 def test_pages_of_other_origins_are_refused_unless_allowed() -> None:
     access = Access(origins=("https://mail.example", "moz-extension://42", "https://Other.example:443"))
     with serving(Context(models(FakeEditor()), access)) as client:
-        assert client.get("/v1/models", Origin="https://other.example").status == 200
-        for origin in access.origins:
+        for origin in ("https://mail.example", "moz-extension://42", "https://other.example"):  # as browsers send them
             answer = client.post("/v1/edit", {"texts": ["teh"]}, Origin=origin)
             assert answer.status == 200 and answer.headers["access-control-allow-origin"] == origin
             assert answer.headers["vary"] == "Origin"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lev_plugins.serving.queue import QueueFull, Worker
+from lev_plugins.serving.queue import Worker
 
 LONG = 5.0  # seconds that no test waits
 
@@ -85,6 +85,6 @@ async def test_closing_answers_what_waits_and_takes_no_more(run: Doubling) -> No
     run.free.set()
     await asyncio.to_thread(doing.close)
     assert await asyncio.gather(*tasks) == [[2], [4]]
-    with pytest.raises(QueueFull):
+    with pytest.raises(asyncio.QueueFull):
         await doing.answers([3], LONG)
     assert not doing.thread.is_alive()
