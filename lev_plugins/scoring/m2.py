@@ -32,12 +32,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import UserError, at_line, require
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.text.lines import nonempty_lines
 
-MAX_UNCHANGED_WORDS = 2
+MAX_UNCHANGED = 2
 BETA = 0.5
 NOTHING = "-NONE-"
 UNCORRECTED = "UNK"
@@ -83,45 +83,38 @@ def parse(text: str, name: str = "the M2 file") -> list[Gold]:
     """
     sources: list[list[str]] = []
     edits: list[dict[int, list[GoldEdit]]] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.strip()
-        where = f"{name}, line {number}"
-        if line == "S" or line.startswith("S "):
-            sources.append(line[2:].split())
-            edits.append(defaultdict(list))
-        elif line.startswith("A "):
-            require(bool(sources), f"{where}: an edit (A) must follow its sentence (S), but there is no sentence")
-            annotator, edit = parse_edit(line[2:], len(sources[-1]), where)
-            annotated = edits[-1][annotator]
-            if edit is not None:
-                annotated.append(edit)
-        else:
-            require(not line, f"{where}: a line must begin with S or A or be empty, but is {line[:40]!r}")
+    for number, line in enumerate(map(str.strip, text.split("\n")), 1):
+        with at_line(name, number):
+            if line == "S" or line.startswith("S "):
+                sources.append(line[2:].split())
+                edits.append(defaultdict(list))
+            elif line.startswith("A "):
+                require(bool(sources), "an edit (A) must follow its sentence (S), but there is no sentence")
+                annotator, annotated = parse_edit(line[2:], len(sources[-1]))
+                edits[-1][annotator] += annotated
+            else:
+                require(not line, f"a line must begin with S or A or be empty, but is {line[:40]!r}")
     return [
         Gold(source, [sorted(group[annotator], key=lambda edit: edit[:2]) for annotator in sorted(group)] or [[]])
         for source, group in zip(sources, edits, strict=True)
     ]
 
 
-def parse_edit(line: str, words: int, where: str) -> tuple[int, GoldEdit | None]:
-    """Return the annotator and the edit, which is None for ``noop``, the mark of a sentence without errors."""
+def parse_edit(line: str, words: int) -> tuple[int, list[GoldEdit]]:
+    """Return the annotator, and the edit as a list; [] for ``noop``, the mark of a sentence without errors."""
     fields = line.split("|||")
-    require(len(fields) == 6, f"{where}: an edit must have 6 fields separated by |||, but has {len(fields)}: {line!r}")
+    require(len(fields) == 6, f"an edit must have 6 fields separated by |||, but has {len(fields)}: {line!r}")
     try:
-        start, end = (int(number) for number in fields[0].split())
-        annotator = int(fields[5])
+        start, end, annotator = map(int, (*fields[0].split(), fields[5]))
     except ValueError:
-        raise UserError(
-            f"{where}: an edit must be `A START END|||...|||ANNOTATOR` with three numbers, but is {line!r}"
-        ) from None
+        form = "`A START END|||...|||ANNOTATOR` with three numbers"
+        raise UserError(f"an edit must be {form}, but is {line!r}") from None
     if fields[1] == "noop" or start < 0:
-        return annotator, None
-    require(
-        start <= end <= words,
-        f"{where}: an edit must lie within its sentence of {words} words, but goes from {start} to {end}",
-    )
+        return annotator, []
+    outside = f"an edit must lie within its sentence of {words} words, but goes from {start} to {end}"
+    require(start <= end <= words, outside)
     corrections = ["" if text.strip() == NOTHING else " ".join(text.split()) for text in fields[2].split("||")]
-    return annotator, GoldEdit(start, end, tuple(corrections), fields[1])
+    return annotator, [GoldEdit(start, end, tuple(corrections), fields[1])]
 
 
 def read_m2(path: pathlib.Path) -> list[Gold]:
@@ -297,7 +290,7 @@ def evaluate(
     gold: Sequence[Gold],
     texts: Sequence[str],
     beta: float = BETA,
-    max_unchanged_words: int | None = None,
+    max_unchanged_words: int = MAX_UNCHANGED,
     errant: bool = False,
     by_kind: bool = False,
 ) -> Evaluation:
@@ -319,11 +312,11 @@ def evaluate(
         annotator = load_errant()
         counts = [errant_counts(sentence, text, annotator) for sentence, text in zip(gold, texts, strict=True)]
         return from_counts(counts, beta, "edits by ERRANT")
-    limit = MAX_UNCHANGED_WORDS if max_unchanged_words is None else max_unchanged_words
-    bounded("--max-unchanged-words", limit, 0)
-    counts = [sentence_counts(sentence, text, limit) for sentence, text in zip(gold, texts, strict=True)]
-    score = from_counts(counts, beta, "" if limit == MAX_UNCHANGED_WORDS else f"max_unchanged_words={limit}")
-    return replace(score, details=score.details | found_by_kind(gold, texts, limit)) if by_kind else score
+    bounded("--max-unchanged-words", max_unchanged_words, 0)
+    counts = [sentence_counts(sentence, text, max_unchanged_words) for sentence, text in zip(gold, texts, strict=True)]
+    signature = "" if max_unchanged_words == MAX_UNCHANGED else f"{max_unchanged_words=}"
+    score = from_counts(counts, beta, signature)
+    return replace(score, details=score.details | found_by_kind(gold, texts, max_unchanged_words)) if by_kind else score
 
 
 def found_by_kind(gold: Sequence[Gold], texts: Sequence[str], max_unchanged_words: int) -> dict[str, float]:
@@ -370,7 +363,7 @@ def errant_counts(gold: Gold, text: str, annotator: Any) -> list[Counts]:
     return counts
 
 
-def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHANGED_WORDS) -> list[Counts]:
+def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHANGED) -> list[Counts]:
     """Return the counts against each annotator.
 
     >>> edits = "A 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\nA -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||1"
