@@ -48,22 +48,12 @@ def played(scene: Callable[[Doubling], Coroutine[Any, Any, None]]) -> Callable[[
 
 
 @played
-async def test_what_waits_is_one_batch_and_everyone_gets_their_own(run: Doubling) -> None:
-    doing = worker(run)
-    tasks = await begin(doing, run, [1], [2, 3], [4])
-    run.free.set()
-    assert await asyncio.gather(*tasks) == [[2], [4, 6], [8]]
-    assert run.batches == [[1], [2, 3, 4]]
-    doing.close()
-
-
-@played
-async def test_a_batch_has_a_size_and_one_request_always_fits(run: Doubling) -> None:
+async def test_what_waits_is_one_batch_up_to_a_size_and_one_request_always_fits(run: Doubling) -> None:
     doing = worker(run, batch_size=3)
-    tasks = await begin(doing, run, [0], [1, 2], [3, 4], [5, 6, 7, 8])
+    tasks = await begin(doing, run, [0], [1], [2, 3], [4], [5, 6, 7, 8])
     run.free.set()
-    await asyncio.gather(*tasks)
-    assert run.batches == [[0], [1, 2], [3, 4], [5, 6, 7, 8]]
+    assert await asyncio.gather(*tasks) == [[0], [2], [4, 6], [8], [10, 12, 14, 16]]
+    assert run.batches == [[0], [1, 2, 3], [4], [5, 6, 7, 8]]
     doing.close()
 
 
