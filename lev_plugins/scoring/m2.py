@@ -45,6 +45,9 @@ UNCLEAR = "Um"
 INSTALL = "pip install 'lev-plugins[errant]' && python -m spacy download en_core_web_sm"
 
 Node = tuple[int, int]  # the number of words read from the source, and from the text
+# of a path: minus the matches with the annotator's edits; words outside matches: removed, inserted, replaced or
+# unchanged; and edits. The smallest cost is the best
+Cost = tuple[int, int, int]
 
 
 class GoldEdit(NamedTuple):
@@ -200,24 +203,6 @@ def fewest_unchanged(
 # ---- the best path -------------------------------------------------------------------------------------------------
 
 
-class Path(NamedTuple):
-    """The costs of a path to a node. The smallest, compared field by field, is the best."""
-
-    misses: int = 0  # minus the matches with the annotator's edits
-    length: int = 0  # words outside matches: removed, inserted, replaced or unchanged
-    edits: int = 0
-
-
-class State(NamedTuple):
-    """What determines, together with the node, how a path may continue."""
-
-    insertions: int = 0  # how many of the annotator's insertions at this place are matched or skipped
-    unchanged: int | None = None  # unchanged words in the open edit; None: no edit is open
-
-
-Paths = dict[State, Path]
-
-
 def count(
     steps: dict[Node, list[Node]], source: list[str], text: list[str], gold: Sequence[GoldEdit], max_unchanged: int
 ) -> Counts:
@@ -235,34 +220,31 @@ def count(
     for edit in gold:
         gold_from[edit.start].append(edit)
     end = (len(source), len(text))
-    paths: dict[Node, Paths] = defaultdict(dict, {(0, 0): {State(): Path()}})
-    for node in sorted({*steps, end}):
-        here = paths.pop(node)
-        for state, path in list(here.items()):
-            improve(here, State(state.insertions), path)  # an edit may end anywhere
-        for successor in steps.get(node, []):
-            keep = int(keeps(node, successor, source, text))
-            there = paths[successor]
-            for state, (misses, length, edits) in here.items():
-                insertions = state.insertions if successor[0] == node[0] else 0
-                if state.unchanged is None and keep:
-                    improve(there, State(insertions), Path(misses, length + 1, edits))
-                unchanged = (state.unchanged or 0) + keep
-                if unchanged <= max_unchanged:
-                    opening = int(state.unchanged is None)
-                    improve(there, State(insertions, unchanged), Path(misses, length + 1, edits + opening))
-        for state, (misses, length, edits) in here.items():
-            candidates = gold_from[node[0]] if state.unchanged is None else []
-            for end_of_match, insertions in matching_edits(candidates, node, state.insertions, source, text):
+    # of the best path on from a node, if some of the annotator's insertions there are matched or skipped, and an open
+    # edit has so many unchanged words (None: no edit is open)
+    best: dict[tuple[Node, int, int | None], Cost] = {}
+    for node in sorted({*steps, end}, reverse=True):
+        for insertions in range(len(gold_from[node[0]]) + 1):
+            ways = [(0, 0, 0)] if node == end else []
+            for end_of_match, number in matching_edits(gold_from[node[0]], node, insertions, source, text):
                 if fewest_unchanged(node, end_of_match, steps, source, text) <= max_unchanged:
-                    improve(paths[end_of_match], State(insertions), Path(misses - 1, length, edits + 1))
-    best = min(here.values())
-    return Counts(-best.misses, best.edits, len(gold))
-
-
-def improve(paths: Paths, state: State, path: Path) -> None:
-    """Record a path to a state, if it is better than the one there."""
-    paths[state] = min(path, paths.get(state, path))
+                    misses, length, edits = best[end_of_match, number, None]
+                    ways.append((misses - 1, length, edits + 1))
+            for unchanged in (None, *range(max_unchanged + 1)):
+                for successor in steps.get(node, []):
+                    keep = keeps(node, successor, source, text)
+                    number = insertions if successor[0] == node[0] else 0
+                    if unchanged is None and keep:
+                        misses, length, edits = best[successor, number, None]
+                        ways.append((misses, length + 1, edits))
+                    total = (unchanged or 0) + keep
+                    if total <= max_unchanged:
+                        misses, length, edits = best[successor, number, total]
+                        ways.append((misses, length + 1, edits + (unchanged is None)))
+                best[node, insertions, unchanged] = min(ways)
+                ways = [best[node, insertions, None]]  # an edit may end anywhere
+    misses, _, edits = best[(0, 0), 0, None]
+    return Counts(-misses, edits, len(gold))
 
 
 def matching_edits(
