@@ -213,19 +213,17 @@ def test_resamples_of_several_annotators_are_scored_as_texts() -> None:
     gold = m2.parse(BY_HAND) * 3
     texts = ["He go to the school yesterday .", "She has apples", "It was fine ."] * 2
     texts += ["He had gone to school yesterday .", "She have an apples", "It is fine ."]
-    whole = m2.evaluate(gold, texts)
     generator = np.random.default_rng(1)
-    counts = generator.integers(0, 2, (20, len(texts)))
-    counts[:, 0] = 1
-    expected = []
-    for row in counts:
-        chosen = [i for i, times in enumerate(row) if times]
-        expected.append(m2.evaluate([gold[i] for i in chosen], [texts[i] for i in chosen]).score)
-    assert whole.scores_of(counts.astype(float)).tolist() == pytest.approx(expected)
     alone = [Gold(sentence.source, sentence.annotators[:1]) for sentence in gold]
-    twice = m2.evaluate([alone[0], alone[0], alone[1]], [texts[0], texts[0], texts[1]]).score
-    counts = np.array([[2.0, 1.0] + [0.0] * (len(texts) - 2)])
-    assert m2.evaluate(alone, texts).scores_of(counts)[0] == pytest.approx(twice)
+    # of several annotators, one is chosen for all copies of a sentence in a resample, and one for each in a text
+    for sentences, copies in ((gold, 1), (alone, 2)):
+        counts = generator.integers(0, copies + 1, (20, len(texts)))
+        counts[:, 0] = 1
+        expected = []
+        for row in counts:
+            chosen = [i for i, times in enumerate(row) for _ in range(times)]
+            expected.append(m2.evaluate([sentences[i] for i in chosen], [texts[i] for i in chosen]).score)
+        assert m2.evaluate(sentences, texts).scores_of(counts.astype(float)).tolist() == pytest.approx(expected)
 
 
 # ---- bad input -------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import random
 import socket
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -129,20 +130,9 @@ def test_three_hundred_malformed_requests_leave_it_serving(server: Client) -> No
             fields[draw.randrange(4)] = draw.choice([b"Content-Length: -1", b"x" * 70_000, b"Transfer-Encoding: gzip"])
         cut = draw.choice([None, None, None, 20])
         content = (head + b"\r\n".join(fields) + b"\r\n\r\n" + body)[:cut]
-        found.add(status_of(server, content, patient=number % 50 == 0))
+        with suppress(OSError):  # the server may close the connection at once
+            got = server.raw(content, ends=number % 50 > 0)
+            assert b"Traceback" not in got
+            found.add(got[9:12])
     assert {b"400", b"404", b"405"} < found and b"500" not in found
     assert server.edit("teh").json["results"][0]["text"] == "the"
-
-
-def status_of(server: Client, content: bytes, patient: bool) -> bytes:
-    """Without patience, the client says that no more will come."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
-        try:
-            connection.sendall(content)
-            if not patient:
-                connection.shutdown(socket.SHUT_WR)
-            got = connection.recv(100)
-        except OSError:
-            return b"closed"
-    assert b"Traceback" not in got
-    return got[9:12]

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from lev_plugins.serving.annotated import Annotated, Part, Place
+from lev_plugins.serving.annotated import Annotated, Part
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.matches import matches
 from lev_plugins.text.edited import Edit, Edited
@@ -107,7 +107,8 @@ def test_offsets_are_those_of_utf_16(server: Client, text: str) -> None:
 
 
 def test_what_only_inserts_or_deletes_shows_a_word(server: Client) -> None:
-    assert values(server.check("I saw hat")) == ["saw a ", "hat."]
+    found = [(*values([match]), match["rule"]["category"]["id"]) for match in server.check("I saw hat")]
+    assert found == [("saw a ", "GRAMMAR"), ("hat.", "TYPOGRAPHY")]
     (deleted,) = server.check("very good")
     assert (deleted["offset"], deleted["length"], values([deleted])) == (0, 9, ["good"])
     (deleted,) = server.check("a cat\nvery (good)")  # no word in this line is beside it, but a bracket
@@ -284,25 +285,18 @@ def test_other_replacements_are_widened_alike() -> None:
     ]
 
 
-# ---- places in annotated text, compared with a search from the front -------------------------------------------------
+# ---- places in annotated text ----------------------------------------------------------------------------------------
 
 
-def slow_around(text: Annotated, start: int, end: int) -> Place | None:
-    return next((each for each in text.places if each.text and each.start <= start and end <= each.end), None)
-
-
-def slow_place(text: Annotated, at: int) -> int:
-    inside = [each for each in text.places if each.start <= at <= each.end]
-    texts = [each for each in inside if each.text]
-    return texts[0].original + at - texts[0].start if texts else inside[0].original if inside else 0
-
-
-def test_the_same_as_from_the_front() -> None:
+def test_places_are_those_that_a_search_from_the_front_finds() -> None:
     draw = random.Random(1)
     kinds = [Part("ab ", "ab "), Part("", "", True), Part("", "<br>", False), Part("xy", "<p>", False)]
     for _ in range(300):
         text = Annotated(draw.choices(kinds, k=draw.randint(0, 8)))
         for at in range(len(text.plain) + 2):
-            assert text.original_place(at) == slow_place(text, at)
+            around = [place for place in text.places if place.start <= at <= place.end]
+            texts = [place for place in around if place.text]
+            markup = around[0].original if around else 0
+            assert text.original_place(at) == (texts[0].original + at - texts[0].start if texts else markup)
             for end in range(at, len(text.plain) + 2):
-                assert text.around(at, end) == slow_around(text, at, end)
+                assert text.around(at, end) == next((place for place in texts if end <= place.end), None)

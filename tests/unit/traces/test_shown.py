@@ -10,7 +10,7 @@ from lev_plugins.traces import shown
 from lev_plugins.traces.log import LoggedSentence
 from lev_plugins.traces.shown import EditKind, Spacing, edits, marked, sentencepiece, separate, trace_blocks
 from tests.helpers import slow_alignment, thorough
-from tests.logs import LOG, logged
+from tests.logs import LOG
 from tests.unit.traces.test_log import read
 
 PIECES = st.lists(st.sampled_from(["a", "b", "c", "<plh>"]), max_size=8)
@@ -75,14 +75,6 @@ def test_marks_stay_on_the_pieces_and_spaces_out_of_them(script: str, spacing: S
     signs = {"-": EditKind.DELETED, "+": EditKind.INSERTED, "?": EditKind.PLACEHOLDER}
     kinds = [signs.get(piece[0], EditKind.KEPT) for piece in script.split()]
     assert marked([piece.lstrip("-+") for piece in script.split()], kinds, spacing, shown.PLAIN) == line
-
-
-def test_texts_in_pieces_are_joined_as_well() -> None:
-    raw = logged(1, "▁ein ▁Ha us", "▁a ▁home", ("0", "▁a ▁hou se", "", "", "<plh> <plh> <plh>", "▁a ▁hou se"))
-    lines = plain(read(raw)[0][0], sentencepiece)
-    assert lines[1:3] + lines[-2:-1] == ["   source  ein Haus", "reference  a home", "   result  a house"]
-    words = plain(read(raw.replace("▁ein ▁Ha us", "ein Haus"))[0][0], sentencepiece)
-    assert words[1] == "   source  ein Haus"  # the source may have no pieces
 
 
 def test_no_text_reaches_beyond_its_row() -> None:
