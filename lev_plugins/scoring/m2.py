@@ -105,19 +105,18 @@ def parse(text: str, name: str = "the M2 file") -> list[Gold]:
 
 def parse_edit(line: str, words: int) -> tuple[int, list[GoldEdit]]:
     """Return the annotator, and the edit as a list; [] for ``noop``, the mark of a sentence without errors."""
-    fields = line.split("|||")
-    require(len(fields) == 6, f"an edit must have 6 fields separated by |||, but has {len(fields)}: {line!r}")
     try:
-        start, end, annotator = map(int, (*fields[0].split(), fields[5]))
+        place, kind, options, _, _, annotator = line.split("|||")
+        start, end, number = map(int, (*place.split(), annotator))
     except ValueError:
-        form = "`A START END|||...|||ANNOTATOR` with three numbers"
+        form = "`A START END|||KIND|||CORRECTIONS|||...|||...|||ANNOTATOR` with three numbers"
         raise UserError(f"an edit must be {form}, but is {line!r}") from None
-    if fields[1] == "noop" or start < 0:
-        return annotator, []
+    if kind == "noop" or start < 0:
+        return number, []
     outside = f"an edit must lie within its sentence of {words} words, but goes from {start} to {end}"
     require(start <= end <= words, outside)
-    corrections = ["" if text.strip() == NOTHING else " ".join(text.split()) for text in fields[2].split("||")]
-    return annotator, [GoldEdit(start, end, tuple(corrections), fields[1])]
+    corrections = ["" if text.strip() == NOTHING else " ".join(text.split()) for text in options.split("||")]
+    return number, [GoldEdit(start, end, tuple(corrections), kind)]
 
 
 def read_m2(path: pathlib.Path) -> list[Gold]:

@@ -234,8 +234,8 @@ def test_resamples_of_several_annotators_are_scored_as_texts() -> None:
     [
         ("A 0 1|||X|||y|||R|||-|||0", "line 1: an edit .A. must follow its sentence .S., but there is no sentence"),
         ("S a\nB", "line 2: a line must begin with S or A or be empty, but is 'B'"),
-        ("S a\nA 0 1|||X|||y|||0", "line 2: an edit must have 6 fields separated by |||, but has 4"),
-        ("S a\nA 0 one|||X|||y|||R|||-|||0", "line 2: an edit must be `A START END|||...|||ANNOTATOR` with three"),
+        ("S a\nA 0 1|||X|||y|||0", "line 2: an edit must be `A START END|||KIND|||CORRECTIONS|||...|||...|||ANNOTATOR"),
+        ("S a\nA 0 one|||X|||y|||R|||-|||0", " with three numbers, but is '0 one|||X|||y|||R|||-|||0'"),
         ("S a\nA 1 0|||X|||y|||R|||-|||0", "must lie within its sentence of 1 words, but goes from 1 to 0"),
         ("\nS a b\nA 1 3|||X|||y|||R|||-|||0", "gold.m2, line 3: .* of 2 words, but goes from 1 to 3"),
     ],
