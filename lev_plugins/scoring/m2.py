@@ -215,17 +215,15 @@ def count(
     >>> count(lattice(source, text), source, text, [GoldEdit(1, 2, ("goes",))], max_unchanged=2)
     Counts(correct=1, proposed=2, gold=1)
     """
-    gold_from: dict[int, list[GoldEdit]] = defaultdict(list)
-    for edit in gold:
-        gold_from[edit.start].append(edit)
     end = (len(source), len(text))
     # of the best path on from a node, if some of the annotator's insertions there are matched or skipped, and an open
     # edit has so many unchanged words (None: no edit is open)
     best: dict[tuple[Node, int, int | None], Cost] = {}
     for node in sorted({*steps, end}, reverse=True):
-        for insertions in range(len(gold_from[node[0]]) + 1):
+        candidates = [edit for edit in gold if edit.start == node[0]]
+        for insertions in range(len(candidates) + 1):
             ways = [(0, 0, 0)] if node == end else []
-            for end_of_match, number in matching_edits(gold_from[node[0]], node, insertions, source, text):
+            for end_of_match, number in matching_edits(candidates, node, insertions, source, text):
                 if fewest_unchanged(node, end_of_match, steps, source, text) <= max_unchanged:
                     misses, length, edits = best[end_of_match, number, None]
                     ways.append((misses - 1, length, edits + 1))

@@ -124,11 +124,8 @@ def trace_blocks(sentence: LoggedSentence, spacing: Spacing, style: Style) -> It
     for i, hypothesis in enumerate(sentence.hypotheses, 1):
         heading = f"sentence {sentence.number}" + (f", candidate {i} of {number}" if number > 1 else "")
         draft = joined(hypothesis.states[0], spacing)
-        rows = list(shared if i == 1 else [])
-        rows.append(
-            ("draft", "(the source)") if ("source", draft) in shared else ("draft" if draft else "start", draft)
-        )
-        rows += iteration_rows(hypothesis, spacing, style)
+        first = ("draft", "(the source)") if ("source", draft) in shared else ("draft" if draft else "start", draft)
+        rows = [*(shared if i == 1 else []), first, *iteration_rows(hypothesis, spacing, style)]
         rows += [("result", joined(to_pieces(hypothesis.text), spacing)), ("score", f"{hypothesis.score:.4f}")]
         lines = (f"{label.rjust(LABEL_WIDTH).join(style.aside)}  {text or '(nothing)'}\n" for label, text in rows)
         yield "".join([f"{heading.join(style.heading)}\n", *lines])
