@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Answer, Labeller
 from lev_plugins.serving.limits import Access, Limits
@@ -99,13 +99,10 @@ class Context:
 
     def find(self, kind: str, name: str | None = None) -> ServedModel:
         """Return the model of this kind and name; without a name, the first of this kind."""
-        models = [model for model in self.models if model.kind == kind]
+        models = {model.name: model for model in self.models if model.kind == kind}
         require(bool(models), f"this server has no model that can {kind}: start it with one, or ask another server")
-        for model in models:
-            if name in (None, model.name):
-                return model
-        names = ", ".join(model.name for model in models)
-        raise UserError(f"no model called {name} can {kind}; these can: {names}")
+        require(name is None or name in models, f"no model called {name} can {kind}; these can: {', '.join(models)}")
+        return models[name or next(iter(models))]
 
     def close(self) -> None:
         """Close the models; waiting requests are still answered, within the time for one request."""

@@ -28,8 +28,8 @@ class Doubling:
         return [2 * item for item in items]
 
 
-def worker(run: Doubling, most: int = 10, batch_size: int = 100) -> Worker[int, int]:
-    return Worker(run, lambda item: 1, most, batch_size)
+def worker(run: Doubling, batch_size: int = 100) -> Worker[int, int]:
+    return Worker(run, lambda item: 1, 10, batch_size)
 
 
 async def begin(doing: Worker[int, int], run: Doubling, *requests: list[int]) -> list[asyncio.Task]:
