@@ -69,23 +69,20 @@ class FakeEditor(Editor):
         min_confidence: float | None = None,
         glossaries: Sequence[Glossary | None] | None = None,
     ) -> list[Edited]:
-        if not texts:
-            return []
         self.calls.append(list(texts))
-        self.languages = list(languages or [None] * len(texts))
+        defaults = [None] * len(texts)
+        self.languages = list(languages or defaults)
         self.begun.set()
         assert self.free.wait(10)
-        rows = zip(texts, drafts or [None] * len(texts), self.languages, strict=True)
-        found = [self.one(text, language) if draft is None else self.marked(draft) for text, draft, language in rows]
         lists = words or [()] * len(texts)
-        spans = (
-            [span for own in some for span in own.spans(one.original)] for one, some in zip(found, lists, strict=True)
-        )
-        terms = (
-            tuple(glossary.terms_in(text)) if glossary else ()
-            for text, glossary in zip(texts, glossaries or [None] * len(texts), strict=True)
-        )
-        return [replace(without_protected(*row[:2]), terms=row[2]) for row in zip(found, spans, terms, strict=True)]
+        results = []
+        for text, draft, language, own_words, glossary in zip(
+            texts, drafts or defaults, self.languages, lists, glossaries or defaults, strict=True
+        ):
+            edited = self.one(text, language) if draft is None else self.marked(draft)
+            edited = without_protected(edited, (span for own in own_words for span in own.spans(edited.original)))
+            results.append(replace(edited, terms=tuple(glossary.terms_in(text)) if glossary else ()))
+        return results
 
     def one(self, text: str, language: str | None = None) -> Edited:
         if "crash" in text:
@@ -168,10 +165,12 @@ class Client:
         assert answer.status == 200, answer.text
         return answer.json["matches"]
 
-    def raw(self, content: bytes, wait: float = 5.0) -> bytes:
-        """What comes back until the server closes the connection."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as connection:
+    def raw(self, content: bytes, ends: bool = False) -> bytes:
+        """What comes back until the server closes the connection; ``ends``: the client says that no more will come."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
             connection.sendall(content)
+            if ends:
+                connection.shutdown(socket.SHUT_WR)
             parts = []
             while part := connection.recv(1 << 16):
                 parts.append(part)

@@ -14,13 +14,10 @@ class TextScorer(BaseScorer):
 
     metric: Metric
 
-    def __init__(self, cfg: FairseqDataclass) -> None:
-        super().__init__(cfg)
-        values = {name: getattr(cfg, f"{self.metric.fairseq}_{name}") for name in self.metric.options}
-        self.options = {name: value if isinstance(value, bool) else str(value) for name, value in values.items()}
-
     def evaluate(self) -> Evaluation:
-        return self.metric.evaluate(self.ref, self.pred, **self.options)
+        values = {name: getattr(self.cfg, f"{self.metric.fairseq}_{name}") for name in self.metric.options}
+        options = {name: value if isinstance(value, bool) else str(value) for name, value in values.items()}
+        return self.metric.evaluate(self.ref, self.pred, **options)
 
     def score(self) -> float:
         return self.evaluate().score

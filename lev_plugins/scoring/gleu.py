@@ -27,8 +27,6 @@ DRAWS = 500
 SEED_STEP = 101
 DRAWS_AT_ONCE = 25  # bounds the memory of many resamples
 
-Ngrams = list[Counter[tuple[str, ...]]]
-
 
 def evaluate(sources: Sequence[str], references: References, texts: Sequence[str]) -> Evaluation:
     """Score texts by GLEU; every sentence must have the same number of references.
@@ -93,7 +91,7 @@ def sentence_statistics(source: str, reference: str, text: str) -> list[int]:
     return row
 
 
-def ngrams(words: list[str]) -> Ngrams:
+def ngrams(words: list[str]) -> list[Counter[tuple[str, ...]]]:
     return [Counter(zip(*(words[i:] for i in range(n)), strict=False)) for n in range(1, ORDER + 1)]
 
 

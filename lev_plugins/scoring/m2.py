@@ -32,12 +32,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import UserError, at_line, require
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.text.lines import nonempty_lines
 
-MAX_UNCHANGED_WORDS = 2
+MAX_UNCHANGED = 2
 BETA = 0.5
 NOTHING = "-NONE-"
 UNCORRECTED = "UNK"
@@ -45,6 +45,9 @@ UNCLEAR = "Um"
 INSTALL = "pip install 'lev-plugins[errant]' && python -m spacy download en_core_web_sm"
 
 Node = tuple[int, int]  # the number of words read from the source, and from the text
+# of a path: minus the matches with the annotator's edits; words outside matches: removed, inserted, replaced or
+# unchanged; and edits. The smallest cost is the best
+Cost = tuple[int, int, int]
 
 
 class GoldEdit(NamedTuple):
@@ -83,45 +86,37 @@ def parse(text: str, name: str = "the M2 file") -> list[Gold]:
     """
     sources: list[list[str]] = []
     edits: list[dict[int, list[GoldEdit]]] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.strip()
-        where = f"{name}, line {number}"
-        if line == "S" or line.startswith("S "):
-            sources.append(line[2:].split())
-            edits.append(defaultdict(list))
-        elif line.startswith("A "):
-            require(bool(sources), f"{where}: an edit (A) must follow its sentence (S), but there is no sentence")
-            annotator, edit = parse_edit(line[2:], len(sources[-1]), where)
-            annotated = edits[-1][annotator]
-            if edit is not None:
-                annotated.append(edit)
-        else:
-            require(not line, f"{where}: a line must begin with S or A or be empty, but is {line[:40]!r}")
+    for number, line in enumerate(map(str.strip, text.split("\n")), 1):
+        with at_line(name, number):
+            if line == "S" or line.startswith("S "):
+                sources.append(line[2:].split())
+                edits.append(defaultdict(list))
+            elif line.startswith("A "):
+                require(bool(sources), "an edit (A) must follow its sentence (S), but there is no sentence")
+                annotator, annotated = parse_edit(line[2:], len(sources[-1]))
+                edits[-1][annotator] += annotated
+            else:
+                require(not line, f"a line must begin with S or A or be empty, but is {line[:40]!r}")
     return [
         Gold(source, [sorted(group[annotator], key=lambda edit: edit[:2]) for annotator in sorted(group)] or [[]])
         for source, group in zip(sources, edits, strict=True)
     ]
 
 
-def parse_edit(line: str, words: int, where: str) -> tuple[int, GoldEdit | None]:
-    """Return the annotator and the edit, which is None for ``noop``, the mark of a sentence without errors."""
-    fields = line.split("|||")
-    require(len(fields) == 6, f"{where}: an edit must have 6 fields separated by |||, but has {len(fields)}: {line!r}")
+def parse_edit(line: str, words: int) -> tuple[int, list[GoldEdit]]:
+    """Return the annotator, and the edit as a list; [] for ``noop``, the mark of a sentence without errors."""
     try:
-        start, end = (int(number) for number in fields[0].split())
-        annotator = int(fields[5])
+        place, kind, options, _, _, annotator = line.split("|||")
+        start, end, number = map(int, (*place.split(), annotator))
     except ValueError:
-        raise UserError(
-            f"{where}: an edit must be `A START END|||...|||ANNOTATOR` with three numbers, but is {line!r}"
-        ) from None
-    if fields[1] == "noop" or start < 0:
-        return annotator, None
-    require(
-        start <= end <= words,
-        f"{where}: an edit must lie within its sentence of {words} words, but goes from {start} to {end}",
-    )
-    corrections = ["" if text.strip() == NOTHING else " ".join(text.split()) for text in fields[2].split("||")]
-    return annotator, GoldEdit(start, end, tuple(corrections), fields[1])
+        form = "`A START END|||KIND|||CORRECTIONS|||...|||...|||ANNOTATOR` with three numbers"
+        raise UserError(f"an edit must be {form}, but is {line!r}") from None
+    if kind == "noop" or start < 0:
+        return number, []
+    outside = f"an edit must lie within its sentence of {words} words, but goes from {start} to {end}"
+    require(start <= end <= words, outside)
+    corrections = ["" if text.strip() == NOTHING else " ".join(text.split()) for text in options.split("||")]
+    return number, [GoldEdit(start, end, tuple(corrections), kind)]
 
 
 def read_m2(path: pathlib.Path) -> list[Gold]:
@@ -207,24 +202,6 @@ def fewest_unchanged(
 # ---- the best path -------------------------------------------------------------------------------------------------
 
 
-class Path(NamedTuple):
-    """The costs of a path to a node. The smallest, compared field by field, is the best."""
-
-    misses: int = 0  # minus the matches with the annotator's edits
-    length: int = 0  # words outside matches: removed, inserted, replaced or unchanged
-    edits: int = 0
-
-
-class State(NamedTuple):
-    """What determines, together with the node, how a path may continue."""
-
-    insertions: int = 0  # how many of the annotator's insertions at this place are matched or skipped
-    unchanged: int | None = None  # unchanged words in the open edit; None: no edit is open
-
-
-Paths = dict[State, Path]
-
-
 def count(
     steps: dict[Node, list[Node]], source: list[str], text: list[str], gold: Sequence[GoldEdit], max_unchanged: int
 ) -> Counts:
@@ -238,38 +215,33 @@ def count(
     >>> count(lattice(source, text), source, text, [GoldEdit(1, 2, ("goes",))], max_unchanged=2)
     Counts(correct=1, proposed=2, gold=1)
     """
-    gold_from: dict[int, list[GoldEdit]] = defaultdict(list)
-    for edit in gold:
-        gold_from[edit.start].append(edit)
     end = (len(source), len(text))
-    paths: dict[Node, Paths] = defaultdict(dict, {(0, 0): {State(): Path()}})
-    for node in sorted({*steps, end}):
-        here = paths.pop(node)
-        for state, path in list(here.items()):
-            improve(here, State(state.insertions), path)  # an edit may end anywhere
-        for successor in steps.get(node, []):
-            keep = int(keeps(node, successor, source, text))
-            there = paths[successor]
-            for state, (misses, length, edits) in here.items():
-                insertions = state.insertions if successor[0] == node[0] else 0
-                if state.unchanged is None and keep:
-                    improve(there, State(insertions), Path(misses, length + 1, edits))
-                unchanged = (state.unchanged or 0) + keep
-                if unchanged <= max_unchanged:
-                    opening = int(state.unchanged is None)
-                    improve(there, State(insertions, unchanged), Path(misses, length + 1, edits + opening))
-        for state, (misses, length, edits) in here.items():
-            candidates = gold_from[node[0]] if state.unchanged is None else []
-            for end_of_match, insertions in matching_edits(candidates, node, state.insertions, source, text):
+    # of the best path on from a node, if some of the annotator's insertions there are matched or skipped, and an open
+    # edit has so many unchanged words (None: no edit is open)
+    best: dict[tuple[Node, int, int | None], Cost] = {}
+    for node in sorted({*steps, end}, reverse=True):
+        candidates = [edit for edit in gold if edit.start == node[0]]
+        for insertions in range(len(candidates) + 1):
+            ways = [(0, 0, 0)] if node == end else []
+            for end_of_match, number in matching_edits(candidates, node, insertions, source, text):
                 if fewest_unchanged(node, end_of_match, steps, source, text) <= max_unchanged:
-                    improve(paths[end_of_match], State(insertions), Path(misses - 1, length, edits + 1))
-    best = min(here.values())
-    return Counts(-best.misses, best.edits, len(gold))
-
-
-def improve(paths: Paths, state: State, path: Path) -> None:
-    """Record a path to a state, if it is better than the one there."""
-    paths[state] = min(path, paths.get(state, path))
+                    misses, length, edits = best[end_of_match, number, None]
+                    ways.append((misses - 1, length, edits + 1))
+            for unchanged in (None, *range(max_unchanged + 1)):
+                for successor in steps.get(node, []):
+                    keep = keeps(node, successor, source, text)
+                    number = insertions if successor[0] == node[0] else 0
+                    if unchanged is None and keep:
+                        misses, length, edits = best[successor, number, None]
+                        ways.append((misses, length + 1, edits))
+                    total = (unchanged or 0) + keep
+                    if total <= max_unchanged:
+                        misses, length, edits = best[successor, number, total]
+                        ways.append((misses, length + 1, edits + (unchanged is None)))
+                best[node, insertions, unchanged] = min(ways)
+                ways = [best[node, insertions, None]]  # an edit may end anywhere
+    misses, _, edits = best[(0, 0), 0, None]
+    return Counts(-misses, edits, len(gold))
 
 
 def matching_edits(
@@ -297,7 +269,7 @@ def evaluate(
     gold: Sequence[Gold],
     texts: Sequence[str],
     beta: float = BETA,
-    max_unchanged_words: int | None = None,
+    max_unchanged_words: int = MAX_UNCHANGED,
     errant: bool = False,
     by_kind: bool = False,
 ) -> Evaluation:
@@ -319,11 +291,11 @@ def evaluate(
         annotator = load_errant()
         counts = [errant_counts(sentence, text, annotator) for sentence, text in zip(gold, texts, strict=True)]
         return from_counts(counts, beta, "edits by ERRANT")
-    limit = MAX_UNCHANGED_WORDS if max_unchanged_words is None else max_unchanged_words
-    bounded("--max-unchanged-words", limit, 0)
-    counts = [sentence_counts(sentence, text, limit) for sentence, text in zip(gold, texts, strict=True)]
-    score = from_counts(counts, beta, "" if limit == MAX_UNCHANGED_WORDS else f"max_unchanged_words={limit}")
-    return replace(score, details=score.details | found_by_kind(gold, texts, limit)) if by_kind else score
+    bounded("--max-unchanged-words", max_unchanged_words, 0)
+    counts = [sentence_counts(sentence, text, max_unchanged_words) for sentence, text in zip(gold, texts, strict=True)]
+    signature = "" if max_unchanged_words == MAX_UNCHANGED else f"{max_unchanged_words=}"
+    score = from_counts(counts, beta, signature)
+    return replace(score, details=score.details | found_by_kind(gold, texts, max_unchanged_words)) if by_kind else score
 
 
 def found_by_kind(gold: Sequence[Gold], texts: Sequence[str], max_unchanged_words: int) -> dict[str, float]:
@@ -370,7 +342,7 @@ def errant_counts(gold: Gold, text: str, annotator: Any) -> list[Counts]:
     return counts
 
 
-def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHANGED_WORDS) -> list[Counts]:
+def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHANGED) -> list[Counts]:
     """Return the counts against each annotator.
 
     >>> edits = "A 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\nA -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||1"

@@ -46,7 +46,7 @@ METRICS = {
         m2.evaluate,
         {
             "beta": Option("weight of recall (default 0.5)", m2.BETA, kind=float),
-            "max_unchanged_words": Option("an edit may span up to N unchanged words (default 2)", None, kind=int),
+            "max_unchanged_words": Option("most unchanged words in an edit (default 2)", m2.MAX_UNCHANGED, kind=int),
             "errant": Option("use the edits that ERRANT finds (English only)"),
             "by_kind": Option("also print how many of the annotators' edits of each kind are found"),
         },

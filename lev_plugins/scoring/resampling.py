@@ -21,7 +21,6 @@ COUNTS_AT_ONCE = 1_000_000  # bounds the memory and fits the cache; five times t
 
 def resample(evaluations: Sequence[Evaluation], resamples: int, seed: int) -> Array:
     """Return the scores of the evaluations on the same resamples, (E, B)."""
-    bounded("the number of resamples", resamples, 2)
     sentences = len(evaluations[0].sentences)
     # all resamples of one sentence are equal: any difference would look certain
     require(sentences >= 2, f"a bootstrap needs at least 2 sentences, but there is {sentences}")

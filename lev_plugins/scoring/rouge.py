@@ -6,10 +6,8 @@ pairs, so its ROUGE-2 is 0. An empty text for an empty reference is a match, 1; 
 """
 
 from collections.abc import Sequence
-from functools import cache
 from importlib.metadata import version
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +29,12 @@ def evaluate(
     >>> evaluate(["two cats sat down"], ["two dogs sat"]).score  # "two ... sat": 2 of 3 words, 2 of 4
     0.5714285714285715
     """
-    scorer = build_scorer(not no_stemming, tokenize)
+    from rouge_score.rouge_scorer import RougeScorer  # importing nltk takes a second
+    from rouge_score.tokenizers import DefaultTokenizer
+
+    space = SimpleNamespace(tokenize=str.split)  # rouge-score's interface to a tokeniser
+    tokenizer = space if tokenize == "space" else DefaultTokenizer(use_stemmer=not no_stemming)
+    scorer = RougeScorer([*ROUGE_KINDS], tokenizer=tokenizer)
     rows = np.ones((len(texts), len(ROUGE_KINDS)))
     for row, entry, text in zip(rows, alternatives(references), texts, strict=True):
         if text.strip() or all(reference.strip() for reference in entry):
@@ -47,13 +50,3 @@ def evaluate(
         details={title: means[name] for name, title in ROUGE_KINDS.items() if name != kind},
         signature=f"rouge-score {version('rouge-score')}, F1, {words}",
     )
-
-
-@cache
-def build_scorer(stem: bool, tokenize: str) -> Any:
-    """Build the scorer of rouge-score, whose module is imported only here."""
-    from rouge_score.rouge_scorer import RougeScorer  # importing nltk takes a second
-    from rouge_score.tokenizers import DefaultTokenizer
-
-    space = SimpleNamespace(tokenize=str.split)  # rouge-score's interface to a tokeniser
-    return RougeScorer(list(ROUGE_KINDS), tokenizer=space if tokenize == "space" else DefaultTokenizer(stem))

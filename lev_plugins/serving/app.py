@@ -13,7 +13,7 @@ import time
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import lru_cache, partial
+from functools import partial
 from importlib.resources import files
 
 from starlette.applications import Starlette
@@ -21,7 +21,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lev_plugins.errors import UserError
 from lev_plugins.serving import languagetool, v1
 from lev_plugins.serving.context import Context
-from lev_plugins.serving.limits import ClientDisconnected, Refusal, bearer
+from lev_plugins.serving.limits import bearer, plain_origin
 from lev_plugins.text.control import visible
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,6 @@ logger = logging.getLogger(__name__)
 PHASES = 3  # of a request, each with its own timeout: sending it, answering it, reading the answer
 PUBLIC_PATHS = ("/", "/healthz")  # need no token
 LANGUAGETOOL = "/v2/"  # its endpoints check the token themselves, which may be a field of the form
-FORBIDDEN = 403
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -48,19 +47,14 @@ INLINE = re.compile(r"<(style|script)>(.*?)</\1>", re.DOTALL)
 
 
 async def page(_: Request) -> Response:
-    content, policy = page_and_policy()
-    return HTMLResponse(content, headers={"Content-Security-Policy": policy, "X-Frame-Options": "DENY"})
-
-
-@lru_cache(maxsize=1)
-def page_and_policy() -> tuple[str, str]:
-    """Return the page and its content security policy, which allows only the page's own scripts and style sheets."""
+    """Return the page, with a content security policy that allows only its own scripts and style sheets."""
     content = files("lev_plugins.serving").joinpath("page.html").read_text("utf-8")
     policy = ["default-src 'none'", "connect-src 'self'"]
     for kind, inside in INLINE.findall(content):
         digest = base64.b64encode(hashlib.sha256(inside.encode("utf-8")).digest()).decode()
         policy.append(f"{kind}-src 'sha256-{digest}'")
-    return content, "; ".join([*policy, "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"])
+    policy += ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"]
+    return HTMLResponse(content, headers={"Content-Security-Policy": "; ".join(policy), "X-Frame-Options": "DENY"})
 
 
 async def health(request: Request) -> Response:
@@ -91,21 +85,21 @@ def application(context: Context) -> Starlette:
     app = Starlette(
         routes=ROUTES,
         middleware=[Middleware(Guard, context=context)],
-        exception_handlers={HTTPException: refuse},
+        exception_handlers={HTTPException: explain},
         lifespan=lifespan,
     )
     app.state.context = context
     return app
 
 
-async def refuse(request: Request, error: Exception) -> Response:
-    """Explain the errors of Starlette: an unknown path, or a method that the path does not have."""
+async def explain(request: Request, error: Exception) -> Response:
+    """Explain Starlette's errors for an unknown path or method; ``Guard`` answers with these and all others."""
     assert isinstance(error, HTTPException)
-    if error.status_code == 405:
-        methods = (error.headers or {}).get("Allow", "")
-        raise Refusal(405, f"{request.method} is not possible here: use {methods}", error.headers)
-    paths = ", ".join(route.path for route in ROUTES)
-    raise Refusal(error.status_code, f"there is nothing at this path: the paths are {paths}")
+    if error.status_code == 404:
+        error.detail = f"there is nothing at this path: the paths are {', '.join(route.path for route in ROUTES)}"
+    elif error.status_code == 405:
+        error.detail = f"{request.method} is not possible here: use {(error.headers or {})['Allow']}"
+    raise error
 
 
 # ---- around every request --------------------------------------------------------------------------------------------
@@ -118,7 +112,7 @@ class Guard:
         self.context = context
         self.cors = partial(
             CORSMiddleware,
-            allow_origins=context.access.origins,
+            allow_origins=[*map(plain_origin, context.access.origins)],
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type"],
             allow_private_network=True,
@@ -143,7 +137,7 @@ class Guard:
         try:
             self.check(Request(scope))
             await asyncio.wait_for(self.app(scope, receive, answer), PHASES * self.context.limits.seconds)
-        except ClientDisconnected:
+        except ClientDisconnect:
             return
         except Exception as error:
             if status is not None:
@@ -166,10 +160,10 @@ class Guard:
 
 def error_response(path: str, error: Exception) -> Response:
     """Return the answer for an exception: JSON, or under /v2 plain text, as LanguageTool's clients expect."""
-    status, headers, message = 400, {}, str(error)
-    if isinstance(error, Refusal):
-        status, headers = error.status, error.headers
-        if status == FORBIDDEN:
+    status, headers, message = 400, None, str(error)
+    if isinstance(error, HTTPException):
+        status, headers, message = error.status_code, error.headers, error.detail
+        if status == 403:
             # logged for the operator, who may want to allow this host or origin
             logger.info("%s", visible(message))
     elif not isinstance(error, UserError):

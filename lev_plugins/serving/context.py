@@ -10,13 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Answer, Labeller
-from lev_plugins.serving.limits import Access, ClientDisconnected, Limits, Refusal
-from lev_plugins.serving.queue import QueueFull, Worker
+from lev_plugins.serving.limits import Access, Limits
+from lev_plugins.serving.queue import Worker
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.glossary import Glossary
 from lev_plugins.text.own_words import WordList
@@ -98,13 +99,10 @@ class Context:
 
     def find(self, kind: str, name: str | None = None) -> ServedModel:
         """Return the model of this kind and name; without a name, the first of this kind."""
-        models = [model for model in self.models if model.kind == kind]
+        models = {model.name: model for model in self.models if model.kind == kind}
         require(bool(models), f"this server has no model that can {kind}: start it with one, or ask another server")
-        for model in models:
-            if name in (None, model.name):
-                return model
-        names = ", ".join(model.name for model in models)
-        raise UserError(f"no model called {name} can {kind}; these can: {names}")
+        require(name is None or name in models, f"no model called {name} can {kind}; these can: {', '.join(models)}")
+        return models[name or next(iter(models))]
 
     def close(self) -> None:
         """Close the models; waiting requests are still answered, within the time for one request."""
@@ -116,7 +114,7 @@ class Context:
         size, limit = sum(text.size() for text in texts), self.limits.max_text
         what = "the text has" if len(texts) == 1 else f"the texts, each counted as at least {MIN_TEXT_SIZE}, have"
         if size > limit:
-            raise Refusal(413, f"{what} {size:,} characters, but the limit is {limit:,}: send it in parts")
+            raise HTTPException(413, f"{what} {size:,} characters, but the limit is {limit:,}: send it in parts")
 
     async def answers(self, request: Request, model: ServedModel, texts: Sequence[RequestText]) -> list[Any]:
         """Return the model's answers; a client that disconnects takes its request out of the queue."""
@@ -127,13 +125,13 @@ class Context:
         try:
             await asyncio.wait({result, disconnected}, return_when=asyncio.FIRST_COMPLETED)
             if not result.done():
-                raise ClientDisconnected
+                raise ClientDisconnect
             return result.result()
-        except QueueFull:
-            raise Refusal(503, "too many requests are waiting: try again in a second", RETRY) from None
+        except asyncio.QueueFull:
+            raise HTTPException(503, "too many requests are waiting: try again in a second", RETRY) from None
         except asyncio.TimeoutError:
             message = f"there was no answer within {self.limits.seconds:g} seconds: try again, or send a shorter text"
-            raise Refusal(503, message, RETRY) from None
+            raise HTTPException(503, message, RETRY) from None
         finally:
             result.cancel()
             disconnected.cancel()

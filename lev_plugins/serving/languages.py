@@ -1,6 +1,5 @@
 """The languages of LanguageTool's protocol, whose clients ask for a list before they send a text."""
 
-from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -14,10 +13,8 @@ class Language(NamedTuple):
     long_code: str
 
 
-@lru_cache(maxsize=1)
-def all_languages() -> list[Language]:
-    rows = files("lev_plugins.serving").joinpath("languages.tsv").read_text("utf-8").splitlines()
-    return [Language(name, primary(code), code) for code, name in (row.split("\t") for row in rows)]
+ROWS = files("lev_plugins.serving").joinpath("languages.tsv").read_text("utf-8").splitlines()
+LANGUAGES = [Language(name, primary(code), code) for code, name in (row.split("\t") for row in ROWS)]
 
 
 def of_setting(code: str | None) -> list[Language]:
@@ -27,9 +24,9 @@ def of_setting(code: str | None) -> list[Language]:
     ['pt', 'pt-PT', 'pt-BR']
     """
     if code is None:
-        return all_languages()
+        return LANGUAGES
     code = primary(code)
-    return [language for language in all_languages() if language.code == code] or [Language(code, code, code)]
+    return [language for language in LANGUAGES if language.code == code] or [Language(code, code, code)]
 
 
 def find(code: str, languages: list[Language]) -> Language:

@@ -3,11 +3,12 @@
 import asyncio
 import hmac
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from lev_plugins.errors import UserError
 
@@ -15,18 +16,6 @@ LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 PORT = re.compile(r":\d+$")
 DEFAULT_PORT = {"http": ":80", "https": ":443"}
 MAX_FIELDS = 100  # of a form
-
-
-class Refusal(Exception):
-    """A request is answered with this status and message."""
-
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.status, self.headers = status, dict(headers or {})
-
-
-class ClientDisconnected(Exception):
-    """The client has closed the connection, so no answer is needed."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +42,15 @@ class Access:
         """Refuse unknown host names: a Web page could let its own name point here (DNS rebinding)."""
         name = name_of(host)
         if name not in map(name_of, self.hosts):
-            raise Refusal(403, f"this server does not answer to the name {name!r}: start it with --allow-host NAME")
+            message = f"this server does not answer to the name {name!r}: start it with --allow-host NAME"
+            raise HTTPException(403, message)
 
     def check_origin(self, origin: str | None, host: str) -> None:
         """Refuse pages of other origins than the allowed ones and this server, which may be behind a proxy with TLS."""
         permitted = map(plain_origin, (f"http://{host}", f"https://{host}", *self.origins))
         if origin is not None and plain_origin(origin) not in permitted:
-            raise Refusal(403, f"pages from {origin} may not use this server: start it with --allow-origin {origin}")
+            message = f"pages from {origin} may not use this server: start it with --allow-origin {origin}"
+            raise HTTPException(403, message)
 
     def check_token(self, *candidates: str | None) -> None:
         """Refuse the request if the server has a token and none of the candidates is equal to it."""
@@ -69,7 +60,7 @@ class Access:
         if not any(hmac.compare_digest(self.token.encode(), token.encode()) for token in tokens):
             reason = "the token is wrong" if tokens else "this server needs a token"
             message = f"{reason}: send the header 'Authorization: Bearer TOKEN'"
-            raise Refusal(401, message, {"WWW-Authenticate": "Bearer"})
+            raise HTTPException(401, message, {"WWW-Authenticate": "Bearer"})
 
 
 def name_of(host: str) -> str:
@@ -106,22 +97,16 @@ async def read_body(request: Request, limits: Limits) -> bytes:
         return await asyncio.wait_for(read_at_most(request, limits.max_bytes), limits.seconds)
     except asyncio.TimeoutError:
         late = f"the request did not arrive within {limits.seconds:g} seconds: send it faster, or less of it"
-        raise Refusal(408, late, {"Connection": "close"}) from None
-    except ClientDisconnect:
-        raise ClientDisconnected from None
+        raise HTTPException(408, late, {"Connection": "close"}) from None
 
 
 async def read_at_most(request: Request, max_bytes: int) -> bytes:
-    too_large = Refusal(413, f"the request has more than {max_bytes:,} bytes: send a shorter text")
-    if int(request.headers.get("content-length", "0")) > max_bytes:
-        raise too_large
-    parts, size = [], 0
+    body = bytearray()
     async for chunk in request.stream():
-        size += len(chunk)
-        if size > max_bytes:
-            raise too_large
-        parts.append(chunk)
-    return b"".join(parts)
+        body += chunk
+        if len(body) > max_bytes:
+            raise HTTPException(413, f"the request has more than {max_bytes:,} bytes: send a shorter text")
+    return bytes(body)
 
 
 def parse_form(content: bytes, what: str) -> dict[str, str]:

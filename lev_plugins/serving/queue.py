@@ -11,10 +11,6 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
-class QueueFull(Exception):
-    """The queue has no room for another request."""
-
-
 class Job(NamedTuple):
     """The items of one request."""
 
@@ -48,12 +44,15 @@ class Worker(Generic[Item, Answer]):
         self.thread.start()
 
     async def answers(self, items: Sequence[Item], seconds: float | None = None) -> list[Answer]:
-        """Return the answers; raise ``QueueFull``, ``asyncio.TimeoutError``, or what ``run`` raises for these items."""
+        """Return the answers.
+
+        Raises ``asyncio.QueueFull``, ``asyncio.TimeoutError``, or what ``run`` raises for these items.
+        """
         job = Job(items, sum(map(self.size_of, items)), Future())
         with self.changed:
             self.waiting = deque(waiting for waiting in self.waiting if not waiting.answers.cancelled())
             if self.closed or len(self.waiting) >= self.max_waiting:
-                raise QueueFull
+                raise asyncio.QueueFull
             self.waiting.append(job)
             self.changed.notify()
         return await asyncio.wait_for(asyncio.wrap_future(job.answers), seconds)

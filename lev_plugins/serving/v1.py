@@ -22,7 +22,7 @@ RequestBody = TypeVar("RequestBody")
 
 
 @dataclass(frozen=True)
-class EditRequest:
+class EditBody:
     texts: list[str]
     drafts: list[str] | None = None
     min_confidence: float | None = None
@@ -46,7 +46,7 @@ class JournalBody:
 
 async def edit(request: Request) -> Response:
     context: Context = request.app.state.context
-    body = await parse_body(request, EditRequest)
+    body = await parse_body(request, EditBody)
     model = context.find(EDIT, body.model)
     min_confidence = model.min_confidence if body.min_confidence is None else body.min_confidence
     bounded("min_confidence", min_confidence, 0, 1)

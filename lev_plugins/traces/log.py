@@ -124,13 +124,11 @@ def lines_by_sentence(lines: Iterable[LogLine]) -> Iterator[list[LogLine]]:
 def sentence_of(group: list[LogLine]) -> LoggedSentence | None:
     """The sentence of these lines; None if some are missing."""
     starts = [i for i, line in enumerate(group) if line.kind == "H"]
-    if not starts:
-        return None
-    shared = {line.kind: decode(line.text) for line in group[: starts[0]]}
     hypotheses = [hypothesis_of(group[start:end]) for start, end in pairwise([*starts, len(group)])]
     complete = [hypothesis for hypothesis in hypotheses if hypothesis is not None]
-    if len(complete) < len(hypotheses):
+    if not complete or len(complete) < len(hypotheses):
         return None
+    shared = {line.kind: decode(line.text) for line in group[: starts[0]]}
     return LoggedSentence(group[0].number, shared.get("S"), shared.get("T"), complete)
 
 

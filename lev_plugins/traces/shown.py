@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from lev_plugins.text.control import visible
@@ -31,11 +32,6 @@ class EditKind(Enum):
     DELETED = "deleted"
     INSERTED = "inserted"
     PLACEHOLDER = "placeholder"
-
-
-class PieceEdit(NamedTuple):
-    kind: EditKind
-    piece: str
 
 
 class Style(NamedTuple):
@@ -67,38 +63,36 @@ def sentencepiece(piece: str) -> str:
     return piece.replace(SPACE_MARK, " ")
 
 
-def edits(before: Sequence[str], after: Sequence[str]) -> list[PieceEdit]:
-    """Returns the insertions or deletions that turn ``before`` into ``after``.
+def edits(before: Sequence[str], after: Sequence[str]) -> tuple[Sequence[str], list[EditKind]]:
+    """Returns the longer of two states, and which of its pieces are inserted or deleted to turn one into the other.
 
-    >>> [f"{edit.kind.value} {edit.piece}" for edit in edits("a b a".split(), "a b".split())]
-    ['kept a', 'kept b', 'deleted a']
-    >>> [f"{edit.kind.value} {edit.piece}" for edit in edits("a b".split(), "a c b".split())]
-    ['kept a', 'inserted c', 'kept b']
+    >>> [[kind.value for kind in edits(before.split(), "a b".split())[1]] for before in ("a b a", "b")]
+    [['kept', 'kept', 'deleted'], ['inserted', 'kept']]
     """
     kind, longer, shorter = EditKind.DELETED, before, after
     if len(before) < len(after):
         kind, longer, shorter = EditKind.INSERTED, after, before
-    script, matches = [], 0
+    kinds, matches = [], 0
     for piece in longer:
         match = matches < len(shorter) and shorter[matches] == piece
         matches += match
-        script.append(PieceEdit(EditKind.KEPT if match else kind, piece))
-    return script
+        kinds.append(EditKind.KEPT if match else kind)
+    return longer, kinds
 
 
-def marked(script: Iterable[PieceEdit], spacing: Spacing, style: Style) -> str:
+def marked(pieces: Sequence[str], kinds: Sequence[EditKind], spacing: Spacing, style: Style) -> str:
     """Returns pieces as a text in which each run of neighbouring pieces with the same kind of edit has one mark.
 
-    >>> script = [PieceEdit(EditKind.KEPT, "\u2581so"), PieceEdit(EditKind.DELETED, "rt")]
-    >>> marked([*script, PieceEdit(EditKind.KEPT, "\u2581it")], sentencepiece, PLAIN)
+    >>> kinds = [EditKind.KEPT, EditKind.DELETED, EditKind.KEPT]
+    >>> marked(["\u2581so", "rt", "\u2581it"], kinds, sentencepiece, PLAIN)
     'so[-rt-] it'
     """
     line = ""
-    for kind, group in groupby(script, key=lambda edit: edit.kind):
-        pieces = [edit.piece for edit in group]
-        text = visible("".join(map(spacing, pieces)))
+    for kind, group in groupby(zip(kinds, pieces, strict=False), key=itemgetter(0)):
+        run = [piece for _, piece in group]
+        text = visible("".join(map(spacing, run)))
         if kind is EditKind.PLACEHOLDER:
-            text = f" {'  '.join(''.join(style.edits[kind]) for _ in pieces)} "
+            text = f" {'  '.join(''.join(style.edits[kind]) for _ in run)} "
         elif kind is not EditKind.KEPT:
             inside = text.strip(" ")
             before, _, after = text.partition(inside) if inside else ("", "", "")
@@ -130,11 +124,8 @@ def trace_blocks(sentence: LoggedSentence, spacing: Spacing, style: Style) -> It
     for i, hypothesis in enumerate(sentence.hypotheses, 1):
         heading = f"sentence {sentence.number}" + (f", candidate {i} of {number}" if number > 1 else "")
         draft = joined(hypothesis.states[0], spacing)
-        rows = list(shared if i == 1 else [])
-        rows.append(
-            ("draft", "(the source)") if ("source", draft) in shared else ("draft" if draft else "start", draft)
-        )
-        rows += iteration_rows(hypothesis, spacing, style)
+        first = ("draft", "(the source)") if ("source", draft) in shared else ("draft" if draft else "start", draft)
+        rows = [*(shared if i == 1 else []), first, *iteration_rows(hypothesis, spacing, style)]
         rows += [("result", joined(to_pieces(hypothesis.text), spacing)), ("score", f"{hypothesis.score:.4f}")]
         lines = (f"{label.rjust(LABEL_WIDTH).join(style.aside)}  {text or '(nothing)'}\n" for label, text in rows)
         yield "".join([f"{heading.join(style.heading)}\n", *lines])
@@ -159,13 +150,12 @@ def iteration_rows(hypothesis: LoggedHypothesis, spacing: Spacing, style: Style)
         if start == shortened == opened == filled:
             yield f"keep {number}", "(nothing to delete, nothing to insert)"
         if start != shortened:
-            yield f"delete {number}", marked(edits(start, shortened), spacing, style)
-        # every inserted piece is a placeholder, whatever the model calls it: <plh> or <unk>
-        holes = [edit.kind is EditKind.INSERTED for edit in edits(shortened, opened)]
+            yield f"delete {number}", marked(*edits(start, shortened), spacing, style)
         if shortened != opened:
-            kinds = [EditKind.PLACEHOLDER if hole else EditKind.KEPT for hole in holes]
-            yield f"open {number}", marked(map(PieceEdit, kinds, opened), spacing, style)
-            kinds = [EditKind.INSERTED if hole else EditKind.KEPT for hole in holes]
-            yield f"fill {number}", marked(map(PieceEdit, kinds, filled), spacing, style)
+            _, kinds = edits(shortened, opened)
+            # every inserted piece is a placeholder, whatever the model calls it: <plh> or <unk>
+            placeholders = [EditKind.PLACEHOLDER if kind is EditKind.INSERTED else kind for kind in kinds]
+            yield f"open {number}", marked(opened, placeholders, spacing, style)
+            yield f"fill {number}", marked(filled, kinds, spacing, style)
         elif opened != filled:  # the deletions are undone, because the editor was looping
-            yield f"undo {number}", marked(edits(opened, filled), spacing, style)
+            yield f"undo {number}", marked(*edits(opened, filled), spacing, style)

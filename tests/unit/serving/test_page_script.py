@@ -13,10 +13,10 @@ import lev_plugins
 NODE = shutil.which("node")
 SCENES = Path(__file__).parents[2] / "page" / "scenes.js"
 PAGE = Path(lev_plugins.__file__).parent / "serving" / "page.html"
+pytestmark = pytest.mark.skipif(NODE is None, reason="there is no node")
 CHANGED = "The text has changed: check it again."
 
 
-@pytest.mark.skipif(NODE is None, reason="there is no node")
 @pytest.mark.parametrize(
     ("scene", "text", "said"),
     [
@@ -44,7 +44,6 @@ def played(*scene: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.skipif(NODE is None, reason="there is no node")
 def test_the_terms_of_the_text_as_it_is_now() -> None:
     seen = played("terms_are_used_when_their_edits_are_accepted")
     assert seen["sent"] == "hat\tHut\nred hat\troter Hut\n"
@@ -54,7 +53,6 @@ def test_the_terms_of_the_text_as_it_is_now() -> None:
     assert seen["sources"] == "a red hat\na hat" and seen["text"] == "ein roter Hut\nein Hut"
 
 
-@pytest.mark.skipif(NODE is None, reason="there is no node")
 def test_only_a_server_with_a_journal_is_told_what_was_decided() -> None:
     scene = "the_journal_is_told_what_was_decided"
     assert played(scene)["journal"] == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lev_plugins.serving.queue import QueueFull, Worker
+from lev_plugins.serving.queue import Worker
 
 LONG = 5.0  # seconds that no test waits
 
@@ -28,8 +28,8 @@ class Doubling:
         return [2 * item for item in items]
 
 
-def worker(run: Doubling, most: int = 10, batch_size: int = 100) -> Worker[int, int]:
-    return Worker(run, lambda item: 1, most, batch_size)
+def worker(run: Doubling, batch_size: int = 100) -> Worker[int, int]:
+    return Worker(run, lambda item: 1, 10, batch_size)
 
 
 async def begin(doing: Worker[int, int], run: Doubling, *requests: list[int]) -> list[asyncio.Task]:
@@ -48,22 +48,12 @@ def played(scene: Callable[[Doubling], Coroutine[Any, Any, None]]) -> Callable[[
 
 
 @played
-async def test_what_waits_is_one_batch_and_everyone_gets_their_own(run: Doubling) -> None:
-    doing = worker(run)
-    tasks = await begin(doing, run, [1], [2, 3], [4])
-    run.free.set()
-    assert await asyncio.gather(*tasks) == [[2], [4, 6], [8]]
-    assert run.batches == [[1], [2, 3, 4]]
-    doing.close()
-
-
-@played
-async def test_a_batch_has_a_size_and_one_request_always_fits(run: Doubling) -> None:
+async def test_what_waits_is_one_batch_up_to_a_size_and_one_request_always_fits(run: Doubling) -> None:
     doing = worker(run, batch_size=3)
-    tasks = await begin(doing, run, [0], [1, 2], [3, 4], [5, 6, 7, 8])
+    tasks = await begin(doing, run, [0], [1], [2, 3], [4], [5, 6, 7, 8])
     run.free.set()
-    await asyncio.gather(*tasks)
-    assert run.batches == [[0], [1, 2], [3, 4], [5, 6, 7, 8]]
+    assert await asyncio.gather(*tasks) == [[0], [2], [4, 6], [8], [10, 12, 14, 16]]
+    assert run.batches == [[0], [1, 2, 3], [4], [5, 6, 7, 8]]
     doing.close()
 
 
@@ -85,6 +75,6 @@ async def test_closing_answers_what_waits_and_takes_no_more(run: Doubling) -> No
     run.free.set()
     await asyncio.to_thread(doing.close)
     assert await asyncio.gather(*tasks) == [[2], [4]]
-    with pytest.raises(QueueFull):
+    with pytest.raises(asyncio.QueueFull):
         await doing.answers([3], LONG)
     assert not doing.thread.is_alive()

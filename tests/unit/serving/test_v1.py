@@ -72,12 +72,8 @@ def test_models_and_health(server: Client) -> None:
     [
         ([], "the request is not a JSON object"),
         ({}, "the request has no entry 'texts'"),
-        ({"texts": "a"}, "the request: texts must be a list of text, but is 'a'"),
         ({"texts": ["a", 1]}, "the request: texts must be a list of text, but is ['a', 1]"),
-        ({"texts": ["a"], "text": "a"}, "the request has an unknown entry 'text'"),
-        ({"texts": ["a"], "min_confidence": True}, "min_confidence must be a finite number or null, but is True"),
         ({"texts": ["a"], "min_confidence": 1.5}, "min_confidence must be between 0 and 1, but is 1.5"),
-        ({"texts": ["a"], "words": None}, "words must be a list of text, but is None"),
         ({"texts": ["a"], "model": "gpt"}, "no model called gpt can edit; these can: m1, m2"),
         ({"texts": ["a"], "drafts": ["b"]}, "drafts are for a levt, but m1 edits the text itself"),
         ({"texts": ["a"], "drafts": [], "model": "m2"}, "there are 0 drafts for 1 texts: send one for each"),
@@ -94,9 +90,7 @@ def test_wrong_fields_are_named(server: Client, given: object, message: str) -> 
     ("body", "status", "message"),
     [
         (b"", 400, "the request is not valid JSON (Expecting value"),
-        (b'{"texts": ["a"]', 400, "the request is not valid JSON (Expecting ',' delimiter"),
         (b'{"texts": ["a"], "min_confidence": NaN}', 400, "min_confidence must be a finite number or null, but is nan"),
-        (b'{"texts": ["\xff"]}', 400, "can't decode byte 0xff in position 12"),
         (15_000 * b"[", 400, "the request is not valid JSON (maximum recursion depth exceeded"),
         (b'{"texts": [1' + 5_000 * b"0" + b"]}", 400, "the request is not valid JSON"),
         (b" " * 20_001, 413, "the request has more than 20,000 bytes: send a shorter text"),

@@ -8,21 +8,13 @@ from hypothesis import strategies as st
 
 from lev_plugins.traces import shown
 from lev_plugins.traces.log import LoggedSentence
-from lev_plugins.traces.shown import EditKind, PieceEdit, Spacing, edits, marked, sentencepiece, separate, trace_blocks
+from lev_plugins.traces.shown import EditKind, Spacing, edits, marked, sentencepiece, separate, trace_blocks
 from tests.helpers import slow_alignment, thorough
-from tests.logs import LOG, logged
+from tests.logs import LOG
 from tests.unit.traces.test_log import read
 
 PIECES = st.lists(st.sampled_from(["a", "b", "c", "<plh>"]), max_size=8)
 HOSTILE = "\u202e\u2066<script>alert(1)</script>&quot;'\"\x1b]0;title\x07\x1b[2J\x00\u2028\x9b2J"
-
-
-def script_of(text: str) -> list[PieceEdit]:
-    """``-a`` is deleted, ``+a`` inserted, ``?`` a hole."""
-    kinds = {"-": EditKind.DELETED, "+": EditKind.INSERTED, "?": EditKind.PLACEHOLDER}
-    return [
-        PieceEdit(kinds.get(word[0], EditKind.KEPT), word[1:] if word[0] in kinds else word) for word in text.split()
-    ]
 
 
 def plain(sentence: LoggedSentence, spacing: Spacing = separate) -> list[str]:
@@ -36,10 +28,9 @@ def test_a_step_of_the_editor_gets_the_script_of_the_expert(longer: list[str], m
     shorter = [piece for i, piece in enumerate(longer) if mask >> i & 1]
     numbers, few = ([ord(piece[0]) for piece in pieces] for pieces in (longer, shorter))
     kept = slow_alignment(few, numbers)[1] if insert else slow_alignment(numbers, few)[0]
-    script = edits(shorter, longer) if insert else edits(longer, shorter)
-    assert [piece for _, piece in script] == longer
-    assert [kind is EditKind.KEPT for kind, _ in script] == kept
-    assert {kind for kind, _ in script} <= {EditKind.KEPT, EditKind.INSERTED if insert else EditKind.DELETED}
+    pieces, kinds = edits(shorter, longer) if insert else edits(longer, shorter)
+    assert pieces == longer and [kind is EditKind.KEPT for kind in kinds] == kept
+    assert set(kinds) <= {EditKind.KEPT, EditKind.INSERTED if insert else EditKind.DELETED}
 
 
 def test_from_nothing_in_two_iterations() -> None:
@@ -80,15 +71,10 @@ def test_candidates_have_a_history_each_and_one_source() -> None:
     ],
 )
 def test_marks_stay_on_the_pieces_and_spaces_out_of_them(script: str, spacing: Spacing, line: str) -> None:
-    assert marked(script_of(script), spacing, shown.PLAIN) == line
-
-
-def test_texts_in_pieces_are_joined_as_well() -> None:
-    raw = logged(1, "▁ein ▁Ha us", "▁a ▁home", ("0", "▁a ▁hou se", "", "", "<plh> <plh> <plh>", "▁a ▁hou se"))
-    lines = plain(read(raw)[0][0], sentencepiece)
-    assert lines[1:3] + lines[-2:-1] == ["   source  ein Haus", "reference  a home", "   result  a house"]
-    words = plain(read(raw.replace("▁ein ▁Ha us", "ein Haus"))[0][0], sentencepiece)
-    assert words[1] == "   source  ein Haus"  # the source may have no pieces
+    """``-a`` is deleted, ``+a`` inserted, ``?`` a placeholder."""
+    signs = {"-": EditKind.DELETED, "+": EditKind.INSERTED, "?": EditKind.PLACEHOLDER}
+    kinds = [signs.get(piece[0], EditKind.KEPT) for piece in script.split()]
+    assert marked([piece.lstrip("-+") for piece in script.split()], kinds, spacing, shown.PLAIN) == line
 
 
 def test_no_text_reaches_beyond_its_row() -> None:
