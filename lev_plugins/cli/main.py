@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from lev_plugins import compatibility
+from lev_plugins.cli.flags import refuse_removed
 from lev_plugins.errors import explained
 
 # what each command does; its module is lev_plugins.cli.NAME, with underscores for dashes
@@ -92,6 +93,7 @@ def run(words: list[str]) -> int:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     if command not in LIGHT:
         compatibility.require_training()
+    refuse_removed(command, words[1:])
     args = build_parser(command).parse_args(words[1:])
     with compatibility.quiet("fairseq"):
         return args.run(args)

@@ -180,7 +180,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
     def upgrade_names(self, state_dict: dict[str, Tensor]) -> None:
         """Give the weights of a checkpoint of an older version the names that they have now."""
         if isinstance(self.decoder, SpellingDecoder):
-            upgrade_names(state_dict)
+            upgrade_names(state_dict, self.encoder.backbone)
 
     upgrade_state_dict = upgrade_names  # as fairseq calls it
 

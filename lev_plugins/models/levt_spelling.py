@@ -29,7 +29,14 @@ from lev_plugins.spelling.batch_words import BatchWords, EditingStates
 from lev_plugins.spelling.candidates import WordIndex, words_and_counts
 from lev_plugins.spelling.embedding import WHOLE_VOCABULARY, IntendedWordEmbedding, VocabularySample, WordVectors
 from lev_plugins.spelling.word_pieces import WordPieces, WordTokenizer
-from lev_plugins.spelling.word_scorer import CandidateTensors, WordScorer, split_weights
+from lev_plugins.spelling.word_scorer import (
+    FORMER_NAMES,
+    MISSPELT_WORD_WEIGHTS,
+    CandidateTensors,
+    WordScorer,
+    split_weights,
+    stored_weights,
+)
 from lev_plugins.text.pretrained import DICTIONARY, MOVED_HINT, imported_folder
 
 REMOVED_COUNTS = 16  # rows for the number of neighbouring words that were deleted; the last one is for 15 and more
@@ -195,17 +202,21 @@ def removed_per_placeholder(replaced: Tensor, pad: int) -> RemovedTokens:
     return RemovedTokens(replaced, replaced.ne(pad).long())
 
 
-def upgrade_names(state_dict: dict[str, Tensor]) -> None:
-    """Give the weights of a checkpoint of version 0.2 their present names.
+def upgrade_names(state_dict: dict[str, Tensor], backbone: BackboneWords | None) -> None:
+    """Give the weights of an older checkpoint their present names, and add those that it lacks.
 
-    It had the weights of the scores beside those of the vectors, as one vector.
+    Version 0.1 had the weights of the scores beside those of the vectors, as one vector. Version 0.2 had other names.
+    A checkpoint may also lack weights for all but the last block of a backbone, and for the replacement of known words.
     """
-    names = {"decoder.from_given.": "decoder.removed_projection.", "decoder.given_counts.": "decoder.removed_counts."}
-    for side in SIDES:
-        tokens = f"{side}.embedding.tokens"
-        names[f"{tokens}.torn."] = f"{tokens}.joined."
-        for weight in ("query.weight", "query.bias", "bias", "weights"):
-            names[f"{tokens}.{weight}"] = f"decoder.word_scorer.{weight}"
+    names = {f"{side}.embedding.tokens.torn.": f"{side}.embedding.tokens.joined." for side in SIDES}
+    names |= {"decoder.from_beside.": "decoder.aligned_projection.", "decoder.given_counts.": "decoder.removed_counts."}
+    names |= {"decoder.from_given.": "decoder.removed_projection."}
+    for weight in ("query.weight", "query.bias", "bias", "weights"):
+        names |= {f"{side}.embedding.tokens.{weight}": f"decoder.word_scorer.{weight}" for side in SIDES}
+    names |= {
+        f"decoder.respelling.{former}": f"decoder.word_scorer.{present}" for former, present in FORMER_NAMES.items()
+    }
+    names["decoder.respelling."] = "decoder.word_scorer."  # all others
     for name in list(state_dict):
         for former, present in names.items():
             if name.startswith(former):
@@ -214,3 +225,9 @@ def upgrade_names(state_dict: dict[str, Tensor]) -> None:
     together = state_dict.pop("decoder.word_scorer.weights", None)
     if together is not None:
         state_dict |= {f"decoder.word_scorer.{name}": value for name, value in split_weights(together).items()}
+    if backbone is not None:
+        project = "encoder.backbone.project.weight"
+        if project in state_dict:
+            state_dict[project] = backbone.upgrade_projection(state_dict[project])
+        for name, value in stored_weights(MISSPELT_WORD_WEIGHTS).items():
+            state_dict.setdefault(f"decoder.word_scorer.{name}", value)

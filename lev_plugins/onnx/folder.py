@@ -144,20 +144,24 @@ class StoredIndex(WordIndex):
         sizes = {"shapes": size + 1, "numbers": buckets, "piece_starts": size + 2}
         try:
             with ZipFile(path) as packed:  # which could hold far more than the file is long
-                require(all(part.compress_type == ZIP_STORED for part in packed.infolist()), "it is compressed")
+                require(
+                    all(part.compress_type == ZIP_STORED for part in packed.infolist()),
+                    f"{path} is compressed: {model_folder.AGAIN}",
+                )
             with np.load(path, allow_pickle=False) as file:
-                names = ["owners", "numbers", "shapes", *(["pieces", "piece_starts"] if pretrained else [])]
+                names = ["owners", "numbers", "shapes"] if "owners" in file else []  # older folders have others
+                names += ["pieces", "piece_starts"] if pretrained else []
                 stored = {name: np.asarray(file[name]) for name in names}
-            for name, array in stored.items():
-                fits = array.shape == (sizes.get(name, array.size),) and array.dtype.kind in "iu"
-                require(fits, f"{name} does not fit the dictionary")
-            begins = np.append(0, np.cumsum(stored["numbers"], dtype=np.int64))
-            fits = bool((stored["numbers"] >= 0).all()) and begins[-1] <= len(stored["owners"])
-            require(fits, "numbers does not fit owners")
-            owners = unpack(stored["owners"], begins)
-            require(bool((owners >= 0).all() and (owners < size).all()), "owners does not fit the dictionary")
+            fit = all(array.shape == (sizes.get(name, array.size),) for name, array in stored.items())
+            fit = fit and all(array.dtype.kind in "iu" for array in stored.values())
+            if fit and "owners" in stored:
+                begins = np.append(0, np.cumsum(stored["numbers"], dtype=np.int64))
+                fit = bool((stored["numbers"] >= 0).all() and begins[-1] <= len(stored["owners"]))
+                stored["owners"] = unpack(stored["owners"], begins) if fit else begins
+                fit = fit and bool((stored["owners"] >= 0).all() and (stored["owners"] < size).all())
         except Exception as error:  # NumPy reads the header of an array as Python: TokenError, MemoryError, ...
             raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
+        require(fit, f"{path} does not fit the dictionary: {model_folder.AGAIN}")
         word_pieces = None
         if pretrained:
             model_folder.require_listed(config, folder, BACKBONE)
@@ -167,6 +171,9 @@ class StoredIndex(WordIndex):
             ascending = starts[0] == 0 and starts[-1] == len(pieces) and bool((starts[1:] >= starts[:-1]).all())
             require(ascending, f"{path} has pieces that are not those of its words: {model_folder.AGAIN}")
         super().__init__(*words_and_counts(dictionary), buckets, word_pieces)
-        self.inverted_lists, no_ngrams = (owners, begins), np.zeros(0, dtype=np.int64)
-        lengths, hashes = np.bincount(owners, minlength=size + 1), letter_hashes([*self.words, ""])
-        self.spellings = Spellings(no_ngrams, np.append(0, np.cumsum(lengths)), stored["shapes"], hashes)
+        if "owners" in stored:
+            owners, no_ngrams = stored["owners"], np.zeros(0, dtype=np.int64)
+            self.inverted_lists = owners, begins
+            lengths = np.bincount(owners, minlength=size + 1)
+            hashes = letter_hashes([*self.words, ""])
+            self.spellings = Spellings(no_ngrams, np.append(0, np.cumsum(lengths)), stored["shapes"], hashes)

@@ -64,6 +64,17 @@ class KnownWordFeatureWeights:
 # what holds for words that are not in the dictionary, and for all words without a pre-trained encoder
 MISSPELT_WORD_WEIGHTS = KnownWordFeatureWeights(known_context=CONTEXT_WEIGHT, known_similarity=1.0)
 
+# until version 0.2: their names in checkpoints
+FORMER_NAMES = {
+    "vectors": "context",
+    "alike": "ngram_overlap",
+    "slips": "edit_distance",
+    "handed": "replaced_word",
+    "itself": "self_replacement",
+    "context": "known_context",
+    "likeness": "known_similarity",
+}
+
 
 def stored_weights(weights: FeatureWeights | KnownWordFeatureWeights) -> dict[str, Tensor]:
     """Returns the weights as parameters store them.
@@ -75,7 +86,7 @@ def stored_weights(weights: FeatureWeights | KnownWordFeatureWeights) -> dict[st
 
 
 def split_weights(weights: Tensor) -> dict[str, Tensor]:
-    """Splits the vector in which version 0.2 stored all feature weights.
+    """Splits the vector in which version 0.1 stored all feature weights.
 
     >>> parts = split_weights(torch.arange(11.0))
     >>> parts["edit_distance"].tolist(), parts["case"].item()

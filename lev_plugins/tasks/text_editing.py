@@ -1,6 +1,6 @@
 """``--task text_editing``: source, optional draft -> target, by iterative refinement or from left to right."""
 
-from argparse import Namespace
+from argparse import SUPPRESS, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -76,6 +76,7 @@ class TextEditingConfig(ScoredConfig, NoiseConfig):
     oracle: ChoiceEnum(ORACLES) = flag(  # type: ignore[valid-type]
         "none", "decoding: actions to take from the reference (Figure 5 of the LevT paper)"
     )
+    cuda_graphs: bool = flag(False, SUPPRESS)  # removed, and refused below
     seed: int = II("common.seed")
 
 
@@ -95,6 +96,8 @@ class TextEditingTask(ScoredTask):
     @classmethod
     def check_config(cls, cfg: TextEditingConfig) -> None:
         super().check_config(cfg)
+        removed = "--cuda-graphs has been removed: leave it out, and use a large --max-tokens on a GPU"
+        require(not cfg.cuda_graphs, removed)
         check_noise(cfg)
         if cfg.upsample_primary != UPSAMPLE_UNSET:
             ranges.at_least(cfg, 1, "upsample_primary")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
@@ -35,7 +36,7 @@ class BackboneWords(nn.Module):
         shape = Namespace(**sizes, dropout=dropout)
         self.frozen = frozen
         self.encoder = encoder_of(symbols, shape).requires_grad_(not frozen)
-        concatenated_dim = shape.layers * shape.embed_dim
+        self.block_dim, concatenated_dim = shape.embed_dim, shape.layers * shape.embed_dim
         self.project = Linear(concatenated_dim, dim)
         nn.init.normal_(self.project.weight, std=concatenated_dim**-0.5)
         nn.init.zeros_(self.project.bias)
@@ -44,6 +45,12 @@ class BackboneWords(nn.Module):
         """Read the pre-trained weights, to start a training; they learn with ``lr_factor`` times the learning rate."""
         load_backbone(self.encoder, Namespace(**backbone_sizes(folder)), folder)
         scale_learning_rate(self.encoder.parameters(), lr_factor)
+
+    def upgrade_projection(self, weight: Tensor) -> Tensor:
+        """Returns the ``weight`` of ``project`` with zeros for all blocks but the last, if it is for that one alone."""
+        if weight.shape != (self.project.out_features, self.block_dim):
+            return weight
+        return F.pad(weight, (self.project.in_features - self.block_dim, 0))
 
     def train(self, mode: bool = True) -> "BackboneWords":
         super().train(mode)
