@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,51 +54,39 @@ def sentencepieces(prefix: Path, lines: list[str], size: int, **options: object)
     )
 
 
-def pieces_of_t5(folder: Path) -> None:
-    ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
-    sentencepieces(folder / "spiece", LINES * 20, 50, character_coverage=1.0, **ids)
+# the library's name and the class of the tokenizer; tokens beside the pieces, rows of the tables
+T5S = {
+    "t5": ("T5", "T5Tokenizer", 8, 58),
+    "t5-1.1": ("T5", "T5Tokenizer", 8, 58),
+    "mt5": ("MT5", "T5Tokenizer", 0, 50),
+    "umt5": ("UMT5", "T5Tokenizer", 0, 50),
+    "byt5": ("T5", "ByT5Tokenizer", 125, 259),
+}
 
 
-def t5(folder: Path, tied: bool = True, words: int = 58) -> Any:
-    """T5; not tied: T5 1.1, with an output table of its own and gated feed-forward layers."""
-    from transformers import T5Config, T5ForConditionalGeneration
+def t5(folder: Path, kind: str = "t5", words: int = 0) -> Any:
+    """T5; all other kinds have an output table of their own and gated feed-forward layers."""
+    import transformers
 
+    name, tokenizer, extra_ids, rows = T5S[kind]
     folder.mkdir(parents=True)
-    pieces_of_t5(folder)
-    write_config(folder, tokenizer_class="T5Tokenizer", extra_ids=8, unk_token="<unk>")
-    return save_t5(T5ForConditionalGeneration, T5Config, folder, tied, words)
-
-
-def save_t5(model_class: Any, config_class: Any, folder: Path, tied: bool, words: int) -> Any:
+    if tokenizer == "T5Tokenizer":
+        ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+        sentencepieces(folder / "spiece", LINES * 20, 50, character_coverage=1.0, **ids)
+    write_config(folder, tokenizer_class=tokenizer, extra_ids=extra_ids, unk_token="<unk>")
     torch.manual_seed(1)
-    sizes = {"d_model": 16, "d_ff": 24, "d_kv": 8, "num_heads": 2, "num_layers": 2}
-    kind = {} if tied else {"tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}
-    config = config_class(vocab_size=words, decoder_start_token_id=0, dropout_rate=0.0, **sizes, **kind)
-    model = model_class(config)
-    if not tied:
+    sizes: dict[str, Any] = {"d_model": 16, "d_ff": 24, "d_kv": 8, "num_heads": 2, "num_layers": 2, "dropout_rate": 0.0}
+    if kind != "t5":
+        sizes |= {"tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}
+    config = getattr(transformers, f"{name}Config")(vocab_size=words or rows, decoder_start_token_id=0, **sizes)
+    model = getattr(transformers, f"{name}ForConditionalGeneration")(config)
+    if kind != "t5":
         model.lm_head.weight = torch.nn.Parameter(0.5 * torch.randn_like(model.lm_head.weight))
     liven(model, 1.5, eos=1)
-    if not tied:
+    if kind != "t5":
         model.lm_head.weight.data[1] *= 3
     model.save_pretrained(folder)
     return model.eval()
-
-
-def mt5(folder: Path) -> Any:
-    from transformers import MT5Config, MT5ForConditionalGeneration
-
-    folder.mkdir(parents=True)
-    pieces_of_t5(folder)
-    write_config(folder, tokenizer_class="T5Tokenizer", extra_ids=0, unk_token="<unk>")
-    return save_t5(MT5ForConditionalGeneration, MT5Config, folder, False, 50)
-
-
-def byt5(folder: Path) -> Any:
-    from transformers import T5Config, T5ForConditionalGeneration
-
-    folder.mkdir(parents=True)
-    write_config(folder, tokenizer_class="ByT5Tokenizer", extra_ids=125)
-    return save_t5(T5ForConditionalGeneration, T5Config, folder, False, 259)
 
 
 def bart(folder: Path) -> Any:
@@ -240,32 +229,29 @@ def trained_tokenizer(kind: str) -> Any:
     return getattr(transformers, kind)(vocab=rows)
 
 
-def umt5(folder: Path) -> Any:
-    from transformers import UMT5Config, UMT5ForConditionalGeneration
-
-    folder.mkdir(parents=True)
-    pieces_of_t5(folder)
-    write_config(folder, tokenizer_class="T5Tokenizer", extra_ids=0, unk_token="<unk>")
-    return save_t5(UMT5ForConditionalGeneration, UMT5Config, folder, False, 50)
-
-
-def encoder_decoder(model_type: str, folder: Path) -> Any:
-    return {"umt5": umt5, **MAKERS}[model_type](folder)
-
-
 MAKERS: dict[str, Callable[[Path], Any]] = {
-    "t5": t5,
-    "t5-1.1": lambda folder: t5(folder, tied=False),
-    "mt5": mt5,
-    "byt5": byt5,
+    **{kind: partial(t5, kind=kind) for kind in T5S if kind != "umt5"},
     "bart": bart,
     "bert": bert,
 }
 
 
+def make(kind: str, folder: Path) -> Any:
+    """The model of any kind, saved in the folder with its tokenizer."""
+    if kind in ENCODERS:
+        return encoder(kind, folder)
+    return t5(folder, kind) if kind in T5S else MAKERS[kind](folder)
+
+
 def imported(source: Path, out: Path) -> Path:
     assert main(["import-pretrained", str(source), str(out)]) == 0
     return out
+
+
+def made_and_imported(kind: str, folder: Path) -> Path:
+    """Makes a model in ``theirs``, and imports it into ``ours``, the folder that is returned."""
+    make(kind, folder / "theirs")
+    return imported(folder / "theirs", folder / "ours")
 
 
 def build(folder: Path, arch: str = "", dictionary: Dictionary | None = None, **options: Any) -> Any:

@@ -141,8 +141,7 @@ def gated(kind: str, *flags: object) -> Callable[[Path], System]:
 
 
 def imported(kind: str, folder: Path) -> Path:
-    maker = pretrained.encoder if kind in pretrained.ENCODERS else pretrained.encoder_decoder
-    maker(kind, folder / "theirs")
+    pretrained.make(kind, folder / "theirs")
     return pretrained.imported(folder / "theirs", folder / "backbone-of-training")
 
 

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from lev_plugins import checkpoints
-from lev_plugins.cli.main import main
 from lev_plugins.inference.labeller import Labeller, read_thresholds
 from lev_plugins.inference.options import LabelOptions
 from tests.commands import QUIET, TRAINED, USER_DIR, Result, run, succeed, two_ranks
-from tests.labelling import write_text
+from tests.labelling import prepare, write_text
 
 KINDS = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
 TASK = ["--user-dir", USER_DIR, "--task", "text_labelling"]
@@ -34,19 +33,13 @@ def training(folder: Path, kind: str, *flags: object) -> list[object]:
     ]
 
 
-def prepare(folder: Path, kind: str, lines: int = 300, valid: int = 100) -> None:
-    write_text(folder, kind, lines, valid)
-    words = ["prepare-labels", "--label-kind", kind, "--train", folder / "train.tsv"]
-    words += ["--valid", folder / "valid.tsv", "--dest", folder / "data"]
-    assert main([str(word) for word in words]) == 0
-
-
 Trained = tuple[str, Path]  # the kind, and the folder of its checkpoint, data and text
 
 
 @pytest.fixture(scope="module", params=list(KINDS))
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp(request.param)
+    write_text(folder, request.param, 300, 100)
     prepare(folder, request.param)
     state = checkpoints.load(TRAINED / f"{request.param}.pt")
     state["cfg"]["task"]["data"] = str(folder / "data")
@@ -57,6 +50,7 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_labels_are_learned(kind: str, tmp_path: Path) -> None:
+    write_text(tmp_path, kind, 300, 100)
     prepare(tmp_path, kind)
     pack = ["--pack", "--pack-length", 64] if kind in ("multilabel", "tagging") else []
     log = train(tmp_path, kind, *pack, *(["--cpu-bf16"] if kind == "classification" else []))
@@ -65,7 +59,8 @@ def test_labels_are_learned(kind: str, tmp_path: Path) -> None:
 
 def test_two_processes_validate_on_all_answers(tmp_path: Path) -> None:
     """More of them than fairseq gathers, and the last batch is one process's alone."""
-    prepare(tmp_path, "tagging", lines=40, valid=700)
+    write_text(tmp_path, "tagging", valid=700)
+    prepare(tmp_path, "tagging")
     flags = ["--max-update", 2, "--validate-interval", 1, "--batch-size-valid", 100, "--max-tokens-valid", 100_000]
     one = train(tmp_path, "tagging", *flags, "--update-freq", 2, "--no-save")
     first, _ = two_ranks(lambda *ranks: training(tmp_path, "tagging", *flags, *ranks, "--no-save"))

@@ -1,4 +1,4 @@
-"""``levt --backbone``: its states are those of ``transformers``, and it is trained and asked as every levt."""
+"""``levt --backbone`` is trained and asked as every levt; ``test_encoders.py`` compares its states."""
 
 import shutil
 from argparse import Namespace
@@ -25,10 +25,10 @@ from lev_plugins.models.levt import LevT
 from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary, UnknownWords
 from tests.commands import succeed
 from tests.helpers import collated, livened, toy_config, toy_pairs, toy_task, write_lines
-from tests.pretrained import ENCODERS, LINES, MAKERS, encoder, encoder_decoder, imported
+from tests.pretrained import LINES, made_and_imported
 from tests.unit.test_gpu import AN_UPDATE, assert_few_waits, waits_of_last_update
 
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 
 TEXT = "The quick fox isn't (over) zzyx."
 SIZES = {"share_all_embeddings": True, "spelling": True, "spelling_buckets": 256, "dropout": 0.0}
@@ -36,9 +36,7 @@ SIZES = {"share_all_embeddings": True, "spelling": True, "spelling_buckets": 256
 
 @pytest.fixture(scope="module", params=["bert", "t5", "byt5"])
 def backbone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp(request.param)
-    MAKERS[request.param](folder / "theirs")
-    return imported(folder / "theirs", folder / "ours")
+    return made_and_imported(request.param, tmp_path_factory.mktemp(request.param))
 
 
 def dictionary() -> EditingDictionary:
@@ -69,65 +67,31 @@ def read(model: LevT, *texts: str) -> tuple[Tensor, BatchWords]:
     return tokens, unknown.with_pieces(tokens, numbers.spellings, model.word_index)
 
 
-def states(model: LevT, *texts: str) -> Tensor:
-    """What the backbone says, before it is projected."""
+def with_identity(model: LevT) -> LevT:
+    """With the states of the backbone, which are projected otherwise."""
     part = model.encoder.backbone
     assert part is not None
     part.project = Linear(part.project.in_features, part.project.in_features)
     nn.init.eye_(part.project.weight)
     nn.init.zeros_(part.project.bias)
-    with torch.no_grad():
-        tokens, words = read(model, *texts)
-        return part(tokens, *words.pieces)
+    return model
 
 
-def expected(folder: Path, text: str) -> Tensor:
-    """The mean over the pieces of each word, from the tokenizer's own account of where they are."""
-    theirs = transformers.AutoTokenizer.from_pretrained(folder / "theirs")
-    bert = "Bert" in type(theirs).__name__
-    words = [word.replace("▁", " ") for word in Words().encode(text).split()]
-    pieces = [theirs(word, add_special_tokens=False)["input_ids"] for word in words]
-    blank = theirs.convert_tokens_to_ids("▁")
-    pieces = [
-        row[1:] if row[0] == blank and len(row) > 1 and not word.startswith(" ") and not bert else row
-        for row, word in zip(pieces, words, strict=True)
-    ]
-    ids = [piece for row in pieces for piece in row]
-    ids = [theirs.cls_token_id, *ids, theirs.sep_token_id] if bert else [*ids, theirs.eos_token_id]
-    if bert:
-        assert ids == theirs(text)["input_ids"]  # as it reads the text
-    name = "BertModel" if bert else "T5EncoderModel"
-    model = getattr(transformers, name).from_pretrained(folder / "theirs").eval()
-    with torch.no_grad():
-        *others, last = model(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states[1:]
-        norm = nn.Identity() if bert else model.encoder.final_layer_norm  # the library norms the last one alone
-        found = torch.cat([*map(norm, others), last], -1)[0][int(bert) :]
-    parts = found.split([*map(len, pieces), 1])
-    return torch.stack([torch.zeros_like(found[0]), *(part.mean(0) for part in parts)])  # <s>: nothing
-
-
-def test_states_are_those_of_the_library(backbone: Path) -> None:
-    found = states(build(backbone), TEXT, LINES[0])
-    for row, text in zip(found, (TEXT, LINES[0]), strict=True):
-        theirs = expected(backbone.parent, text)
-        assert float((row[-len(theirs) :] - theirs).abs().max()) < 1e-5
-
-
+@torch.no_grad()
 def test_what_is_longer_than_its_positions_is_read_in_parts(tmp_path: Path) -> None:
-    MAKERS["bert"](tmp_path / "theirs")
-    model = build(imported(tmp_path / "theirs", tmp_path / "ours"))
-    long = " ".join(["the"] * 63 + ["brown", "fox"])
-    found = states(model, long)[0]
-    assert torch.allclose(found[1:64], states(model, " ".join(["the"] * 63))[0, 1:64])  # [CLS] and 63 pieces
-    assert torch.allclose(found[64:], states(model, "brown fox")[0, 1:], atol=1e-6)
+    model = with_identity(build(made_and_imported("bert", tmp_path)))
+    first, last = " ".join(["the"] * 63), "brown fox"
+    (whole, *parts) = (read(model, text) for text in (f"{first} {last}", first, last))
+    found, *expected = (model.encoder.backbone(tokens, *words.pieces)[0] for tokens, words in (whole, *parts))
+    assert torch.allclose(found[1:64], expected[0][1:64])  # [CLS] and 63 pieces
+    assert torch.allclose(found[64:], expected[1][1:], atol=1e-6)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["t5-1.1", "roberta"])
 def test_an_editor_with_a_backbone(name: str, tmp_path: Path) -> None:
     """Trained frozen and then with a rate of its own, exported, asked without the folder of its training."""
-    (encoder if name in ENCODERS else encoder_decoder)(name, tmp_path / "theirs")
-    folder = imported(tmp_path / "theirs", tmp_path / "backbone")
+    folder = made_and_imported(name, tmp_path)
     noisy, clean = [TEXT, "hello brwn fox"], ["the quick fox is over.", "hello brown fox"]
     for side, lines in (("src", noisy), ("draft", noisy), ("tgt", clean)):
         write_lines(tmp_path / f"train.{side}", lines)
@@ -179,8 +143,7 @@ def test_a_gpu_is_waited_for_no_more_often_than_without_a_backbone(backbone: Pat
 
 
 def test_what_does_not_go_together(tmp_path: Path) -> None:
-    MAKERS["bart"](tmp_path / "theirs")
-    bart = imported(tmp_path / "theirs", tmp_path / "ours")
+    bart = made_and_imported("bart", tmp_path)
     for options, reason in (
         ({"backbone": str(bart), "spelling": False}, "--backbone reads words: add --spelling"),
         ({"freeze_backbone": True}, "--freeze-backbone requires --backbone"),

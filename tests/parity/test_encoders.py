@@ -18,7 +18,7 @@ import lev_plugins
 from lev_plugins.cli.main import main
 from lev_plugins.data.tokenise import Words
 from lev_plugins.errors import UserError
-from lev_plugins.layers.linear import Linear, pack_weights
+from lev_plugins.layers.linear import pack_weights
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.library_encoder import LibraryEncoder
 from lev_plugins.models.enct5_config import EncT5Config
@@ -29,8 +29,10 @@ from lev_plugins.onnx.label_graph import enct5_graphs
 from lev_plugins.spelling.word_pieces import WordTokenizer
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 from lev_plugins.text.pretrained import PretrainedBPE, longest_text
-from tests.parity.test_backbone import build, read
-from tests.pretrained import DEBERTA_HAS_GRAPHS, ENCODERS, LINES, encoder, encoder_decoder, imported
+from tests.helpers import EOS
+from tests.labelling import prepare
+from tests.parity.test_backbone import build, read, with_identity
+from tests.pretrained import DEBERTA_HAS_GRAPHS, ENCODERS, LINES, encoder, imported, made_and_imported, make
 from tests.pretrained import build as build_gated
 from tests.systems import SYSTEMS
 
@@ -77,12 +79,8 @@ class Family:
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Family:
-    return make(request.param, tmp_path_factory.mktemp(request.param))
-
-
-def make(name: str, folder: Path) -> Family:
-    maker = encoder if name in ENCODERS else encoder_decoder
-    return of_folder(name, folder, maker(name, folder / "theirs"))
+    folder = tmp_path_factory.mktemp(request.param)
+    return of_folder(request.param, folder, make(request.param, folder / "theirs"))
 
 
 def of_folder(name: str, folder: Path, theirs: Any) -> Family:
@@ -91,15 +89,6 @@ def of_folder(name: str, folder: Path, theirs: Any) -> Family:
     ours = Dictionary.load(str(folder / "ours" / "dict.txt"))
     ids = [symbols.index(symbol) if symbol in symbols else 0 for symbol in ours.symbols]
     return Family(name, folder, theirs.eval(), torch.tensor(ids))
-
-
-def with_identity(model: LevT) -> LevT:
-    part = model.encoder.backbone
-    assert part is not None
-    part.project = Linear(part.project.in_features, part.project.in_features)
-    nn.init.eye_(part.project.weight)
-    nn.init.zeros_(part.project.bias)
-    return model
 
 
 def begins(family: Family) -> bool:
@@ -115,8 +104,13 @@ def test_states_of_words_are_the_means_of_the_library(family: Family) -> None:
     with torch.no_grad():
         found = model.encoder.backbone(tokens, rows, places, owners).flatten(0, 1)
     expected = torch.cat(family.states(rows, begins(family)), -1).flatten(0, 1)[places]
+    tokenizer, owned = WordTokenizer(family.ours, Dictionary.load(str(family.ours / "dict.txt"))), []
+    for text in [*UNICODE, *LINES]:
+        row = [*map(tokenizer.pieces, Words().encode(text).split()), [EOS]]
+        owned += [[]] * (tokens.size(1) - len(row)) + row  # padding and <s> have none
     for word in range(tokens.numel()):
         pieces = expected[owners == word]
+        assert rows.flatten()[places[owners == word]].tolist() == owned[word]
         assert float((found[word] - (pieces.mean(0) if len(pieces) else 0)).abs().max()) < 1e-5
     assert float(expected.std()) > 0.3
 
@@ -202,10 +196,8 @@ ROWS = "the quick brown fox\tA\nhello world! it costs 3\tB\nsea shells, by the s
 
 def task_of(family: Family, folder: Path) -> TextLabellingTask:
     (folder / "train.tsv").write_text(ROWS, encoding="utf-8")
-    command = ["prepare-labels", "--label-kind", "classification", "--train", folder / "train.tsv"]
-    command += ["--dest", folder / "data", "--pretrained-tokenizer", family.ours]
-    assert main([str(word) for word in command]) == 0
-    task = TextLabellingTask.setup_task(TextLabellingConfig(data=str(folder / "data")))
+    data = prepare(folder, "classification", "--pretrained-tokenizer", family.ours)
+    task = TextLabellingTask.setup_task(TextLabellingConfig(data=str(data)))
     task.load_dataset("train")
     return task
 
@@ -221,6 +213,11 @@ def test_labels_from_the_states_of_the_library(family: Family, tmp_path: Path) -
     output = model(**batch)
     expected, real = family.states(tokens, begins(family))[-1], tokens.ne(1)
     assert float((output.encoder_states - expected)[real].abs().max()) < 1e-5
+    if longest_text(family.ours) is None:  # 300 pieces are beyond the farthest distance that has a bias of its own
+        long = torch.randint(4, len(task.dictionary), (2, 300), generator=torch.Generator().manual_seed(1))
+        with torch.no_grad():
+            difference = model.encoder(long, None) - family.states(long, begins(family))[-1]
+        assert float(difference.abs().max()) < 1e-4
     # the checkpoint has all that is needed to build the model
     family.ours.rename(tmp_path / "moved")
     try:
@@ -251,9 +248,7 @@ def test_labels_from_the_states_of_the_library(family: Family, tmp_path: Path) -
 def test_encoders_that_cannot_be_decoders(
     name: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    encoder(name, tmp_path / "theirs")
-    capsys.readouterr()
-    ours = imported(tmp_path / "theirs", tmp_path / "ours")
+    ours = made_and_imported(name, tmp_path)
     assert capsys.readouterr().out.endswith("--arch levt (with --spelling) or enct5\n")
     with pytest.raises(UserError, match=reason):
         build_gated(ours)
