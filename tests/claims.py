@@ -14,8 +14,8 @@ from lev_plugins import checkpoints
 from tests.commands import hypotheses, lines, same_hypotheses
 from tests.pages import Page
 
-EDITING = ["toy/data", "--user-dir", "lev_plugins", "--task", "text_editing", "--cpu"]
-DRAFTED = [*EDITING, "--draft-lang", "mt", "--gen-subset"]
+DRAFTED = ["toy/data", "--user-dir", "lev_plugins", "--task", "text_editing", "--cpu", "--draft-lang", "mt"]
+DRAFTED += ["--gen-subset"]
 EDITOR = "toy/editor/checkpoint_best.pt"
 
 
@@ -28,10 +28,6 @@ def updates(page: Page, folder: str) -> int:
 def outputs(log: str) -> dict[int, str]:
     """Returns the detokenised outputs in a log of fairseq, by sentence."""
     return {number: line.partition("\t")[2] for number, line in lines(log, "D").items()}
-
-
-def in_order(log: str) -> list[str]:
-    return [text for _, text in sorted(outputs(log).items())]
 
 
 def applied(text: str, edits: list[dict[str, Any]]) -> str:

@@ -265,9 +265,9 @@ def hypotheses(text: str) -> dict[int, tuple[float, str]]:
     return {n: (float(score), words) for n, (score, words) in found.items()}
 
 
-def same_hypotheses(one: str, other: str, tolerance: float = 1e-4) -> None:
+def same_hypotheses(one: str, other: str) -> None:
     first, second = hypotheses(one), hypotheses(other)
     assert first.keys() == second.keys() and first
     for n, (score, words) in first.items():
         assert words == second[n][1], n
-        assert abs(score - second[n][0]) < tolerance, n
+        assert abs(score - second[n][0]) < 1e-4, n

@@ -168,9 +168,9 @@ class Client:
         assert answer.status == 200, answer.text
         return answer.json["matches"]
 
-    def raw(self, content: bytes, wait: float = 5.0) -> bytes:
+    def raw(self, content: bytes) -> bytes:
         """What comes back until the server closes the connection."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
             connection.sendall(content)
             parts = []
             while part := connection.recv(1 << 16):

@@ -21,10 +21,6 @@ def train(data: Path, save_dir: Path, *flags: object) -> list[object]:
     return ["fairseq-train", data, *TASK, *ADAM, *QUIET, "--save-dir", save_dir, *flags]
 
 
-def generate(data: Path, path: object, *flags: object) -> dict[int, tuple[float, str]]:
-    return hypotheses(generated(data, path, *flags))
-
-
 def generated(data: Path, path: object, *flags: object) -> str:
     return succeed("fairseq-generate", data, *TASK, "--path", path, "--gen-subset", "test", *flags).out
 
@@ -78,16 +74,6 @@ def test_interactive_is_generate_whatever_the_batch(noisy: Path, corrected: str)
     for batch in (1, 25):
         sizes = ["--buffer-size", 100, "--batch-size", batch]
         same_hypotheses(corrected, succeed("fairseq-interactive", noisy, *TASK, *path, *sizes, stdin=text).out)
-
-
-def test_the_dial(noisy: Path, corrected: str) -> None:
-    plain = {n: text for n, (_, text) in hypotheses(corrected).items()}
-    sources = lines(corrected, "S")
-    kept = {n: text for n, (_, text) in generate(noisy, CORRECTOR, *WIDE, "--keep-bias", 40).items()}
-    assert kept == sources
-    sure = generate(noisy, CORRECTOR, *WIDE, "--keep-bias", 1, "--min-edit-confidence", 0.999)
-    edits = {n for n in plain if sure[n][1] != sources[n]}
-    assert 0 < len(edits) < sum(plain[n] != sources[n] for n in plain)
 
 
 def test_translation_takes_a_pbd_and_r_drop_trains_it(noisy: Path, tmp_path: Path) -> None:

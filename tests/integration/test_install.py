@@ -98,16 +98,11 @@ def test_a_checkout_wins_over_what_is_installed(site: Path, tmp_path: Path) -> N
     registered(user_dir(tmp_path / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "says"),
-    [
-        ("torch-2.5.1.dist-info/METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 2.5.1\n", "needs torch 2.6"),
-        ("fairseq/__init__.py", "raise ValueError('mutable default')\n", "the installed fairseq cannot be imported on"),
-    ],
-)
-def test_libraries_that_do_not_do_are_one_line(site: Path, tmp_path: Path, file: str, text: str, says: str) -> None:
-    (tmp_path / file).parent.mkdir()
-    (tmp_path / file).write_text(text)
+def test_a_library_that_does_not_do_is_one_line(site: Path, tmp_path: Path) -> None:
+    (tmp_path / "torch-2.5.1.dist-info").mkdir()
+    metadata = "Metadata-Version: 2.1\nName: torch\nVersion: 2.5.1\n"
+    (tmp_path / "torch-2.5.1.dist-info" / "METADATA").write_text(metadata)
     result = console(site, "average", "--help", path=tmp_path)
     assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("lev-plugins: error: ") and says in result.err and result.err.count("\n") == 1
+    assert result.err.startswith("lev-plugins: error: ") and "needs torch 2.6" in result.err
+    assert result.err.count("\n") == 1

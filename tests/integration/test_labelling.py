@@ -105,20 +105,6 @@ def without_scores(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if "score" not in name}
 
 
-multilabel = pytest.mark.parametrize("trained", ["multilabel"], indirect=True)
-
-
-@multilabel
-def test_labels_of_interest_and_thresholds_on_the_command_line(trained: Trained) -> None:
-    folder = trained[1]
-    (folder / "t.json").write_text('{"s": 0, "r": 1.0, "w": 1.0}', "utf-8")
-    flags = ["--cpu", "--labels-of-interest", "w,s", "--scores", "--thresholds", folder / "t.json"]
-    done = run("lev-plugins", "label", folder / "checkpoint.pt", *flags, stdin="fog\n")
-    answer = json.loads(done.out)
-    assert (answer["labels"], list(answer["all_scores"])) == (["s"], ["w", "s"])
-    assert "the scores differ from those among all labels" in done.err
-
-
 def test_bad_input_to_label(trained: Trained) -> None:
     kind, folder = trained
     labeller = Labeller.load(folder / "checkpoint.pt", data=folder / "data")

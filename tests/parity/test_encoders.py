@@ -22,7 +22,6 @@ from lev_plugins.layers.linear import pack_weights
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.library_encoder import LibraryEncoder
 from lev_plugins.models.enct5_config import EncT5Config
-from lev_plugins.models.levt import LevT
 from lev_plugins.onnx import names, tracing
 from lev_plugins.onnx.graph_file import check_graph
 from lev_plugins.onnx.label_graph import enct5_graphs
@@ -153,17 +152,6 @@ def test_an_update_changes_every_weight_that_is_not_frozen(family: Family) -> No
         assert half.encoder.backbone(tokens, *words.pieces).isfinite().all()
 
 
-class PieceReader(nn.Module):
-    """The part of the encoder's graph that reads pieces."""
-
-    def __init__(self, model: LevT) -> None:
-        super().__init__()
-        self.backbone = model.encoder.backbone
-
-    def forward(self, tokens: Tensor, *pieces: Tensor) -> Tensor:
-        return self.backbone(tokens, *pieces)
-
-
 def test_graphs_say_what_the_model_does(family: Family, tmp_path: Path) -> None:
     model = build(family.ours)
     example = {"tokens": tracing.example("B S"), "rows": tracing.example("R W")}
@@ -171,10 +159,10 @@ def test_graphs_say_what_the_model_does(family: Family, tmp_path: Path) -> None:
     exact, rounded = tmp_path / "exact.onnx", tmp_path / "rounded.onnx"
     if family.name == "deberta-v2" and not DEBERTA_HAS_GRAPHS:
         with pytest.raises(UserError, match="need transformers"):
-            tracing.trace(tracing.Traced(PieceReader(model), example, ["vectors"]), exact)
+            tracing.trace(tracing.Traced(model.encoder.backbone, example, ["vectors"]), exact)
         return
     with torch.no_grad():
-        tracing.trace(tracing.Traced(PieceReader(model), example, ["vectors"]), exact)
+        tracing.trace(tracing.Traced(model.encoder.backbone, example, ["vectors"]), exact)
     quantize_dynamic(exact, rounded, ["MatMul"], per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
     (tmp_path / "weights.bin").write_bytes(b" ")
     sessions = []

@@ -24,6 +24,7 @@ from tests.helpers import (
     BOS,
     EOS,
     PAD,
+    left_padded,
     needs_libnat,
     random_rows,
     rows_to_tensor,
@@ -143,9 +144,9 @@ def pair(request: pytest.FixtureRequest) -> Pair:
     return build_pair(request.param)
 
 
-def source_batch(count: int, left_pad: bool = True, seed: int = 21) -> Tensor:
-    rows = random_rows(count, seed, shortest=1, longest=12)
-    return rows_to_tensor([row[::-1] for row in rows]).flip(1) if left_pad else rows_to_tensor(rows)
+def source_batch(count: int, left_pad: bool = True) -> Tensor:
+    rows = random_rows(count, seed=21, shortest=1, longest=12)
+    return left_padded(rows) if left_pad else rows_to_tensor(rows)
 
 
 @torch.no_grad()

@@ -66,8 +66,7 @@ def lengths(tokens: Tensor) -> Tensor:
 @pytest.fixture(scope="module", params=[*pretrained.MAKERS, "umt5", *(name for name in TWICE if name != "bert")])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     name, folder = request.param, tmp_path_factory.mktemp(request.param)
-    maker = pretrained.encoder if name in pretrained.ENCODERS else pretrained.encoder_decoder
-    theirs = maker(name, folder / "theirs")
+    theirs = pretrained.make(name, folder / "theirs")
     out = pretrained.imported(folder / "theirs", folder / "ours")
     ours = pretrained.build(out)
     if name in TWICE:
