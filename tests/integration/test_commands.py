@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import LEVT, generate, hypotheses, interactive, lines, same_hypotheses, succeed, train
+from tests.commands import (
+    LEVT,
+    exact_matches,
+    generate,
+    hypotheses,
+    interactive,
+    lines,
+    same_hypotheses,
+    succeed,
+    train,
+)
 
 
 @pytest.fixture(scope="module")
@@ -17,12 +27,8 @@ def decoded(toy: Path) -> str:
 
 def assert_learned(log: str) -> None:
     """Nearly all of 100 unseen lines come out without a mistake, in few iterations."""
-    targets, found = lines(log, "T"), hypotheses(log)
-    exact = sum(found[n][1] == targets[n] for n in targets) / len(targets)
     steps = [int(step) for step in lines(log, "I").values()]
-    assert len(targets) == len(steps) == 100
-    assert exact >= 0.9
-    assert sum(steps) / len(steps) < 3
+    assert len(steps) == 100 and exact_matches(log) >= 0.9 and sum(steps) / len(steps) < 3
 
 
 def test_the_toy_task_has_been_learned(decoded: str) -> None:

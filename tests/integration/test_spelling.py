@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from tests.commands import USER_DIR, lines, succeed
+from tests.commands import USER_DIR, outputs, succeed
 from tests.teachers import SMALL
 
 WORDS = ["value", "values", "function", "the", "of", "form", "from", "matrix", "sort", "rows"]
@@ -42,11 +42,11 @@ def test_generate_interactive_and_edit_say_the_same(tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint_best.pt"
     path = ["--path", checkpoint, "--bpe", "words", "--iter-decode-max-iter", 2]
     log = succeed("fairseq-generate", data, *COMMON, *path, "--gen-subset", "test", "--batch-size", 7)
-    generated = [line.split("\t")[1] for _, line in sorted(lines(log.out, "D").items())]
+    generated = list(outputs(log.out).values())
     noisy, clean = ((tmp_path / f"test.{side}").read_text().splitlines() for side in ("noisy", "clean"))
     typed = "".join(f"{line}\t{line}\n" for line in noisy)
     interactive = succeed("fairseq-interactive", data, *COMMON, *path, stdin=typed.encode())
-    assert [line.split("\t")[1] for _, line in sorted(lines(interactive.out, "D").items())] == generated
+    assert list(outputs(interactive.out).values()) == generated
     flags = ["--data", data, "--bpe", "words", "--iter-decode-max-iter", 2, "--whole-lines"]
     edited = succeed("lev-plugins", "edit", checkpoint, *flags, stdin="\n".join([*noisy, ""]).encode())
     assert edited.err == ""
