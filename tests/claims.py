@@ -9,6 +9,8 @@ import re
 import zipfile
 from collections.abc import Callable
 
+from rapidfuzz.distance import Levenshtein
+
 from lev_plugins import checkpoints
 from tests.commands import hypotheses, outputs, same_hypotheses
 from tests.pages import Page
@@ -24,13 +26,6 @@ def updates(page: Page, folder: str) -> int:
     return int(state["optimizer_history"][-1]["num_updates"])
 
 
-def one_mistake(draft: list[str], target: list[str]) -> bool:
-    """Whether at most one word of the target is missing or wrong."""
-    if len(draft) == len(target):
-        return sum(map(str.__ne__, draft, target)) <= 1
-    return any(draft == target[:place] + target[place + 1 :] for place in range(len(target)))
-
-
 def quick_start(page: Page) -> None:
     sides = {side: page.lines(f"train.{side}") for side in ("src", "mt", "tgt")}
     # "This is line 2 of the training text"
@@ -41,7 +36,7 @@ def quick_start(page: Page) -> None:
     for source, draft, target in zip(*sides.values(), strict=True):
         translated = iter(source.replace("w", "v").split())
         assert all(word in translated for word in target.split())
-        assert one_mistake(draft.split(), target.split())
+        assert Levenshtein.distance(draft.split(), target.split()) <= 1
     prepared = page.printed("lev-plugins prepare")
     assert page.shown("part   side") in prepared
     # "At the end, it prints the folder and its suffixes as `fairseq-train` and `fairseq-generate` take them."
@@ -224,19 +219,13 @@ def models(page: Page) -> None:
     assert config["decoding"]["keep_bias"] == 0.5 and "decoding      keep_bias: 0.5" in page.printed("lev-plugins info")
     assert "\nlicense: mit\n" in page.read("corrector/README.md")
 
-    # "The weights and the chosen `--min-confidence` are in `config.json`"; "of the edits that claim 0.9, about nine in
-    # ten are right"
+    # "The weights and the chosen `--min-confidence` are in `config.json`"
     config = json.loads(page.read("sure/config.json"))
     assert len(config["calibration"]) > 5 and config["decoding"]["min_confidence"] is not None
-    curves = page.printed("lev-plugins sweep").split("\n\n")
-    rows = [line.split() for line in curves[-1].splitlines()]
-    assert rows[0] == ["at", "least", "edits", "claimed", "right"]
-    tenths = [list(map(float, row)) for row in rows[1:]]
-    assert sum(edits * abs(claimed - right) for _, edits, claimed, right in tenths) < 0.2 * sum(
-        row[1] for row in tenths
-    )
     # "how many right words are broken": no more with a higher `--min-confidence`, and none of those that stay
-    changed = [float(line.split()[-1]) for line in curves[-2].splitlines()[2:]]
+    *_, curve, confidences = page.printed("lev-plugins sweep").split("\n\n")
+    assert confidences.splitlines()[0].split() == ["at", "least", "edits", "claimed", "right"]
+    changed = [float(line.split()[-1]) for line in curve.splitlines()[2:]]
     assert changed == sorted(changed, reverse=True)
 
     # "load neither torch nor fairseq"

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from fairseq.data import Dictionary
+from torch import Tensor
 
 from lev_plugins.cli.main import main
 from lev_plugins.models.backbones.library import DEBERTA_GRAPHS, gated_arch
@@ -252,6 +253,14 @@ def made_and_imported(kind: str, folder: Path) -> Path:
     """Makes a model in ``theirs``, and imports it into ``ours``, the folder that is returned."""
     make(kind, folder / "theirs")
     return imported(folder / "theirs", folder / "ours")
+
+
+def ids_of_symbols(folder: Path) -> tuple[Tensor, Tensor]:
+    """Our number of each of the library's ids, and the library's id of each of our symbols, or 0."""
+    symbols = (folder / "symbols.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    dictionary, ids = Dictionary.load(str(folder / "dict.txt")), {symbol: i for i, symbol in enumerate(symbols)}
+    ours = torch.tensor([dictionary.index(symbol) for symbol in symbols])
+    return ours, torch.tensor([ids.get(symbol, 0) for symbol in dictionary.symbols])
 
 
 def build(folder: Path, arch: str = "", dictionary: Dictionary | None = None, **options: Any) -> Any:

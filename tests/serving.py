@@ -12,6 +12,8 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+import numpy as np
+
 from lev_plugins.data.drafts.marks import parse_marks
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
@@ -75,17 +77,22 @@ class FakeEditor(Editor):
         self.languages = list(languages or [None] * len(texts))
         self.begun.set()
         assert self.free.wait(10)
-        rows = zip(texts, drafts or [None] * len(texts), self.languages, strict=True)
-        found = [self.one(text, language) if draft is None else self.marked(draft) for text, draft, language in rows]
-        lists = words or [()] * len(texts)
-        spans = (
-            [span for own in some for span in own.spans(one.original)] for one, some in zip(found, lists, strict=True)
-        )
-        terms = (
-            tuple(glossary.terms_in(text)) if glossary else ()
-            for text, glossary in zip(texts, glossaries or [None] * len(texts), strict=True)
-        )
-        return [replace(without_protected(*row[:2]), terms=row[2]) for row in zip(found, spans, terms, strict=True)]
+        none = [None] * len(texts)
+        rows = zip(texts, drafts or none, self.languages, words or none, glossaries or none, strict=True)
+        return [self.answer(*row) for row in rows]
+
+    def answer(
+        self,
+        text: str,
+        draft: str | None,
+        language: str | None,
+        words: Iterable[OwnWords] | None,
+        glossary: Glossary | None,
+    ) -> Edited:
+        found = self.one(text, language) if draft is None else self.marked(draft)
+        spans = [span for own in words or () for span in own.spans(found.original)]
+        terms = tuple(glossary.terms_in(text)) if glossary else ()
+        return replace(without_protected(found, spans), terms=terms)
 
     def one(self, text: str, language: str | None = None) -> Edited:
         if "crash" in text:
@@ -112,13 +119,8 @@ class FakeLabeller(Labeller):
             if not words:
                 raise UserError("line 1 has no words")
             good = words.count("good") / len(words)
-            found.append(Scored(words, FakeScores([1 - good, good]), cut=len(words) > 5))
+            found.append(Scored(words, np.array([1 - good, good]), cut=len(words) > 5))
         return found
-
-
-class FakeScores(list):
-    def argmax(self) -> int:
-        return self.index(max(self))
 
 
 class Answer(NamedTuple):

@@ -16,9 +16,6 @@ from tests.commands import ROOT
 GOLDEN = ROOT / "tests" / "golden" / "0.1"
 CORRECTION = ["--task", "text_correction", "-s", "noisy", "-t", "clean"]
 TINY_LABELLER = ["--task", "text_labelling", "--criterion", "labelling", "--arch", "enct5", "--decoder-layers", 2]
-SIZES = [
-    flag for name, size in labelling.TINY.items() if name != "dropout" for flag in (f"--{name.replace('_', '-')}", size)
-]
 
 
 @dataclass(frozen=True)
@@ -55,6 +52,7 @@ def flags_of(given: dict[str, Any]) -> list[str]:
     return [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", str(value))]
 
 
+SIZES = flags_of({name: size for name, size in labelling.TINY.items() if name != "dropout"})
 NOISES = ["aBc d", "b  EF c.", "Dd a f", "c"]
 
 

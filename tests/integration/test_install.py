@@ -1,8 +1,6 @@
 """The package as pip installs it: complete, reachable, and on good terms with a checkout of itself."""
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -65,22 +63,13 @@ def test_a_fresh_environment_edits(packages: list[Path], tmp_path: Path) -> None
     system, folder = speller(tmp_path), tmp_path / "out"
     succeed("lev-plugins", "export", system.checkpoint, folder, *system.flags)
     wheel = next(path for path in packages if path.suffix == ".whl")
-    binaries = tmp_path / "fresh" / "bin"
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "fresh"], check=True)
-    pip = [binaries / "python", "-m", "pip"]
-    if subprocess.run([*pip, "install", "--quiet", "--only-binary", ":all:", wheel], env=environment).returncode:
+    python, alone = tmp_path / "fresh" / "bin" / "python", {"PYTHONPATH": ""}
+    succeed(sys.executable, "-m", "venv", tmp_path / "fresh")
+    if run(python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", wheel, **alone).code:
         pytest.skip("pip does not reach an index that has what lev-plugins needs")
-    output = subprocess.run(
-        [binaries / "lev-plugins", "edit", folder],
-        input=f"{system.texts[0]}\n",
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        env=environment,
-    ).stdout
-    assert output.removesuffix("\n") == system.load().edit(system.texts[:1])[0].text != system.texts[0]
-    listing = subprocess.run([*pip, "list"], stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
+    done = succeed(python.parent / "lev-plugins", "edit", folder, stdin=f"{system.texts[0]}\n", cwd=tmp_path, **alone)
+    assert done.out.removesuffix("\n") == system.load().edit(system.texts[:1])[0].text != system.texts[0]
+    listing = succeed(python, "-m", "pip", "list", **alone).out
     assert not {"torch", "fairseq", "fairseq-fixed"} & {line.split()[0] for line in listing.splitlines()}
 
 

@@ -9,33 +9,48 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
-from fairseq.data import Dictionary
+from fairseq.data import Dictionary, ListDataset
+from fairseq.data.data_utils import collate_tokens
+from fairseq.utils import convert_padding_direction
 from omegaconf import OmegaConf
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor, nn
 
 import lev_plugins
 from lev_plugins.cli.main import main
+from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.data.tokenise import Words
 from lev_plugins.errors import UserError
-from lev_plugins.layers.linear import pack_weights
+from lev_plugins.layers.linear import Linear, pack_weights
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.library_encoder import LibraryEncoder
 from lev_plugins.models.enct5_config import EncT5Config
+from lev_plugins.models.levt import LevT
 from lev_plugins.onnx import names, tracing
 from lev_plugins.onnx.graph_file import check_graph
 from lev_plugins.onnx.label_graph import enct5_graphs
+from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary, UnknownWords
 from lev_plugins.spelling.word_pieces import WordTokenizer
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 from lev_plugins.text.pretrained import PretrainedBPE, longest_text
-from tests.helpers import EOS
+from tests.helpers import EOS, collated, livened, toy_config, toy_pairs, toy_task
 from tests.labelling import prepare
-from tests.parity.test_backbone import build, read, with_identity
-from tests.pretrained import DEBERTA_HAS_GRAPHS, ENCODERS, LINES, encoder, imported, made_and_imported, make
+from tests.pretrained import (
+    DEBERTA_HAS_GRAPHS,
+    ENCODERS,
+    LINES,
+    encoder,
+    ids_of_symbols,
+    imported,
+    made_and_imported,
+    make,
+)
 from tests.pretrained import build as build_gated
 from tests.systems import SYSTEMS
+from tests.unit.test_gpu import AN_UPDATE, assert_few_waits, waits_of_last_update
 
 transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
 
 BOTH_SIDES = ["bart", "umt5", "t5", "t5-1.1", "mt5", "byt5"]
 FAMILIES = [*ENCODERS, "bert", *BOTH_SIDES]
@@ -46,6 +61,9 @@ UNICODE = [
     "cafe\u0301 \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627 \u0e01\u0e33\u0928\u093f",
     "\U0001f600 \U0001f469\u200d\U0001f4bb \U0001f1fa\U0001f1e6 \u200b \ufb01sh \x01 \u65e5\u672c \uff21",
 ]
+
+
+SPELLING = {"share_all_embeddings": True, "spelling": True, "spelling_buckets": 256, "dropout": 0.0}
 
 
 @dataclass
@@ -84,10 +102,45 @@ def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def of_folder(name: str, folder: Path, theirs: Any) -> Family:
     imported(folder / "theirs", folder / "ours")
-    symbols = (folder / "ours" / "symbols.txt").read_text("utf-8").split("\n")[:-1]
-    ours = Dictionary.load(str(folder / "ours" / "dict.txt"))
-    ids = [symbols.index(symbol) if symbol in symbols else 0 for symbol in ours.symbols]
-    return Family(name, folder, theirs.eval(), torch.tensor(ids))
+    return Family(name, folder, theirs.eval(), ids_of_symbols(folder / "ours")[1])
+
+
+def dictionary() -> EditingDictionary:
+    words = EditingDictionary()
+    for word in sorted({word for line in LINES for word in Words().encode(line).split()}):
+        words.add_symbol(word)
+    words.placeholder_index = len(words)
+    return words
+
+
+def build(folder: Path, **options: Any) -> LevT:
+    torch.manual_seed(1)
+    task = toy_task(dictionary())
+    task.from_checkpoint = False
+    return LevT.build_model(toy_config(backbone=str(folder), **SPELLING, **options), task).eval()
+
+
+def read(model: LevT, *texts: str) -> tuple[Tensor, BatchWords]:
+    """Padded on the left."""
+    words = dictionary()
+    numbers = UnknownWords(words.size)
+    rows = [numbers.ids_of(words.draft(Words().encode(text).split())) for text in texts]
+    assert model.word_index is not None
+    tokens, unknown = (
+        collate_tokens(rows, words.pad(), left_pad=True),
+        BatchWords.of_words(numbers.spellings, model.word_index),
+    )
+    return tokens, unknown.with_pieces(tokens, numbers.spellings, model.word_index)
+
+
+def with_identity(model: LevT) -> LevT:
+    """With the states of the backbone, which are projected otherwise."""
+    part = model.encoder.backbone
+    assert part is not None
+    part.project = Linear(part.project.in_features, part.project.in_features)
+    nn.init.eye_(part.project.weight)
+    nn.init.zeros_(part.project.bias)
+    return model
 
 
 def begins(family: Family) -> bool:
@@ -112,6 +165,16 @@ def test_states_of_words_are_the_means_of_the_library(family: Family) -> None:
         assert rows.flatten()[places[owners == word]].tolist() == owned[word]
         assert float((found[word] - (pieces.mean(0) if len(pieces) else 0)).abs().max()) < 1e-5
     assert float(expected.std()) > 0.3
+
+
+@torch.no_grad()
+def test_what_is_longer_than_its_positions_is_read_in_parts(tmp_path: Path) -> None:
+    model = with_identity(build(made_and_imported("bert", tmp_path)))
+    first, last = " ".join(["the"] * 63), "brown fox"
+    (whole, *parts) = (read(model, text) for text in (f"{first} {last}", first, last))
+    found, *expected = (model.encoder.backbone(tokens, *words.pieces)[0] for tokens, words in (whole, *parts))
+    assert torch.allclose(found[1:64], expected[0][1:64])  # [CLS] and 63 pieces
+    assert torch.allclose(found[64:], expected[1][1:], atol=1e-6)
 
 
 def test_pieces_are_those_of_the_tokenizer(family: Family) -> None:
@@ -302,20 +365,12 @@ def test_tokenizers_that_end_a_text_otherwise_are_refused(tmp_path: Path, capsys
 def test_a_tokenizer_that_pads_and_cuts_texts(tmp_path: Path) -> None:
     """Those of sentence encoders have such a setting in their file; here, every text has the pieces of its own."""
     encoder("modernbert", tmp_path / "theirs")
-    path = tmp_path / "theirs" / "tokenizer.json"
-    tokenizer = json.loads(path.read_text("utf-8"))
-    tokenizer["padding"] = {
-        "strategy": {"Fixed": 8},
-        "direction": "Right",
-        "pad_to_multiple_of": None,
-        "pad_id": 0,
-        "pad_type_id": 0,
-        "pad_token": "[PAD]",
-    }
-    tokenizer["truncation"] = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
-    path.write_text(json.dumps(tokenizer), "utf-8")
-    assert main(["import-pretrained", str(tmp_path / "theirs"), str(tmp_path / "ours")]) == 0
-    bpe = PretrainedBPE(str(tmp_path / "ours"))
+    path = str(tmp_path / "theirs" / "tokenizer.json")
+    tokenizer = tokenizers.Tokenizer.from_file(path)
+    tokenizer.enable_padding(length=8)
+    tokenizer.enable_truncation(3)
+    tokenizer.save(path)
+    bpe = PretrainedBPE(str(imported(tmp_path / "theirs", tmp_path / "ours")))
     assert bpe.encode("a").split() == bpe.encode("a a").split()[:1]
     assert bpe.decode(bpe.encode(LINES[0])) == LINES[0]
 
@@ -331,3 +386,29 @@ def test_the_sizes_of_a_labeller_from_a_stranger(setting: dict[str, int], tmp_pa
     path.write_text(json.dumps(config), "utf-8")
     with pytest.raises(UserError, match=rf"config\.json: {next(iter(setting))} must be between"):
         lev_plugins.load(tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["bert", "t5", "byt5"])
+def test_a_gpu_is_waited_for_no_more_often_than_without_a_backbone(name: str, tmp_path: Path) -> None:
+    model, words = livened(build(made_and_imported(name, tmp_path), max_insertions=4)), dictionary()
+    texts = [UNICODE[0], *LINES, "hello brwn fox"]
+    tokens, unknown = read(model, *texts)
+    draft = convert_padding_direction(tokens, words.pad(), left_to_right=True)
+    for more in ({}, {"candidates": 2}, {"retain_history": True}):
+        assert_few_waits(model, words, {"src_tokens": tokens, "draft": draft, "words": unknown}, max_iter=4, **more)
+    rows = [words.draft(Words().encode(text).split()) for text in texts]
+    pair = toy_pairs([row.ids.tolist() for row in rows], [row.ids.tolist() for row in rows], words)
+    drafts = ListDataset(rows[::-1], [len(row.ids) for row in rows[::-1]])
+    sample = collated(TextEditingDataset(pair, drafts, RollIn(1, alpha=0.5, beta=1.0), index=model.word_index))
+    found = waits_of_last_update(model.train(), sample, 2)
+    assert sum(found.values()) <= AN_UPDATE, found
+
+
+def test_what_does_not_go_together(tmp_path: Path) -> None:
+    bart = made_and_imported("bart", tmp_path)
+    for options, reason in (
+        ({"backbone": str(bart), "spelling": False}, "--backbone reads words: add --spelling"),
+        ({"freeze_backbone": True}, "--freeze-backbone requires --backbone"),
+    ):
+        with pytest.raises(UserError, match=reason):
+            LevT.build_model(toy_config(**{**SPELLING, **options}), toy_task(dictionary()))

@@ -9,7 +9,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from torch import Tensor
 
-from lev_plugins.cli.import_levt import convert_blocks
+from lev_plugins.cli.import_levt import convert_weights
 from lev_plugins.models.pbd import PBD
 from tests.helpers import EOS, PAD, left_padded, random_rows, rows_to_tensor, toy_dictionary, toy_pbd, toy_transformer
 
@@ -23,22 +23,12 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-def converted(theirs: TransformerModel, ours: PBD) -> dict[str, Tensor]:
-    old = theirs.state_dict()
-    new = {
-        **convert_blocks(old, "encoder.layers", "encoder.layers"),
-        **convert_blocks(old, "decoder.layers", "decoder.layers"),
-        **{f"{side}.embedding.tokens.weight": old[f"{side}.embed_tokens.weight"] for side in ("encoder", "decoder")},
-    }
-    for side in ("encoder", "decoder"):
-        for kind in ("weight", "bias"):
-            if f"{side}.layer_norm.{kind}" in old:
-                new[f"{side}.norm.{kind}"] = old[f"{side}.layer_norm.{kind}"]
-        if f"{side}.embed_positions.weight" in old:
-            new[f"{side}.embedding.learned.weight"] = old[f"{side}.embed_positions.weight"]
-    if ours.decoder.token_head is not None:
-        new["decoder.token_head.weight"] = old["decoder.output_projection.weight"]
-    return new
+def converted(theirs: TransformerModel, options: dict[str, Any]) -> dict[str, Tensor]:
+    """The weights of a ``levt``, without its two heads and with the names that a ``pbd`` has for decoder blocks."""
+    heads: dict[str, Any] = dict.fromkeys(("decoder.embed_word_del.weight", "decoder.embed_mask_ins.weight"))
+    options = {"arch": "transformer", "decoder_layers": 3, **options}
+    new = convert_weights({**theirs.state_dict(), **heads}, options)
+    return {name.replace("stacks.shared", "layers"): weight for name, weight in new.items() if weight is not None}
 
 
 def both(variant: str) -> tuple[TransformerModel, PBD, TranslationTask]:
@@ -49,7 +39,7 @@ def both(variant: str) -> tuple[TransformerModel, PBD, TranslationTask]:
     same = {key: value for key, value in own.items() if key not in ("normalize_before", "learned_pos")}
     theirs = toy_transformer(made, encoder_layers=3, decoder_layers=3, **same, **renamed)
     ours = toy_pbd(made, layers=3, no_future=True, no_sharing=True, **own)
-    ours.load_state_dict(converted(theirs, ours))
+    ours.load_state_dict(converted(theirs, {**own, **renamed}))
     return theirs, ours, made
 
 

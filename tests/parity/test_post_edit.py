@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
-from fairseq.models.transformer import TransformerConfig, TransformerEncoderBase, TransformerModel
-from fairseq.models.transformer.transformer_config import DecoderConfig, EncDecBaseConfig
+from fairseq.models.transformer import TransformerEncoderBase, TransformerModel
 from torch import Tensor
 
 from lev_plugins.models.post_edit import PostEditTransformer
@@ -24,7 +23,6 @@ from tests.helpers import (
     toy_dictionary,
     toy_pairs,
     toy_post_editor,
-    toy_sizes,
     toy_task,
     toy_transformer,
 )
@@ -71,22 +69,11 @@ def assembled(model: PostEditTransformer, source: list[int], draft: list[int], s
 
 def encoder_of_embeddings(model: PostEditTransformer, options: dict[str, Any]) -> TransformerEncoderBase:
     """fairseq's own encoder with the blocks of ``model``, adding nothing to the embeddings it is given."""
-    sizes = {**toy_sizes(), **options}
-    keys = ("embed_dim", "ffn_embed_dim", "layers", "attention_heads")
-    blocks = EncDecBaseConfig(
-        normalize_before=sizes.get("encoder_normalize_before", False), **{key: sizes[f"encoder_{key}"] for key in keys}
-    )
-    config = TransformerConfig(
-        encoder=blocks,
-        decoder=DecoderConfig(),
-        activation_fn=sizes.get("activation_fn", "relu"),
-        no_scale_embedding=True,
-        no_token_positional_embeddings=True,
-    )
-    plain = TransformerEncoderBase(config, toy_dictionary(), torch.nn.Embedding(24, 16, padding_idx=PAD))
+    nothing = {"no_scale_embedding": True, "no_token_positional_embeddings": True}
+    plain = toy_transformer(**{**options, **nothing}).encoder
     weights = {name: w for name, w in model.encoder.state_dict().items() if name.startswith("layer")}
     assert plain.load_state_dict(weights, strict=False).unexpected_keys == []
-    return plain.eval()
+    return plain
 
 
 @pytest.mark.parametrize("left", [True, False])
