@@ -1,4 +1,4 @@
-"""Train, generate, generate interactively, average, ensembles: the real command lines on a toy task."""
+"""Train, generate, average, ensembles: the real command lines on a toy task."""
 
 import re
 import shutil
@@ -11,7 +11,6 @@ from tests.commands import (
     exact_matches,
     generate,
     hypotheses,
-    interactive,
     lines,
     same_hypotheses,
     succeed,
@@ -64,13 +63,6 @@ def test_batch_1_is_batch_n_and_the_padding_side_is_moot(toy: Path, decoded: str
     for other in (decoded, right):
         same_hypotheses(one, other)
         assert lines(one, "I") == lines(other, "I")
-
-
-def test_interactive_is_generate(toy: Path, decoded: str) -> None:
-    text = (toy.parent / "test.src").read_text(encoding="utf-8")
-    flags = ["--buffer-size", 30, "--batch-size", 7]
-    typed = succeed(*interactive(toy, LEVT, *flags), stdin=text).out
-    same_hypotheses(decoded, typed)
 
 
 def test_history_shows_placeholders(toy: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.commands import ADAM, QUIET, USER_DIR, exact_matches, hypotheses, succeed
+from tests.integration.conftest import preprocess
 
 COMMON = ["--user-dir", USER_DIR, "--task", "translation", "--cpu"]
 LOSS = ["--criterion", "label_smoothed_cross_entropy", "--label-smoothing", 0.1]
@@ -26,10 +27,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{split}.noisy").write_text("".join(" ".join(line) + "\n" for line in noisy))
         clean = [[word for word in line if not word.startswith("x")] for line in noisy]
         (folder / f"{split}.clean").write_text("".join(" ".join(line) + "\n" for line in clean))
-    prefixes = [part for split in ("train", "valid", "test") for part in (f"--{split}pref", folder / split)]
-    bin_dir = folder / "bin"
-    succeed("fairseq-preprocess", "-s", "noisy", "-t", "clean", *prefixes, "--destdir", bin_dir, "--joined-dictionary")
-    return bin_dir
+    return preprocess(folder, "noisy", "clean")
 
 
 @pytest.mark.slow
