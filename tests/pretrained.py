@@ -90,14 +90,19 @@ def t5(folder: Path, kind: str = "t5", words: int = 0) -> Any:
     return model.eval()
 
 
-def bart(folder: Path) -> Any:
+def byte_pairs(special: list[str]) -> Any:
     from tokenizers import ByteLevelBPETokenizer
+
+    tokenizer = ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator(LINES * 3, vocab_size=330, special_tokens=special, show_progress=False)
+    return tokenizer
+
+
+def bart(folder: Path) -> Any:
     from transformers import BartConfig, BartForConditionalGeneration
 
     folder.mkdir(parents=True)
-    tokenizer = ByteLevelBPETokenizer()
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    tokenizer.train_from_iterator(LINES * 3, vocab_size=330, special_tokens=special, show_progress=False)
+    tokenizer = byte_pairs(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
     tokenizer.save_model(str(folder))
     write_config(folder, tokenizer_class="BartTokenizer")
     torch.manual_seed(1)
@@ -112,6 +117,15 @@ def bart(folder: Path) -> Any:
     return model.eval()
 
 
+SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 66,
+}
+
+
 def bert(folder: Path, head: bool = True) -> Any:
     """With ``head``, the masked language model; without, the encoder alone."""
     from tokenizers import BertWordPieceTokenizer
@@ -122,16 +136,9 @@ def bert(folder: Path, head: bool = True) -> Any:
     tokenizer.save_model(str(folder))
     write_config(folder, tokenizer_class="BertTokenizer", do_lower_case=True)
     torch.manual_seed(4)
-    config = BertConfig(
-        vocab_size=tokenizer.get_vocab_size(),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=24,
-        max_position_embeddings=64,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
+    no_dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    sizes = {**SIZES, "max_position_embeddings": 64, "vocab_size": tokenizer.get_vocab_size()}
+    config = BertConfig(**sizes, **no_dropout)
     model = liven((BertForMaskedLM if head else BertModel)(config), 10, eos=3)
     model.save_pretrained(folder)
     return model.eval()
@@ -146,16 +153,9 @@ def pieces() -> dict[str, int]:
     return {piece: row for row, piece in enumerate(rows)}
 
 
-# model_type -> the class of its tokenizer, and settings beside ``SIZES``
-SIZES = {
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "max_position_embeddings": 66,
-}
 DEBERTA = {"relative_attention": True, "position_buckets": 8, "pos_att_type": ["p2c", "c2p"], "type_vocab_size": 0}
 DISTILBERT = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
+# model_type -> the class of its tokenizer, and settings beside ``SIZES``
 ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "roberta": ("RobertaTokenizer", {"type_vocab_size": 1}),
     "xlm-roberta": ("XLMRobertaTokenizer", {"type_vocab_size": 1}),
@@ -195,34 +195,34 @@ def encoder(name: str, folder: Path, tokenizer_class: str = "", more_rows: int =
     return model.eval()
 
 
+SPECIAL = {
+    "RobertaTokenizer": ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+    "PreTrainedTokenizerFast": ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"],
+    "XLMRobertaTokenizer": ["<s>", "<pad>", "</s>", "<unk>"],
+    "DebertaV2Tokenizer": ["[PAD]", "[CLS]", "[SEP]", "[UNK]"],
+    "AlbertTokenizer": ["<pad>", "<unk>", "[CLS]", "[SEP]"],
+}
+
+
 def trained_tokenizer(kind: str) -> Any:
     import tokenizers
     import transformers
 
-    if kind in ("RobertaTokenizer", "PreTrainedTokenizerFast"):
-        special = ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"]
-        if kind == "RobertaTokenizer":
-            special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-        library = tokenizers.ByteLevelBPETokenizer()
-        library.train_from_iterator(LINES * 3, vocab_size=330, special_tokens=special, show_progress=False)
-        if kind == "RobertaTokenizer":
-            entries = json.loads(library.to_str())["model"]
-            return transformers.RobertaTokenizer(vocab=entries["vocab"], merges=[*map(tuple, entries["merges"])])
+    if kind == "RobertaTokenizer":
+        entries = json.loads(byte_pairs(SPECIAL[kind]).to_str())["model"]
+        return transformers.RobertaTokenizer(vocab=entries["vocab"], merges=[*map(tuple, entries["merges"])])
+    if kind == "PreTrainedTokenizerFast":
+        library = byte_pairs(SPECIAL[kind])
         ends = [(name, library.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
         library._tokenizer.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A [SEP]", None, ends)
-        names = {f"{name.lower()}_token": f"[{name}]" for name in ("CLS", "PAD", "SEP", "UNK", "MASK")}
+        names = {f"{name[1:-1].lower()}_token": name for name in SPECIAL[kind]}
         return transformers.PreTrainedTokenizerFast(tokenizer_object=library._tokenizer, **names)
-    if kind in ("XLMRobertaTokenizer", "DebertaV2Tokenizer", "AlbertTokenizer"):
-        special = {
-            "XLMRobertaTokenizer": ["<s>", "<pad>", "</s>", "<unk>"],
-            "DebertaV2Tokenizer": ["[PAD]", "[CLS]", "[SEP]", "[UNK]"],
-            "AlbertTokenizer": ["<pad>", "<unk>", "[CLS]", "[SEP]"],
-        }[kind]
+    if kind in SPECIAL:
         library = tokenizers.SentencePieceUnigramTokenizer()
         library.train_from_iterator(LINES * 20, vocab_size=60, show_progress=False)
         vocabulary = json.loads(library.to_str())["model"]["vocab"]
-        rows = [(piece, score) for piece, score in vocabulary if piece not in special]
-        return getattr(transformers, kind)(vocab=[*((name, 0.0) for name in special), *rows])
+        rows = [(piece, score) for piece, score in vocabulary if piece not in SPECIAL[kind]]
+        return getattr(transformers, kind)(vocab=[*((name, 0.0) for name in SPECIAL[kind]), *rows])
     rows = pieces()
     if kind == "MPNetTokenizer":
         rest = [name for name in rows if name not in ("[PAD]", "[CLS]", "[SEP]", "[MASK]")]
