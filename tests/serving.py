@@ -77,22 +77,14 @@ class FakeEditor(Editor):
         self.languages = list(languages or [None] * len(texts))
         self.begun.set()
         assert self.free.wait(10)
-        none = [None] * len(texts)
+        none, found = [None] * len(texts), []
         rows = zip(texts, drafts or none, self.languages, words or none, glossaries or none, strict=True)
-        return [self.answer(*row) for row in rows]
-
-    def answer(
-        self,
-        text: str,
-        draft: str | None,
-        language: str | None,
-        words: Iterable[OwnWords] | None,
-        glossary: Glossary | None,
-    ) -> Edited:
-        found = self.one(text, language) if draft is None else self.marked(draft)
-        spans = [span for own in words or () for span in own.spans(found.original)]
-        terms = tuple(glossary.terms_in(text)) if glossary else ()
-        return replace(without_protected(found, spans), terms=terms)
+        for text, draft, language, own, glossary in rows:
+            edited = self.one(text, language) if draft is None else self.marked(draft)
+            spans = [span for each in own or () for span in each.spans(edited.original)]
+            terms = tuple(glossary.terms_in(text)) if glossary else ()
+            found.append(replace(without_protected(edited, spans), terms=terms))
+        return found
 
     def one(self, text: str, language: str | None = None) -> Edited:
         if "crash" in text:
