@@ -1,7 +1,7 @@
 """What each page says of the commands that it prints, checked on what these have printed and written.
 
 There is a function for each page, in ``CLAIMS``. It takes the page after its commands have run. A comment quotes a
-sentence of the page, where the code alone would not say what is checked.
+sentence of the page, where the code alone would not say what is checked. What unit tests check is not checked again.
 """
 
 import json
