@@ -402,13 +402,3 @@ def test_a_gpu_is_waited_for_no_more_often_than_without_a_backbone(name: str, tm
     sample = collated(TextEditingDataset(pair, drafts, RollIn(1, alpha=0.5, beta=1.0), index=model.word_index))
     found = waits_of_last_update(model.train(), sample, 2)
     assert sum(found.values()) <= AN_UPDATE, found
-
-
-def test_what_does_not_go_together(tmp_path: Path) -> None:
-    bart = made_and_imported("bart", tmp_path)
-    for options, reason in (
-        ({"backbone": str(bart), "spelling": False}, "--backbone reads words: add --spelling"),
-        ({"freeze_backbone": True}, "--freeze-backbone requires --backbone"),
-    ):
-        with pytest.raises(UserError, match=reason):
-            LevT.build_model(toy_config(**{**SPELLING, **options}), toy_task(dictionary()))
