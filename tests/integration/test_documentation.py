@@ -35,7 +35,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Page:
     for name in ("lev_plugins", "examples", "scripts"):
         shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
     if find_spec("transformers") is not None:
-        pretrained.byt5(checkout / "byt5-small")  # a tiny one, where the page has one from huggingface.co
+        pretrained.make("byt5", checkout / "byt5-small")  # a tiny one, where the page has one from huggingface.co
     return Page(FIRST, checkout).follow()
 
 
