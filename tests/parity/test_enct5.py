@@ -15,9 +15,10 @@ from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import EncT5Config
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 from tests.commands import succeed
+from tests.helpers import collated
 from tests.labelling import prepare, task_of
 from tests.pretrained import build as gated
-from tests.pretrained import imported, made_and_imported, make
+from tests.pretrained import imported, made_and_imported
 
 transformers = pytest.importorskip("transformers")
 
@@ -61,15 +62,16 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_heads_read_cls(bert: Path) -> None:
-    """The states of a pair of texts are those of ``transformers``, read by its own tokenizer."""
+    """The states of pairs of texts are those of ``transformers``, read by its own tokenizer."""
     model = model_of(bert / "data", bert / "ours", pool="cls")
     theirs = transformers.BertModel.from_pretrained(bert / "theirs", add_pooling_layer=False).eval()
-    read = transformers.AutoTokenizer.from_pretrained(bert / "theirs")(*PAIRS[0], return_tensors="pt")
-    dataset = task_of(bert / "data").datasets["train"]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bert / "theirs")
+    read = tokenizer(*map(list, zip(*PAIRS, strict=True)), padding=True, return_tensors="pt")
+    batch = collated(task_of(bert / "data").datasets["train"])
     with torch.no_grad():
-        cls = theirs(**read).last_hidden_state[0, 0]
-        found = model(**dataset.collater([dataset[0]])["net_input"]).logits
-    torch.testing.assert_close(found[0], model.head.weight[0] @ cls + model.head.bias[0], atol=1e-5, rtol=1e-5)
+        cls = theirs(**read).last_hidden_state[batch["id"], 0]
+        found = model(**batch["net_input"]).logits
+    torch.testing.assert_close(found, cls @ model.head.weight.T + model.head.bias, atol=1e-5, rtol=1e-5)
     assert not any("decoder" in name for name in model.state_dict())
 
 
@@ -127,14 +129,9 @@ def test_weights_are_those_of_t5_and_the_rest_is_new(begins: str, backbone: Path
 
 
 def test_a_t5_that_is_an_encoder_alone(tmp_path: Path) -> None:
-    make("t5-1.1", tmp_path / "whole")
-    model = transformers.T5EncoderModel.from_pretrained(tmp_path / "whole")
-    for name in ("spiece.model", "tokenizer_config.json"):
-        (tmp_path / "alone").mkdir(exist_ok=True)
-        (tmp_path / "alone" / name).write_bytes((tmp_path / "whole" / name).read_bytes())
-    model.save_pretrained(tmp_path / "alone")
-    one = imported(tmp_path / "alone", tmp_path / "imported")
-    other = imported(tmp_path / "whole", tmp_path / "imported-whole")
+    other, theirs = made_and_imported("t5-1.1", tmp_path), tmp_path / "theirs"
+    transformers.T5EncoderModel.from_pretrained(theirs).save_pretrained(theirs)
+    one = imported(theirs, tmp_path / "alone")
     states = [build(folder, tmp_path).encoder.state_dict() for folder in (one, other)]
     for name, weight in states[0].items():
         assert torch.equal(weight, states[1][name]), name
