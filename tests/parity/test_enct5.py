@@ -71,7 +71,7 @@ def test_heads_read_cls(bert: Path) -> None:
     with torch.no_grad():
         cls = theirs(**read).last_hidden_state[batch["id"], 0]
         found = model(**batch["net_input"]).logits
-    torch.testing.assert_close(found, cls @ model.head.weight.T + model.head.bias, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(found, cls @ model.head.weight[0].T + model.head.bias[0], atol=1e-5, rtol=1e-5)
     assert not any("decoder" in name for name in model.state_dict())
 
 
