@@ -265,9 +265,21 @@ def hypotheses(text: str) -> dict[int, tuple[float, str]]:
     return {n: (float(score), words) for n, (score, words) in found.items()}
 
 
-def same_hypotheses(one: str, other: str, tolerance: float = 1e-4) -> None:
+def outputs(log: str) -> dict[int, str]:
+    """Returns the detokenised outputs in a log of fairseq by the number of their sentence, which they are sorted by."""
+    return {number: line.partition("\t")[2] for number, line in sorted(lines(log, "D").items())}
+
+
+def exact_matches(log: str) -> float:
+    """Returns the share of the hypotheses in a log of fairseq that are the reference."""
+    found, targets = hypotheses(log), lines(log, "T")
+    assert found.keys() == targets.keys()
+    return sum(found[n][1] == words for n, words in targets.items()) / len(targets)
+
+
+def same_hypotheses(one: str, other: str) -> None:
     first, second = hypotheses(one), hypotheses(other)
     assert first.keys() == second.keys() and first
     for n, (score, words) in first.items():
         assert words == second[n][1], n
-        assert abs(score - second[n][0]) < tolerance, n
+        assert abs(score - second[n][0]) < 1e-4, n

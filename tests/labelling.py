@@ -36,13 +36,20 @@ def write_text(folder: Path, kind: str, lines: int = 40, valid: int = 20) -> Non
         (folder / f"{split}.tsv").write_text(text, encoding="utf-8")
 
 
+def prepare(folder: Path, kind: str, *flags: object) -> Path:
+    """Runs ``prepare-labels`` on the train.tsv of the folder, and on its valid.tsv if there is one."""
+    words = ["prepare-labels", "--label-kind", kind, "--dest", folder / "data", *flags]
+    for name in ("train", "valid"):
+        if (folder / f"{name}.tsv").exists():
+            words += [f"--{name}", folder / f"{name}.tsv"]
+    assert main([str(word) for word in words]) == 0
+    return folder / "data"
+
+
 def folder_of(folder: Path, kind: str, *flags: object, lines: int = 40) -> Path:
     """Words are cut into letters, so that tags have spans of several pieces."""
     write_text(folder, kind, lines)
-    words = ["prepare-labels", "--label-kind", kind, "--train", folder / "train.tsv", "--valid", folder / "valid.tsv"]
-    words += ["--dest", folder / "data", *(flags or ["--bpe", "characters"])]
-    assert main([str(word) for word in words]) == 0
-    return folder / "data"
+    return prepare(folder, kind, *(flags or ["--bpe", "characters"]))
 
 
 def task_of(data: Path, **options: Any) -> TextLabellingTask:

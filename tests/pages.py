@@ -9,6 +9,7 @@ from typing import Any
 from tests.commands import ROOT, Result, refused, run, succeed
 
 FIRST = "docs/quick-start.md"  # the other pages go on from what it made
+NEEDED = {"byt5": "transformers", "gates.py": "matplotlib", "from dask": "distributed"}  # by blocks with these words
 
 
 def read(page: str) -> str:
@@ -40,11 +41,7 @@ class Page:
 
     def follow(self) -> "Page":
         for block in commands(self.name):
-            if "byt5" in block and find_spec("transformers") is None:
-                continue
-            if "gates.py" in block and find_spec("matplotlib") is None:
-                continue
-            if "from dask" in block and find_spec("distributed") is None:
+            if any(words in block and find_spec(package) is None for words, package in NEEDED.items()):
                 continue
             first = self.name == FIRST  # shows that the programs start as well
             result = run("bash", "-euo", "pipefail", "-c", block, cwd=self.checkout, programs=first, timeout=900)

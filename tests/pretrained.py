@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import torch
 from fairseq.data import Dictionary
+from torch import Tensor
 
 from lev_plugins.cli.main import main
 from lev_plugins.models.backbones.library import DEBERTA_GRAPHS, gated_arch
@@ -53,61 +55,54 @@ def sentencepieces(prefix: Path, lines: list[str], size: int, **options: object)
     )
 
 
-def pieces_of_t5(folder: Path) -> None:
-    ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
-    sentencepieces(folder / "spiece", LINES * 20, 50, character_coverage=1.0, **ids)
+# the library's name and the class of the tokenizer; tokens beside the pieces, rows of the tables
+T5S = {
+    "t5": ("T5", "T5Tokenizer", 8, 58),
+    "t5-1.1": ("T5", "T5Tokenizer", 8, 58),
+    "mt5": ("MT5", "T5Tokenizer", 0, 50),
+    "umt5": ("UMT5", "T5Tokenizer", 0, 50),
+    "byt5": ("T5", "ByT5Tokenizer", 125, 259),
+}
 
 
-def t5(folder: Path, tied: bool = True, words: int = 58) -> Any:
-    """T5; not tied: T5 1.1, with an output table of its own and gated feed-forward layers."""
-    from transformers import T5Config, T5ForConditionalGeneration
+def t5(folder: Path, kind: str = "t5", words: int = 0) -> Any:
+    """T5; all other kinds have an output table of their own and gated feed-forward layers."""
+    import transformers
 
+    name, tokenizer, extra_ids, rows = T5S[kind]
     folder.mkdir(parents=True)
-    pieces_of_t5(folder)
-    write_config(folder, tokenizer_class="T5Tokenizer", extra_ids=8, unk_token="<unk>")
-    return save_t5(T5ForConditionalGeneration, T5Config, folder, tied, words)
-
-
-def save_t5(model_class: Any, config_class: Any, folder: Path, tied: bool, words: int) -> Any:
+    if tokenizer == "T5Tokenizer":
+        ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+        sentencepieces(folder / "spiece", LINES * 20, 50, character_coverage=1.0, **ids)
+    write_config(folder, tokenizer_class=tokenizer, extra_ids=extra_ids, unk_token="<unk>")
     torch.manual_seed(1)
-    sizes = {"d_model": 16, "d_ff": 24, "d_kv": 8, "num_heads": 2, "num_layers": 2}
-    kind = {} if tied else {"tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}
-    config = config_class(vocab_size=words, decoder_start_token_id=0, dropout_rate=0.0, **sizes, **kind)
-    model = model_class(config)
-    if not tied:
+    sizes: dict[str, Any] = {"d_model": 16, "d_ff": 24, "d_kv": 8, "num_heads": 2, "num_layers": 2, "dropout_rate": 0.0}
+    if kind != "t5":
+        sizes |= {"tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}
+    config = getattr(transformers, f"{name}Config")(vocab_size=words or rows, decoder_start_token_id=0, **sizes)
+    model = getattr(transformers, f"{name}ForConditionalGeneration")(config)
+    if kind != "t5":
         model.lm_head.weight = torch.nn.Parameter(0.5 * torch.randn_like(model.lm_head.weight))
     liven(model, 1.5, eos=1)
-    if not tied:
+    if kind != "t5":
         model.lm_head.weight.data[1] *= 3
     model.save_pretrained(folder)
     return model.eval()
 
 
-def mt5(folder: Path) -> Any:
-    from transformers import MT5Config, MT5ForConditionalGeneration
+def byte_pairs(special: list[str]) -> Any:
+    from tokenizers import ByteLevelBPETokenizer
 
-    folder.mkdir(parents=True)
-    pieces_of_t5(folder)
-    write_config(folder, tokenizer_class="T5Tokenizer", extra_ids=0, unk_token="<unk>")
-    return save_t5(MT5ForConditionalGeneration, MT5Config, folder, False, 50)
-
-
-def byt5(folder: Path) -> Any:
-    from transformers import T5Config, T5ForConditionalGeneration
-
-    folder.mkdir(parents=True)
-    write_config(folder, tokenizer_class="ByT5Tokenizer", extra_ids=125)
-    return save_t5(T5ForConditionalGeneration, T5Config, folder, False, 259)
+    tokenizer = ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator(LINES * 3, vocab_size=330, special_tokens=special, show_progress=False)
+    return tokenizer
 
 
 def bart(folder: Path) -> Any:
-    from tokenizers import ByteLevelBPETokenizer
     from transformers import BartConfig, BartForConditionalGeneration
 
     folder.mkdir(parents=True)
-    tokenizer = ByteLevelBPETokenizer()
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    tokenizer.train_from_iterator(LINES * 3, vocab_size=330, special_tokens=special, show_progress=False)
+    tokenizer = byte_pairs(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
     tokenizer.save_model(str(folder))
     write_config(folder, tokenizer_class="BartTokenizer")
     torch.manual_seed(1)
@@ -122,6 +117,15 @@ def bart(folder: Path) -> Any:
     return model.eval()
 
 
+SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 66,
+}
+
+
 def bert(folder: Path, head: bool = True) -> Any:
     """With ``head``, the masked language model; without, the encoder alone."""
     from tokenizers import BertWordPieceTokenizer
@@ -132,16 +136,9 @@ def bert(folder: Path, head: bool = True) -> Any:
     tokenizer.save_model(str(folder))
     write_config(folder, tokenizer_class="BertTokenizer", do_lower_case=True)
     torch.manual_seed(4)
-    config = BertConfig(
-        vocab_size=tokenizer.get_vocab_size(),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=24,
-        max_position_embeddings=64,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
+    no_dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    sizes = {**SIZES, "max_position_embeddings": 64, "vocab_size": tokenizer.get_vocab_size()}
+    config = BertConfig(**sizes, **no_dropout)
     model = liven((BertForMaskedLM if head else BertModel)(config), 10, eos=3)
     model.save_pretrained(folder)
     return model.eval()
@@ -156,16 +153,9 @@ def pieces() -> dict[str, int]:
     return {piece: row for row, piece in enumerate(rows)}
 
 
-# model_type -> the class of its tokenizer, and settings beside ``SIZES``
-SIZES = {
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "max_position_embeddings": 66,
-}
 DEBERTA = {"relative_attention": True, "position_buckets": 8, "pos_att_type": ["p2c", "c2p"], "type_vocab_size": 0}
 DISTILBERT = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
+# model_type -> the class of its tokenizer, and settings beside ``SIZES``
 ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "roberta": ("RobertaTokenizer", {"type_vocab_size": 1}),
     "xlm-roberta": ("XLMRobertaTokenizer", {"type_vocab_size": 1}),
@@ -205,34 +195,34 @@ def encoder(name: str, folder: Path, tokenizer_class: str = "", more_rows: int =
     return model.eval()
 
 
+SPECIAL = {
+    "RobertaTokenizer": ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+    "PreTrainedTokenizerFast": ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"],
+    "XLMRobertaTokenizer": ["<s>", "<pad>", "</s>", "<unk>"],
+    "DebertaV2Tokenizer": ["[PAD]", "[CLS]", "[SEP]", "[UNK]"],
+    "AlbertTokenizer": ["<pad>", "<unk>", "[CLS]", "[SEP]"],
+}
+
+
 def trained_tokenizer(kind: str) -> Any:
     import tokenizers
     import transformers
 
-    if kind in ("RobertaTokenizer", "PreTrainedTokenizerFast"):
-        special = ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"]
-        if kind == "RobertaTokenizer":
-            special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-        library = tokenizers.ByteLevelBPETokenizer()
-        library.train_from_iterator(LINES * 3, vocab_size=330, special_tokens=special, show_progress=False)
-        if kind == "RobertaTokenizer":
-            entries = json.loads(library.to_str())["model"]
-            return transformers.RobertaTokenizer(vocab=entries["vocab"], merges=[*map(tuple, entries["merges"])])
+    if kind == "RobertaTokenizer":
+        entries = json.loads(byte_pairs(SPECIAL[kind]).to_str())["model"]
+        return transformers.RobertaTokenizer(vocab=entries["vocab"], merges=[*map(tuple, entries["merges"])])
+    if kind == "PreTrainedTokenizerFast":
+        library = byte_pairs(SPECIAL[kind])
         ends = [(name, library.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
         library._tokenizer.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A [SEP]", None, ends)
-        names = {f"{name.lower()}_token": f"[{name}]" for name in ("CLS", "PAD", "SEP", "UNK", "MASK")}
+        names = {f"{name[1:-1].lower()}_token": name for name in SPECIAL[kind]}
         return transformers.PreTrainedTokenizerFast(tokenizer_object=library._tokenizer, **names)
-    if kind in ("XLMRobertaTokenizer", "DebertaV2Tokenizer", "AlbertTokenizer"):
-        special = {
-            "XLMRobertaTokenizer": ["<s>", "<pad>", "</s>", "<unk>"],
-            "DebertaV2Tokenizer": ["[PAD]", "[CLS]", "[SEP]", "[UNK]"],
-            "AlbertTokenizer": ["<pad>", "<unk>", "[CLS]", "[SEP]"],
-        }[kind]
+    if kind in SPECIAL:
         library = tokenizers.SentencePieceUnigramTokenizer()
         library.train_from_iterator(LINES * 20, vocab_size=60, show_progress=False)
         vocabulary = json.loads(library.to_str())["model"]["vocab"]
-        rows = [(piece, score) for piece, score in vocabulary if piece not in special]
-        return getattr(transformers, kind)(vocab=[*((name, 0.0) for name in special), *rows])
+        rows = [(piece, score) for piece, score in vocabulary if piece not in SPECIAL[kind]]
+        return getattr(transformers, kind)(vocab=[*((name, 0.0) for name in SPECIAL[kind]), *rows])
     rows = pieces()
     if kind == "MPNetTokenizer":
         rest = [name for name in rows if name not in ("[PAD]", "[CLS]", "[SEP]", "[MASK]")]
@@ -240,32 +230,37 @@ def trained_tokenizer(kind: str) -> Any:
     return getattr(transformers, kind)(vocab=rows)
 
 
-def umt5(folder: Path) -> Any:
-    from transformers import UMT5Config, UMT5ForConditionalGeneration
-
-    folder.mkdir(parents=True)
-    pieces_of_t5(folder)
-    write_config(folder, tokenizer_class="T5Tokenizer", extra_ids=0, unk_token="<unk>")
-    return save_t5(UMT5ForConditionalGeneration, UMT5Config, folder, False, 50)
-
-
-def encoder_decoder(model_type: str, folder: Path) -> Any:
-    return {"umt5": umt5, **MAKERS}[model_type](folder)
-
-
 MAKERS: dict[str, Callable[[Path], Any]] = {
-    "t5": t5,
-    "t5-1.1": lambda folder: t5(folder, tied=False),
-    "mt5": mt5,
-    "byt5": byt5,
+    **{kind: partial(t5, kind=kind) for kind in T5S if kind != "umt5"},
     "bart": bart,
     "bert": bert,
 }
 
 
+def make(kind: str, folder: Path) -> Any:
+    """The model of any kind, saved in the folder with its tokenizer."""
+    if kind in ENCODERS:
+        return encoder(kind, folder)
+    return t5(folder, kind) if kind in T5S else MAKERS[kind](folder)
+
+
 def imported(source: Path, out: Path) -> Path:
     assert main(["import-pretrained", str(source), str(out)]) == 0
     return out
+
+
+def made_and_imported(kind: str, folder: Path) -> Path:
+    """Makes a model in ``theirs``, and imports it into ``ours``, the folder that is returned."""
+    make(kind, folder / "theirs")
+    return imported(folder / "theirs", folder / "ours")
+
+
+def ids_of_symbols(folder: Path) -> tuple[Tensor, Tensor]:
+    """Our number of each of the library's ids, and the library's id of each of our symbols, or 0."""
+    symbols = (folder / "symbols.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    dictionary, ids = Dictionary.load(str(folder / "dict.txt")), {symbol: i for i, symbol in enumerate(symbols)}
+    ours = torch.tensor([dictionary.index(symbol) for symbol in symbols])
+    return ours, torch.tensor([ids.get(symbol, 0) for symbol in dictionary.symbols])
 
 
 def build(folder: Path, arch: str = "", dictionary: Dictionary | None = None, **options: Any) -> Any:

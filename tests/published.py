@@ -32,6 +32,10 @@ Code is left out.
 <p>It was⁠—all of it.</p>
 """
 TURNS = ["Hi, is it open?", "yes it is now.", "Hi, is it open?", "No, we are <br />closed. Ask again later!"]
+TAGGED = "".join(  # ten columns
+    "\t".join([*row, *["_"] * (10 - len(row))]) + "\n"
+    for row in (("1", "I", "i", "PRON"), ("2-3", "don't"), ("2", "do", "do", "AUX"), ("3", "n't", "not", "PART"))
+)
 FORMATS = {  # of what each conversion reads; the name of a source stands for SOURCE
     "aligned_lines": "first SOURCE \r\n\r\nlast SOURCE\n",
     "pairs": "<t> first   SOURCE </t>\n\n<t> last SOURCE </t>\n",
@@ -43,15 +47,7 @@ FORMATS = {  # of what each conversion reads; the name of a source stands for SO
     "mrpc": f"\ufeff{ROWS}",
     "corrections": "S a cat sit\nA 2 3|||SVA|||sits|||REQUIRED|||-NONE-|||0\n"
     "A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||1\n",
-    "tags": "# text = I don't.\n1\tI\ti\tPRON\t"
-    + "\t".join("_" * 6)
-    + "\n2-3\tdon't"
-    + "\t_" * 8
-    + "\n2\tdo\tdo\tAUX"
-    + "\t_" * 6
-    + "\n3\tn't\tnot\tPART"
-    + "\t_" * 6
-    + "\n\n",
+    "tags": f"# text = I don't.\n{TAGGED}\n",
     "misread_words": 'S : S\n0 : -\nm : in\n\n"0" : o\n^ : 0\n\n',
     # typo, word, operation, its letters, the contexts of both
     "mistyped_words": "".join(f"wrod{i}\tword{i}\tREPLACE1\tor\ta_wrod(1)\ta_word(9)\n" for i in range(8010)),

@@ -4,6 +4,7 @@ import shutil
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,6 @@ from tests.commands import ROOT
 GOLDEN = ROOT / "tests" / "golden" / "0.1"
 CORRECTION = ["--task", "text_correction", "-s", "noisy", "-t", "clean"]
 TINY_LABELLER = ["--task", "text_labelling", "--criterion", "labelling", "--arch", "enct5", "--decoder-layers", 2]
-SIZES = [
-    flag for name, size in labelling.TINY.items() if name != "dropout" for flag in (f"--{name.replace('_', '-')}", size)
-]
 
 
 @dataclass(frozen=True)
@@ -61,12 +59,22 @@ def flags_of(given: dict[str, Any]) -> list[str]:
     return [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", str(value))]
 
 
+SIZES = flags_of({name: size for name, size in labelling.TINY.items() if name != "dropout"})
 NOISES = ["aBc d", "b  EF c.", "Dd a f", "c"]
 
 
 def golden(name: str, data: str, folder: Path) -> Path:
     shutil.copytree(GOLDEN / data, folder / "data")
     return Path(shutil.copy(GOLDEN / name / "checkpoint.pt", folder))
+
+
+def with_dictionary(folder: Path, text: str) -> Path:
+    """The folder of data that has no more than a dictionary for both sides."""
+    data = folder / "data"
+    data.mkdir()
+    for side in ("noisy", "clean"):
+        (data / f"dict.{side}.txt").write_text(text, encoding="utf-8")
+    return data
 
 
 def levt(folder: Path) -> System:
@@ -84,40 +92,36 @@ def speller(folder: Path) -> System:
 
 
 def spelling(folder: Path, words: list[str], texts: list[str], *flags: object) -> System:
-    data = folder / "data"
-    data.mkdir()
     lines = zip([*(f"▁{word}" for word in words), "."], (9, 3, 7, 1, 5), strict=True)
-    text = "".join(f"{word} {count}\n" for word, count in lines)
-    for side in ("noisy", "clean"):
-        (data / f"dict.{side}.txt").write_text(text, encoding="utf-8")
+    data = with_dictionary(folder, "".join(f"{word} {count}\n" for word, count in lines))
     flags = ("-s", "noisy", "-t", "clean", "--spelling", "--spelling-buckets", 300, "--share-all-embeddings", *flags)
     checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *teachers.LEVT, *flags, seed=1)
     search = {"iter_decode_max_iter": 1, "iter_decode_eos_penalty": 5.0}
     return System(checkpoint, data, texts, bpe={"bpe": "words"}, decoding=search)
 
 
+def speller_with(kind: str, folder: Path) -> System:
+    """The encoder reads the last text in parts, if it has positions."""
+    texts = ["the qiuck fox jumps.", "Zürich", "the quick fox", " ".join(["fox jmps"] * 40)]
+    return spelling(folder, ["the", "quick", "fox", "jumps"], texts, "--backbone", imported(kind, folder))
+
+
 def torn_words(folder: Path) -> System:
     """A levt on pieces of subword-nmt."""
-    data, codes = folder / "data", folder / "codes"
-    data.mkdir()
+    codes = folder / "codes"
     codes.write_text("#version: 0.2\nt h\nth e</w>\no f</w>\nu n\n", encoding="utf-8")
     letters = sorted(set("the value of function"))
     pieces = [piece for letter in letters if letter.strip() for piece in (letter, f"{letter}@@")]
-    for side in ("noisy", "clean"):
-        lines = (f"{piece} 1\n" for piece in ["the", "of", "un@@", "th@@", *pieces])
-        (data / f"dict.{side}.txt").write_text("".join(lines), encoding="utf-8")
+    data = with_dictionary(folder, "".join(f"{piece} 1\n" for piece in ["the", "of", "un@@", "th@@", *pieces]))
     flags = [*teachers.LEVT, "-s", "noisy", "-t", "clean", "--share-all-embeddings"]
     checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *flags, seed=1)
     bpe = {"bpe": "subword_nmt", "bpe_codes": str(codes)}
     return System(checkpoint, data, ["the value", "function  of Z", "o"], bpe=bpe, decoding={"iter_decode_max_iter": 2})
 
 
-def corrector(name: str) -> Callable[[Path], System]:
-    def make(folder: Path) -> System:
-        checkpoint = golden(name, "noisy/data", folder)
-        return System(checkpoint, folder / "data", NOISES, bpe={"bpe": "chars"}, decoding={"beam": 3})
-
-    return make
+def corrector(name: str, folder: Path) -> System:
+    checkpoint = golden(name, "noisy/data", folder)
+    return System(checkpoint, folder / "data", NOISES, bpe={"bpe": "chars"}, decoding={"beam": 3})
 
 
 def transformer(folder: Path) -> System:
@@ -127,84 +131,61 @@ def transformer(folder: Path) -> System:
     return System(checkpoint, folder / "data", NOISES, bpe={"bpe": "chars"}, decoding={"beam": 2})
 
 
-PRETRAINED = ["the quick fox", "a dog .", "more jumps"]
-
-
-def gated(kind: str, *flags: object) -> Callable[[Path], System]:
-    def make(folder: Path) -> System:
-        backbone, data = imported(kind, folder), folder / "data"
-        data.mkdir()
-        for side in ("noisy", "clean"):
-            shutil.copy(backbone / "dict.txt", data / f"dict.{side}.txt")
-        own = ["--max-source-positions", 30, "--max-target-positions", 30, "--keep-bias", 0.5, *flags]
-        family = "bert" if kind in pretrained.ENCODERS else kind.removeprefix("by")
-        own += ["--arch", f"gated_{family}", "--backbone", backbone]
-        checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *CORRECTION, *own)
-        bpe = {"bpe": "pretrained", "pretrained_tokenizer": str(backbone)}
-        return System(checkpoint, data, PRETRAINED, bpe=bpe, decoding={"beam": 2})
-
-    return make
+def gated(kind: str, folder: Path, *flags: object) -> System:
+    backbone = imported(kind, folder)
+    data = with_dictionary(folder, (backbone / "dict.txt").read_text(encoding="utf-8"))
+    own = ["--max-source-positions", 30, "--max-target-positions", 30, "--keep-bias", 0.5, *flags]
+    family = "bert" if kind in pretrained.ENCODERS else kind.removeprefix("by")
+    own += ["--arch", f"gated_{family}", "--backbone", backbone]
+    checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *CORRECTION, *own)
+    bpe = {"bpe": "pretrained", "pretrained_tokenizer": str(backbone)}
+    return System(checkpoint, data, ["the quick fox", "a dog .", "more jumps"], bpe=bpe, decoding={"beam": 2})
 
 
 def imported(kind: str, folder: Path) -> Path:
-    maker = pretrained.encoder if kind in pretrained.ENCODERS else pretrained.encoder_decoder
-    maker(kind, folder / "theirs")
+    pretrained.make(kind, folder / "theirs")
     return pretrained.imported(folder / "theirs", folder / "backbone-of-training")
 
 
-def labeller(kind: str, *flags: object, bpe: str = "characters") -> Callable[[Path], System]:
-    def make(folder: Path) -> System:
-        data = labelling.folder_of(folder / "labels", kind, "--bpe", bpe)
-        checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *TINY_LABELLER, *SIZES, *flags)
-        return System(checkpoint, data, ["sun rain", "fog", "sunny Rains" if bpe == "words" else "hail storm ice"])
-
-    return make
+def labeller(kind: str, folder: Path, *flags: object, bpe: str = "characters") -> System:
+    data = labelling.folder_of(folder / "labels", kind, "--bpe", bpe)
+    checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *TINY_LABELLER, *SIZES, *flags)
+    return System(checkpoint, data, ["sun rain", "fog", "sunny Rains" if bpe == "words" else "hail storm ice"])
 
 
-def pretrained_labeller(kind: str, *flags: object) -> Callable[[Path], System]:
-    def make(folder: Path) -> System:
-        backbone = imported(kind, folder)
-        data = labelling.folder_of(
-            folder / "labels", "classification", "--pretrained-tokenizer", backbone, "--longest", 60
-        )
-        words = [*TINY_LABELLER, "--backbone", backbone, *flags]
-        checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *words)
-        return System(checkpoint, data, ["sun rain", "fog", "hail storm ice"])
-
-    return make
-
-
-def speller_with(kind: str) -> Callable[[Path], System]:
-    def make(folder: Path) -> System:
-        """The encoder reads the last text in parts, if it has positions."""
-        texts = ["the qiuck fox jumps.", "Zürich", "the quick fox", " ".join(["fox jmps"] * 40)]
-        return spelling(folder, ["the", "quick", "fox", "jumps"], texts, "--backbone", imported(kind, folder))
-
-    return make
+def pretrained_labeller(kind: str, folder: Path, *flags: object) -> System:
+    backbone = imported(kind, folder)
+    prepared = ["--pretrained-tokenizer", backbone, "--longest", 60]
+    data = labelling.folder_of(folder / "labels", "classification", *prepared)
+    words = [*TINY_LABELLER, "--backbone", backbone, *flags]
+    checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *words)
+    return System(checkpoint, data, ["sun rain", "fog", "hail storm ice"])
 
 
 SYSTEMS: dict[str, Callable[[Path], System]] = {
     "levt": levt,
     "levt that spells": speller,
     "levt on torn words": torn_words,
-    "pbd": corrector("pbd"),
-    "gated_trans": corrector("gated"),
+    "pbd": partial(corrector, "pbd"),
+    "gated_trans": partial(corrector, "gated"),
     "transformer": transformer,
-    **{kind: labeller(kind) for kind in ("classification", "regression", "multilabel", "tagging")},
-    "labels of words that spell": labeller("tagging", "--spelling", "--spelling-buckets", 64, bpe="words"),
+    **{kind: partial(labeller, kind) for kind in ("classification", "regression", "multilabel", "tagging")},
+    "labels of words that spell": lambda folder: labeller(
+        "tagging", folder, "--spelling", "--spelling-buckets", 64, bpe="words"
+    ),
 }
 if find_spec("transformers") is not None:
     SYSTEMS |= {
-        "gated_t5": gated("t5"),
-        "gated_byt5": gated("byt5", "--freeze-backbone"),
-        "gated_bart": gated("bart"),
-        "gated_bert": gated("bert", "--tie-encoder-decoder"),
-        "enct5_of_t5": pretrained_labeller("t5", "--decoder-init", "backbone"),
-        "enct5_of_bert": pretrained_labeller("bert"),
-        "enct5_with_cls": pretrained_labeller("bert", "--pool", "cls"),
-        "enct5_of_electra": pretrained_labeller("electra-small", "--pool", "cls"),
-        "levt with a bert": speller_with("bert"),
-        "gated_roberta": gated("xlm-roberta"),
+        "gated_t5": partial(gated, "t5"),
+        "gated_byt5": lambda folder: gated("byt5", folder, "--freeze-backbone"),
+        "gated_bart": partial(gated, "bart"),
+        "gated_bert": lambda folder: gated("bert", folder, "--tie-encoder-decoder"),
+        "enct5_of_t5": lambda folder: pretrained_labeller("t5", folder, "--decoder-init", "backbone"),
+        "enct5_of_bert": partial(pretrained_labeller, "bert"),
+        "enct5_with_cls": lambda folder: pretrained_labeller("bert", folder, "--pool", "cls"),
+        "enct5_of_electra": lambda folder: pretrained_labeller("electra-small", folder, "--pool", "cls"),
+        "levt with a bert": partial(speller_with, "bert"),
+        "gated_roberta": partial(gated, "xlm-roberta"),
     }
     if pretrained.DEBERTA_HAS_GRAPHS:
-        SYSTEMS["levt with a deberta"] = speller_with("deberta-v2")
+        SYSTEMS["levt with a deberta"] = partial(speller_with, "deberta-v2")

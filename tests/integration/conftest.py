@@ -7,13 +7,18 @@ import pytest
 from tests.commands import ROOT, succeed
 
 
-def binarised(folder: Path, source: str, target: str) -> Path:
-    """A corpus of examples/toy, joined dictionary; the text lies one folder up."""
-    succeed("python", ROOT / "examples" / "toy" / "make.py", folder)
+def preprocess(folder: Path, source: str, target: str) -> Path:
+    """Binarises the texts of a folder with one dictionary."""
     prefixes = [part for split in ("train", "valid", "test") for part in (f"--{split}pref", folder / split)]
     languages = ["-s", source, "-t", target, "--joined-dictionary"]
     succeed("fairseq-preprocess", *languages, *prefixes, "--destdir", folder / "bin")
     return folder / "bin"
+
+
+def binarised(folder: Path, source: str, target: str) -> Path:
+    """A corpus of examples/toy; the text lies one folder up."""
+    succeed("python", ROOT / "examples" / "toy" / "make.py", folder)
+    return preprocess(folder, source, target)
 
 
 @pytest.fixture(scope="session")

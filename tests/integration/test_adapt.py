@@ -13,34 +13,20 @@ import pytest
 from lev_plugins import model_folder
 from tests.commands import ENVIRONMENT, succeed
 from tests.helpers import write_lines
+from tests.integration.test_spelling import WORDS, prepared, train
 
 pytestmark = pytest.mark.slow
-
-WORDS = ["value", "values", "function", "the", "of", "form", "from", "matrix", "sort", "rows"]
-NOISE = ["--kind", "swap,delete", "--word-rate", 0.4]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An editor of a small language, exported with what is needed to train it further."""
     place = tmp_path_factory.mktemp("adapt")
-    draw = random.Random(1)
-    clean = [f"{' '.join(draw.choices(WORDS, k=draw.randint(3, 8)))}." for _ in range(300)]
-    write_lines(place / "train.clean", clean[:200])
-    write_lines(place / "held.clean", clean[200:])
-    text = (place / "held.clean").read_bytes()
-    (place / "held.noisy").write_text(succeed("lev-plugins", "noise", *NOISE, stdin=text).out)
-    languages = ["-s", "noisy", "-t", "clean"]
-    flags = ["--bpe", "words", "--joined-dictionary", "--clean-train", "--dest", place / "data"]
-    succeed("lev-plugins", "prepare", *languages, "-d", "draft", "--train-prefix", place / "train", *flags)
-    flags = ["--task", "text_editing", *languages, "--draft-lang", "draft", "--rollin-alpha", 1, "--rollin-beta", 1]
-    flags += ["--arch", "levt_tiny", "--spelling", "--spelling-buckets", 2000, "--share-all-embeddings", "--dropout", 0]
-    flags += ["--noise-kind", "swap,delete", "--noise-word-rate", 0.4, "--bpe", "words", "--criterion", "dual_policy"]
-    flags += ["--optimizer", "adam", "--lr", 0.005, "--max-tokens", 1000, "--max-update", 60, "--max-insertions", 3]
-    flags += ["--save-dir", place / "model", "--no-epoch-checkpoints", "--disable-validation", "--num-workers", 1]
-    succeed("fairseq-train", place / "data", "--user-dir", model_folder.__file__.rsplit("/", 1)[0], "--cpu", *flags)
-    flags = ["--bpe", "words", "--iter-decode-max-iter", 1, "--calibrate", place / "held.noisy", place / "held.clean"]
-    flags += ["--clean", place / "held.clean", "--promise-broken", 80, "--sample", place / "train.clean", "--no-graphs"]
+    data = prepared(place, {"train": 200, "valid": 100})
+    train(data, place / "model", "--lr", 0.005, "--max-update", 60, "--disable-validation")
+    noisy, clean = place / "valid.noisy", place / "valid.clean"
+    flags = ["--bpe", "words", "--iter-decode-max-iter", 1, "--calibrate", noisy, clean, "--clean", clean]
+    flags += ["--promise-broken", 80, "--sample", place / "train.clean", "--no-graphs"]
     flags += ["--half", "--license", "cc-by-4.0"]
     succeed("lev-plugins", "export", place / "model" / "checkpoint_last.pt", place / "editor", *flags)
     return place / "editor"
@@ -59,7 +45,7 @@ def test_a_folder_carries_what_training_further_needs(folder: Path) -> None:
     config = model_folder.read(folder)
     assert config.promise == 80 and config.noise["kind"] == "swap,delete" and config.noise["word_rate"] == 0.4
     assert (folder / "sample.txt").read_text() == (folder.parent / "train.clean").read_text()
-    assert (folder / "promised.txt").read_text() == (folder.parent / "held.clean").read_text()
+    assert (folder / "promised.txt").read_text() == (folder.parent / "valid.clean").read_text()
 
 
 def test_it_learns_the_pairs_and_forgets_nothing(folder: Path, journal: Path) -> None:

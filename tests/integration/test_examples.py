@@ -10,7 +10,7 @@ import pytest
 from examples.post_editing.recurring import Reviser
 from tests.commands import ROOT, Result, Running, succeed
 from tests.helpers import write_lines
-from tests.pretrained import encoder, imported
+from tests.pretrained import made_and_imported
 
 WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "woman", "runs", "sleeps", "sits", "eats"]
 WORDS += ["here", "there", "today", "now"]
@@ -29,6 +29,13 @@ def run(script: str, out: Path, **settings: object) -> Result:
 def write(path: Path, lines: list[str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_lines(path, lines)
+
+
+def write_texts(folder: Path, texts: dict[str, list[str]], times: dict[str, int]) -> None:
+    """Writes the lines of each suffix so many times into the file of each split."""
+    for split, number in times.items():
+        for suffix, lines in texts.items():
+            write(folder / f"{split}.{suffix}", lines * number)
 
 
 def parallel(folder: Path) -> Path:
@@ -124,15 +131,11 @@ UKRAINIAN = [
 @pytest.mark.slow
 def test_ukrainian(tmp_path: Path) -> None:
     """Another language, from its files and with a pre-trained encoder, beside its peers."""
-    encoder("roberta", tmp_path / "theirs")
-    imported(tmp_path / "theirs", tmp_path / "backbone")
     mistakes = [line.replace("—", "-").replace(", але", " але").replace("сидить", "седить") for line in UKRAINIAN]
-    for split, times in (("train", 200), ("valid", 4)):
-        write(tmp_path / "pairs" / f"{split}.clean", UKRAINIAN * times)
-        write(tmp_path / "pairs" / f"{split}.noisy", mistakes * times)
+    write_texts(tmp_path / "pairs", {"clean": UKRAINIAN, "noisy": mistakes}, {"train": 200, "valid": 4})
     settings = {"PAIRS": tmp_path / "pairs", "WORDS": write(tmp_path / "words", ["сусіди", "кота", "псами", "селом"])}
     settings |= {"OTHER": write(tmp_path / "other", UKRAINIAN * 9), "HARM": write(tmp_path / "harm", UKRAINIAN[2:])}
-    settings |= {"BACKBONE": tmp_path / "backbone"}
+    settings |= {"BACKBONE": made_and_imported("roberta", tmp_path)}
     done = run("ukrainian/run.sh", tmp_path / "out", **settings, UPDATES=20, PROMISE=100_000, HUNSPELL="none")
     rows = {name: values for name, *values in re.findall(r"^\| ([\w ,]+) \|" + r" ([\d. ]+) \|" * 5, done.out, re.M)}
     assert {"do nothing", "a rule for dashes", "this editor", "this editor, every edit"} <= rows.keys()
@@ -144,17 +147,11 @@ def test_ukrainian(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ukrainian_without_files(tmp_path: Path) -> None:
     """No file of a language is needed for a training."""
-    for split, times in (("train", 100), ("valid", 4)):
-        write(tmp_path / "pairs" / f"{split}.clean", UKRAINIAN * times)
-        write(tmp_path / "pairs" / f"{split}.noisy", [line.replace("—", "-") for line in UKRAINIAN] * times)
+    noisy = [line.replace("—", "-") for line in UKRAINIAN]
+    write_texts(tmp_path / "pairs", {"clean": UKRAINIAN, "noisy": noisy}, {"train": 100, "valid": 4})
     language = write(tmp_path / "language" / "readme.txt", ["nothing"]).parent
     other = [*UKRAINIAN * 9, *[""] * 2000, *["long" * 100] * 2000]  # 2,000 lines are read of more than a pipe holds
-    settings = {
-        "PAIRS": tmp_path / "pairs",
-        "OTHER": write(tmp_path / "other", other),
-        "WORDS": "",
-        "CODE": "uk",
-    }
+    settings = {"PAIRS": tmp_path / "pairs", "OTHER": write(tmp_path / "other", other), "WORDS": "", "CODE": "uk"}
     settings |= {"LANGUAGE_FILES": language, "UPDATES": 6, "PROMISE": 100_000, "PEERS": ""}
     done = run("ukrainian/run.sh", tmp_path / "out", **settings)
     names = {line.split(" | ")[0] for line in done.out.splitlines()[2:]}
@@ -208,9 +205,7 @@ def test_denoising(tmp_path: Path) -> None:
     """Pairs that come with their noise: gated models, and SymSpell if it is installed."""
     clean = ["the red dog runs here", "a small cat sleeps there", "old men sit", "young women eat now", "big dogs run"]
     noisy = ["the rde dog runs here", "a small cta sleeps there", "old nem sit", "young women aet now", "big dgos run"]
-    for name, times in (("part.train", 40), ("part.valid", 2)):
-        for side, lines in (("src", noisy), ("tgt", clean)):
-            write(tmp_path / "text" / f"{name}.{side}", lines * times)
+    write_texts(tmp_path / "text", {"src": noisy, "tgt": clean}, {"part.train": 40, "part.valid": 2})
     settings = {"TEXT": tmp_path / "text", "TRAIN": "part.train", "TEST": "part.valid", "SEEDS": 1}
     settings |= {"VOCAB": 32, "TOKENS": 400, "WARMUP": 1, "UPDATES": 4, "VALID_EVERY": 4, "BEAM": 1}
     done = run("denoising/run.sh", tmp_path / "run", SYSTEMS="none,MCG", METRICS="wrr,bleu,wrr-set", **settings)
@@ -244,14 +239,9 @@ def test_drafts_of_professionals(tmp_path: Path) -> None:
     """Every draft has a mistake that recurs: what repeats changes repairs all, and the tables have all systems."""
     for seed, client in enumerate(("first", "second")):
         clean = sentences(150, seed)
-        for part in ("train", "dev"):
-            texts = {
-                "src": clean,
-                "pert": [f"{line} former end" for line in clean],
-                "tgt": [f"{line} new end" for line in clean],
-            }
-            for side, lines in texts.items():
-                write(tmp_path / "aced" / client / f"{part}.{side}", lines)
+        drafts, targets = ([f"{line} {word} end" for line in clean] for word in ("former", "new"))
+        texts = {"src": clean, "pert": drafts, "tgt": targets}
+        write_texts(tmp_path / "aced" / client, texts, {"train": 1, "dev": 1})
     settings = {"CLIENTS": "first second", "UPDATES": 4, "SCHEDULE": 40, "THRESHOLDS": "0 0.5"}
     done = run("post_editing/aced.sh", tmp_path / "run", DATA=tmp_path / "aced", **settings)
     systems = re.findall(r"^(\w+, [\w-]+)(?:, threshold .+)?\nsystem +F0.5 = ([\d.]+)", done.out, re.MULTILINE)

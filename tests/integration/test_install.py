@@ -1,8 +1,6 @@
 """The package as pip installs it: complete, reachable, and on good terms with a checkout of itself."""
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -65,22 +63,13 @@ def test_a_fresh_environment_edits(packages: list[Path], tmp_path: Path) -> None
     system, folder = speller(tmp_path), tmp_path / "out"
     succeed("lev-plugins", "export", system.checkpoint, folder, *system.flags)
     wheel = next(path for path in packages if path.suffix == ".whl")
-    binaries = tmp_path / "fresh" / "bin"
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "fresh"], check=True)
-    pip = [binaries / "python", "-m", "pip"]
-    if subprocess.run([*pip, "install", "--quiet", "--only-binary", ":all:", wheel], env=environment).returncode:
+    python, alone = tmp_path / "fresh" / "bin" / "python", {"PYTHONPATH": ""}
+    succeed(sys.executable, "-m", "venv", tmp_path / "fresh")
+    if run(python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", wheel, **alone).code:
         pytest.skip("pip does not reach an index that has what lev-plugins needs")
-    output = subprocess.run(
-        [binaries / "lev-plugins", "edit", folder],
-        input=f"{system.texts[0]}\n",
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        env=environment,
-    ).stdout
-    assert output.removesuffix("\n") == system.load().edit(system.texts[:1])[0].text != system.texts[0]
-    listing = subprocess.run([*pip, "list"], stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
+    done = succeed(python.parent / "lev-plugins", "edit", folder, stdin=f"{system.texts[0]}\n", cwd=tmp_path, **alone)
+    assert done.out.removesuffix("\n") == system.load().edit(system.texts[:1])[0].text != system.texts[0]
+    listing = succeed(python, "-m", "pip", "list", **alone).out
     assert not {"torch", "fairseq", "fairseq-fixed"} & {line.split()[0] for line in listing.splitlines()}
 
 
@@ -98,16 +87,11 @@ def test_a_checkout_wins_over_what_is_installed(site: Path, tmp_path: Path) -> N
     registered(user_dir(tmp_path / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "says"),
-    [
-        ("torch-2.5.1.dist-info/METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 2.5.1\n", "needs torch 2.6"),
-        ("fairseq/__init__.py", "raise ValueError('mutable default')\n", "the installed fairseq cannot be imported on"),
-    ],
-)
-def test_libraries_that_do_not_do_are_one_line(site: Path, tmp_path: Path, file: str, text: str, says: str) -> None:
-    (tmp_path / file).parent.mkdir()
-    (tmp_path / file).write_text(text)
+def test_a_library_that_does_not_do_is_one_line(site: Path, tmp_path: Path) -> None:
+    (tmp_path / "torch-2.5.1.dist-info").mkdir()
+    metadata = "Metadata-Version: 2.1\nName: torch\nVersion: 2.5.1\n"
+    (tmp_path / "torch-2.5.1.dist-info" / "METADATA").write_text(metadata)
     result = console(site, "average", "--help", path=tmp_path)
     assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("lev-plugins: error: ") and says in result.err and result.err.count("\n") == 1
+    assert result.err.startswith("lev-plugins: error: ") and "needs torch 2.6" in result.err
+    assert result.err.count("\n") == 1

@@ -1,6 +1,5 @@
 """The same numbers whatever the way: two processes, a crash in between, another precision."""
 
-import re
 import signal
 import time
 from collections.abc import Callable
@@ -26,19 +25,12 @@ def assert_same(one: dict[str, Tensor], other: dict[str, Tensor], tolerance: flo
         torch.testing.assert_close(one[name], other[name], atol=tolerance, rtol=0, msg=lambda m, n=name: f"{n}: {m}")
 
 
-def losses(log: str) -> list[float]:
-    """The training loss of every logged update."""
-    return [float(loss) for loss in re.findall(r"train_inner.* loss=([\d.]+)", log)]
-
-
 def test_two_processes_are_one_with_update_freq_2(toy: Path, tmp_path: Path) -> None:
     # without dropout, whose masks depend on the process; plain SGD does not blow rounding up as Adam does
     sgd = ["--optimizer", "sgd", "--lr", "0.1"]
-    flags = ["--dropout", 0, "--batch-size", 16, "--max-update", 10, "--log-interval", 1, "--disable-validation"]
-    one = succeed(*train(toy, tmp_path / "one", *flags, "--update-freq", 2, optimizer=sgd))
-    first, _ = two_ranks(lambda *ranks: train(toy, tmp_path / "two", *flags, *ranks, optimizer=sgd))
-    assert len(losses(one.both)) == 10
-    assert losses(first.both) == pytest.approx(losses(one.both), abs=2e-3)  # three decimals are printed
+    flags = ["--dropout", 0, "--batch-size", 16, "--max-update", 10, "--disable-validation"]
+    succeed(*train(toy, tmp_path / "one", *flags, "--update-freq", 2, optimizer=sgd))
+    two_ranks(lambda *ranks: train(toy, tmp_path / "two", *flags, *ranks, optimizer=sgd))
     assert_same(weights(tmp_path / "one/checkpoint_last.pt"), weights(tmp_path / "two/checkpoint_last.pt"), 1e-5)
 
 

@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from tests.commands import USER_DIR, lines, succeed
+from tests.commands import USER_DIR, outputs, succeed
 from tests.teachers import SMALL
 
 WORDS = ["value", "values", "function", "the", "of", "form", "from", "matrix", "sort", "rows"]
@@ -11,10 +11,10 @@ LANGUAGES = ["-s", "noisy", "-t", "clean", "--draft-lang", "draft"]
 COMMON = ["--user-dir", USER_DIR, "--task", "text_editing", *LANGUAGES, "--cpu"]
 
 
-def prepared(folder: Path) -> Path:
+def prepared(folder: Path, sizes: dict[str, int]) -> Path:
     """Training text that is clean alone, and sets with noise in the source and in the draft; the text lies beside."""
     draw = random.Random(1)
-    for split, count in (("train", 200), ("valid", 20), ("test", 20)):
+    for split, count in sizes.items():
         clean = "".join(f"{' '.join(draw.choices(WORDS, k=draw.randint(3, 8)))}.\n" for _ in range(count))
         (folder / f"{split}.clean").write_text(clean)
         if split != "train":
@@ -22,28 +22,31 @@ def prepared(folder: Path) -> Path:
             noisy = succeed(*noise, stdin=clean.encode()).out
             for side in ("noisy", "draft"):
                 (folder / f"{split}.{side}").write_text(noisy)
-    prefixes = [f"--{split}-prefix={folder / split}" for split in ("train", "valid", "test")]
+    prefixes = [f"--{split}-prefix={folder / split}" for split in sizes]
     flags = ["--bpe", "words", "--joined-dictionary", "--clean-train", "--dest", folder / "data"]
     succeed("lev-plugins", "prepare", "-s", "noisy", "-d", "draft", "-t", "clean", *prefixes, *flags)
     return folder / "data"
 
 
+def train(data: Path, save_dir: Path, *flags: object) -> None:
+    words = ["--arch", "levt_tiny", "--spelling", "--spelling-buckets", 2000, "--share-all-embeddings", "--dropout", 0]
+    words += ["--rollin-alpha", 1, "--rollin-beta", 1, "--max-insertions", 3, "--criterion", "dual_policy"]
+    words += ["--noise-kind", "swap,delete", "--noise-word-rate", 0.4, "--bpe", "words", "--num-workers", 1]
+    words += ["--optimizer", "adam", "--max-tokens", 1000, "--no-epoch-checkpoints", "--save-dir", save_dir]
+    succeed("fairseq-train", data, *COMMON, *words, *flags)
+
+
 def test_generate_interactive_and_edit_say_the_same(tmp_path: Path) -> None:
-    data = prepared(tmp_path)
-    flags = ["--spelling", "--spelling-buckets", 2000, "--share-all-embeddings"]
-    flags += ["--rollin-alpha", 1, "--rollin-beta", 1, "--max-insertions", 3, "--no-epoch-checkpoints"]
-    flags += ["--noise-kind", "swap,delete", "--noise-word-rate", 0.4, "--bpe", "words", "--num-workers", 1]
-    flags += ["--optimizer", "adam", "--lr", 0.01, "--max-tokens", 1000, "--max-update", 40, "--dropout", 0]
-    levt = [*COMMON, "--arch", "levt_tiny", *SMALL, "--criterion", "dual_policy", "--save-dir", tmp_path]
-    succeed("fairseq-train", data, *levt, *flags)
+    data = prepared(tmp_path, {"train": 200, "valid": 20, "test": 20})
+    train(data, tmp_path, *SMALL, "--lr", 0.01, "--max-update", 40)
     checkpoint = tmp_path / "checkpoint_best.pt"
     path = ["--path", checkpoint, "--bpe", "words", "--iter-decode-max-iter", 2]
     log = succeed("fairseq-generate", data, *COMMON, *path, "--gen-subset", "test", "--batch-size", 7)
-    generated = [line.split("\t")[1] for _, line in sorted(lines(log.out, "D").items())]
+    generated = list(outputs(log.out).values())
     noisy, clean = ((tmp_path / f"test.{side}").read_text().splitlines() for side in ("noisy", "clean"))
     typed = "".join(f"{line}\t{line}\n" for line in noisy)
     interactive = succeed("fairseq-interactive", data, *COMMON, *path, stdin=typed.encode())
-    assert [line.split("\t")[1] for _, line in sorted(lines(interactive.out, "D").items())] == generated
+    assert list(outputs(interactive.out).values()) == generated
     flags = ["--data", data, "--bpe", "words", "--iter-decode-max-iter", 2, "--whole-lines"]
     edited = succeed("lev-plugins", "edit", checkpoint, *flags, stdin="\n".join([*noisy, ""]).encode())
     assert edited.err == ""

@@ -5,7 +5,6 @@ White space is not compared: ``edit`` keeps that of its input. Nor are case and 
 
 import io
 import random
-import re
 import sys
 import unicodedata
 from collections.abc import Callable
@@ -18,7 +17,7 @@ import pytest
 from lev_plugins import checkpoints
 from lev_plugins.cli.main import main
 from tests import pretrained
-from tests.commands import succeed
+from tests.commands import outputs, succeed
 from tests.systems import CORRECTION, SYSTEMS, System, flags_of
 
 COUNT = 200
@@ -117,8 +116,7 @@ def prepared(trial: Trial, system: System, sources: list[str], drafts: list[str]
 def generated(trial: Trial, system: System, data: Path) -> list[str]:
     flags = [*trial.flags, *flags_of(system.bpe), *flags_of(system.decoding)]
     log = succeed("fairseq-generate", data, *flags, "--path", system.checkpoint, "--gen-subset", "test", "--cpu").out
-    found = {int(number): text for number, text in re.findall(r"^D-(\d+)\t\S+\t(.*)$", log, re.M)}
-    return [found[number] for number in range(COUNT)]
+    return list(outputs(log).values())
 
 
 def edited(system: System, lines: list[str], drafts: Path | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
-from fairseq.models.transformer import TransformerConfig, TransformerEncoderBase, TransformerModel
-from fairseq.models.transformer.transformer_config import DecoderConfig, EncDecBaseConfig
+from fairseq.models.transformer import TransformerEncoderBase, TransformerModel
 from torch import Tensor
 
 from lev_plugins.models.post_edit import PostEditTransformer
@@ -17,13 +16,13 @@ from tests.helpers import (
     EOS,
     PAD,
     collated,
+    left_padded,
     random_rows,
     rows_to_tensor,
     toy_dataset,
     toy_dictionary,
     toy_pairs,
     toy_post_editor,
-    toy_sizes,
     toy_task,
     toy_transformer,
 )
@@ -40,10 +39,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "sizes": {"encoder_layers": 1, "encoder_ffn_embed_dim": 24, "decoder_attention_heads": 4, "decoder_layers": 3},
 }
 variants = pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
-
-
-def padded(rows: list[list[int]], left: bool) -> Tensor:
-    return rows_to_tensor([row[::-1] for row in rows]).flip(1) if left else rows_to_tensor(rows)
 
 
 # --- the encoder, from embeddings put together by hand
@@ -74,22 +69,11 @@ def assembled(model: PostEditTransformer, source: list[int], draft: list[int], s
 
 def encoder_of_embeddings(model: PostEditTransformer, options: dict[str, Any]) -> TransformerEncoderBase:
     """fairseq's own encoder with the blocks of ``model``, adding nothing to the embeddings it is given."""
-    sizes = {**toy_sizes(), **options}
-    keys = ("embed_dim", "ffn_embed_dim", "layers", "attention_heads")
-    blocks = EncDecBaseConfig(
-        normalize_before=sizes.get("encoder_normalize_before", False), **{key: sizes[f"encoder_{key}"] for key in keys}
-    )
-    config = TransformerConfig(
-        encoder=blocks,
-        decoder=DecoderConfig(),
-        activation_fn=sizes.get("activation_fn", "relu"),
-        no_scale_embedding=True,
-        no_token_positional_embeddings=True,
-    )
-    plain = TransformerEncoderBase(config, toy_dictionary(), torch.nn.Embedding(24, 16, padding_idx=PAD))
+    nothing = {"no_scale_embedding": True, "no_token_positional_embeddings": True}
+    plain = toy_transformer(**{**options, **nothing}).encoder
     weights = {name: w for name, w in model.encoder.state_dict().items() if name.startswith("layer")}
     assert plain.load_state_dict(weights, strict=False).unexpected_keys == []
-    return plain.eval()
+    return plain
 
 
 @pytest.mark.parametrize("left", [True, False])
@@ -98,9 +82,10 @@ def encoder_of_embeddings(model: PostEditTransformer, options: dict[str, Any]) -
 def test_the_encoder_reads_source_and_draft_as_one_row(options: dict[str, Any], left: bool) -> None:
     task = toy_task() if "share_all_embeddings" in options else toy_task(toy_dictionary(20), toy_dictionary(30))
     model = toy_post_editor(task, **options)
-    sources, drafts = random_rows(COUNT, 1, shortest=1), [*random_rows(COUNT - 1, 2, 20, shortest=1), [BOS, EOS]]
+    sources, drafts = random_rows(COUNT, 1, shortest=1), [*random_rows(COUNT - 1, 2, shortest=1), [BOS, EOS]]
     drafts[0][1] = 23 if "share_all_embeddings" in options else 33  # no word of the source dictionary
-    encoded = model.encoder(padded(sources, left), draft=padded(drafts, left))
+    padded = left_padded if left else rows_to_tensor
+    encoded = model.encoder(padded(sources), draft=padded(drafts))
     plain = encoder_of_embeddings(model, options)
     for i, (source, draft) in enumerate(zip(sources, drafts, strict=True)):
         x = assembled(model, source, draft, 1.0 if "no_scale_embedding" in options else 4.0)
@@ -133,14 +118,14 @@ def lively(model: PostEditTransformer) -> PostEditTransformer:
 SOURCES, TARGETS = random_rows(COUNT, 1, shortest=1), random_rows(COUNT, 2, shortest=1)
 
 
-def plain_batch(left: bool = True) -> dict[str, Any]:
+def plain_batch() -> dict[str, Any]:
     """As ``--task translation`` makes it: no <s>."""
     sources, targets = ([row[1:] for row in rows] for rows in (SOURCES, TARGETS))
-    return collated(toy_pairs(sources, targets, left_pad_source=left))
+    return collated(toy_pairs(sources, targets, left_pad_source=True))
 
 
-def batch(drafts: list[list[int]] | None, left: bool = True, rows: range = range(COUNT)) -> dict[str, Any]:
-    return collated(toy_dataset(SOURCES, TARGETS, drafts, left_pad_source=left, teacher_forcing=True), rows)
+def batch(drafts: list[list[int]] | None, rows: range = range(COUNT)) -> dict[str, Any]:
+    return collated(toy_dataset(SOURCES, TARGETS, drafts, teacher_forcing=True), rows)
 
 
 def loss(model: Any, sample: dict[str, Any]) -> tuple[float, int, dict[str, Any]]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from fairseq.data import Dictionary
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
@@ -66,24 +65,12 @@ def lengths(tokens: Tensor) -> Tensor:
 @pytest.fixture(scope="module", params=[*pretrained.MAKERS, "umt5", *(name for name in TWICE if name != "bert")])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     name, folder = request.param, tmp_path_factory.mktemp(request.param)
-    maker = pretrained.encoder if name in pretrained.ENCODERS else pretrained.encoder_decoder
-    theirs = maker(name, folder / "theirs")
+    theirs = pretrained.make(name, folder / "theirs")
     out = pretrained.imported(folder / "theirs", folder / "ours")
     ours = pretrained.build(out)
     if name in TWICE:
         theirs = encoder_twice(folder / "theirs", ours, TWICE[name])
-    symbols = (out / "symbols.txt").read_text(encoding="utf-8").split("\n")[:-1]
-    dictionary = Dictionary.load(str(out / "dict.txt"))
-    ids = {symbol: i for i, symbol in enumerate(symbols)}
-    return Pair(
-        theirs,
-        ours,
-        out,
-        BEFORE_SOURCE.get(name, []),
-        START.get(name, [0]),
-        torch.tensor([dictionary.index(symbol) for symbol in symbols]),
-        torch.tensor([ids.get(symbol, 0) for symbol in dictionary.symbols]),
-    )
+    return Pair(theirs, ours, out, BEFORE_SOURCE.get(name, []), START.get(name, [0]), *pretrained.ids_of_symbols(out))
 
 
 def encoder_twice(folder: Path, ours: Any, begin: int) -> Any:

@@ -2,6 +2,7 @@
 
 import random
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from lev_plugins.scoring import bleu, chrf, gleu, m2, rouge, ter
-from lev_plugins.scoring.evaluation import Additive
 from tests.helpers import licensed_data, thorough, write_lines
 
 JFLEG = licensed_data("JFLEG", "gec-jfleg")
@@ -30,59 +30,48 @@ def columns(found: list[tuple[str, str, str]]) -> Columns:
     return texts, first, second
 
 
-def same_of_resamples(metric: BLEU | CHRF | TER, ours: Additive, columns: Columns, draw: random.Random) -> None:
-    counts = [draw.randint(0, 2) for _ in columns[0]]
-    counts[0] += 1
-    texts, *references = ([row for row, n in zip(each, counts, strict=True) for _ in range(n)] for each in columns)
-    expected = metric.corpus_score(texts, references).score
-    assert ours.scores_of(np.array([counts]))[0] == pytest.approx(expected, abs=1e-9)
+FIXED = {BLEU: {"force": True}, TER: {"case_sensitive": True}, CHRF: {}}  # what ours always does
 
 
+def alike(metric: Any, ours: Any, **flags: Any) -> tuple[Any, Any, Any]:
+    """sacrebleu's metric for texts, its metric for a sentence, and our function, with the same flags."""
+    theirs, order = {**FIXED[metric], **flags}, {"effective_order": True} if metric is BLEU else {}
+    return metric(**theirs), metric(**theirs, **order), partial(ours.evaluate, **flags)
+
+
+yes_or_no = st.booleans()
+METRICS = {
+    "BLEU": st.builds(
+        partial(alike, BLEU, bleu), tokenize=st.sampled_from(["13a", "none", "char"]), lowercase=yes_or_no
+    ),
+    "TER": st.builds(partial(alike, TER, ter), normalized=yes_or_no, no_punct=yes_or_no),
+    "chrF": st.builds(
+        partial(alike, CHRF, chrf), char_order=st.integers(1, 7), word_order=st.integers(0, 2), lowercase=yes_or_no
+    ),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
 @thorough
-@given(rows, st.sampled_from(["13a", "none", "char"]), st.booleans(), st.randoms(use_true_random=False))
-def test_bleu_is_sacrebleus(
-    found: list[tuple[str, str, str]], tokenize: str, lowercase: bool, draw: random.Random
+@given(rows, st.data(), st.randoms(use_true_random=False))
+def test_scores_are_sacrebleus(
+    name: str, found: list[tuple[str, str, str]], data: st.DataObject, draw: random.Random
 ) -> None:
-    texts, first, second = columns(found)
-    metric = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
-    ours = bleu.evaluate(list(zip(first, second, strict=True)), texts, tokenize, lowercase)
-    assert ours.score == pytest.approx(metric.corpus_score(texts, [first, second]).score, abs=1e-9)
-    assert ours.signature == f"sacrebleu {metric.get_signature()}"
-    by_sentence = BLEU(tokenize=tokenize, lowercase=lowercase, effective_order=True)
-    for i, score in enumerate(ours.sentences):
-        assert score == pytest.approx(by_sentence.sentence_score(texts[i], [first[i], second[i]]).score)
-    same_of_resamples(metric, ours, (texts, first, second), draw)
-
-
-@thorough
-@given(rows, st.booleans(), st.booleans(), st.randoms(use_true_random=False))
-def test_ter_is_sacrebleus_with_case(
-    found: list[tuple[str, str, str]], normalized: bool, no_punct: bool, draw: random.Random
-) -> None:
-    texts, first, second = columns(found)
-    metric = TER(normalized=normalized, no_punct=no_punct, case_sensitive=True)
-    ours = ter.evaluate(list(zip(first, second, strict=True)), texts, normalized, no_punct)
-    assert ours.score == pytest.approx(metric.corpus_score(texts, [first, second]).score)
-    assert ours.signature == f"sacrebleu {metric.get_signature()}" and "case:mixed" in ours.signature
-    for i, score in enumerate(ours.sentences):
-        assert score == pytest.approx(metric.sentence_score(texts[i], [first[i], second[i]]).score)
-    same_of_resamples(metric, ours, (texts, first, second), draw)
-
-
-@thorough
-@given(rows, st.integers(1, 7), st.integers(0, 2), st.booleans(), st.randoms(use_true_random=False))
-def test_chrf_is_sacrebleus(
-    found: list[tuple[str, str, str]], char_order: int, word_order: int, lowercase: bool, draw: random.Random
-) -> None:
-    texts, first, second = columns(found)
-    metric = CHRF(char_order, word_order, lowercase=lowercase)
-    ours = chrf.evaluate(list(zip(first, second, strict=True)), texts, char_order, word_order, lowercase)
-    theirs = metric.corpus_score(texts, [first, second])
+    """Of whole texts, of each sentence, and of a resample of the sentences."""
+    metric, by_sentence, evaluate = data.draw(METRICS[name])
+    texts, *references = columns(found)
+    ours, theirs = evaluate(list(zip(*references, strict=True)), texts), metric.corpus_score(texts, references)
     assert (ours.name, ours.score) == (theirs.name, pytest.approx(theirs.score, abs=1e-9))
     assert ours.signature == f"sacrebleu {metric.get_signature()}"
-    for i, score in enumerate(ours.sentences):
-        assert score == pytest.approx(metric.sentence_score(texts[i], [first[i], second[i]]).score)
-    same_of_resamples(metric, ours, (texts, first, second), draw)
+    expected = [by_sentence.sentence_score(text, list(pair)).score for text, *pair in found]
+    assert ours.sentences.tolist() == pytest.approx(expected)
+    counts = [draw.randint(0, 2) for _ in texts]
+    counts[0] += 1
+    texts, *references = (
+        [row for row, n in zip(each, counts, strict=True) for _ in range(n)] for each in columns(found)
+    )
+    expected = metric.corpus_score(texts, references).score
+    assert ours.scores_of(np.array([counts]))[0] == pytest.approx(expected, abs=1e-9)
 
 
 def test_ter_of_asian_text_goes_by_characters() -> None:

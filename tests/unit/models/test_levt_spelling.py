@@ -80,6 +80,8 @@ def test_what_decoding_keeps_may_be_used_in_training(precision: torch.dtype) -> 
     [
         ({"share_all_embeddings": False}, "--spelling is for both sides and the output: add --share-all-embeddings"),
         ({"placeholder": "unk"}, "--placeholder must not be unk"),
+        ({"backbone": "folder", "spelling": False}, "--backbone reads words: add --spelling"),
+        ({"freeze_backbone": True}, "--freeze-backbone requires --backbone"),
     ],
 )
 def test_what_does_not_go_together(options: dict[str, Any], told: str) -> None:

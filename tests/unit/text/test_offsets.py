@@ -46,7 +46,7 @@ def tokenisers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokeniser]
     codes.write_text("#version: 0.2\nt h\nth e</w>\no w</w>\ns h\n")
     found["subword_nmt"] = Tokeniser(Namespace(bpe="subword_nmt", bpe_codes=str(codes), bpe_separator="@@"))
     for name in ("t5", "byt5", "bart", "bert", "xlm-roberta"):
-        (pretrained.encoder if name in pretrained.ENCODERS else pretrained.encoder_decoder)(name, root / name)
+        pretrained.make(name, root / name)
         folder = pretrained.imported(root / name, root / f"{name}.out")
         found[name] = Tokeniser(Namespace(bpe="pretrained", pretrained_tokenizer=str(folder)))
     return found
