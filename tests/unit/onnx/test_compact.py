@@ -1,5 +1,6 @@
 """The small folder of a ``levt --spelling``: what it leaves out, and that its edits are those of 8 bits."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,17 @@ def test_torch_needs_the_weights(folders: tuple[Path, Path]) -> None:
     with pytest.raises(UserError, match=r"has no model\.safetensors, which torch needs: .* --trainable"):
         lev_plugins.load(folders[0], options=EditOptions(search_flags={"iter_decode_with_beam": 2}))
     assert lev_plugins.load(folders[1], options=EditOptions(search_flags={"iter_decode_with_beam": 2}))
+
+
+def test_a_folder_with_the_index_of_version_0_2_is_read(
+    system: System, folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(folders[0], tmp_path / "old"))
+    np.savez(folder / "index.npz", having=np.zeros(3, dtype=np.int32))
+    config = model_folder.read_unchecked(folder)
+    config.files["index.npz"] = model_folder.digest(folder / "index.npz")
+    model_folder.save(config, folder)
+    assert system.answers(lev_plugins.load(folder)) == system.answers(lev_plugins.load(folders[0]))
 
 
 @pytest.mark.parametrize("numbers", [[], [0], [127, 128, 16_383, 16_384, 2_097_152, 2**31 - 1]])
