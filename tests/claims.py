@@ -1,29 +1,49 @@
 """What each page says of the commands that it prints, checked on what these have printed and written.
 
 There is a function for each page, in ``CLAIMS``. It takes the page after its commands have run. A comment quotes a
-sentence of the page, where the code alone would not say what is checked. What unit tests check is not checked again.
+sentence of the page, where the code alone would not say what is checked.
 """
 
 import json
 import re
 import zipfile
 from collections.abc import Callable
+from typing import Any
 
+import torch
 from rapidfuzz.distance import Levenshtein
 
 from lev_plugins import checkpoints
+from lev_plugins.inference.load_model import read_models
 from tests.commands import hypotheses, outputs, same_hypotheses
 from tests.pages import Page
 
-DRAFTED = ["toy/data", "--user-dir", "lev_plugins", "--task", "text_editing", "--cpu", "--draft-lang", "mt"]
-DRAFTED += ["--gen-subset"]
+EDITING = ["toy/data", "--user-dir", "lev_plugins", "--task", "text_editing", "--cpu"]
+DRAFTED = [*EDITING, "--draft-lang", "mt", "--gen-subset"]
 EDITOR = "toy/editor/checkpoint_best.pt"
+ORACLE = ["fairseq-generate", *DRAFTED, "test", "--path", EDITOR, "--oracle"]
 
 
 def updates(page: Page, folder: str) -> int:
     """Returns the number of updates of a training."""
     state = checkpoints.load(page.file(f"{folder}/checkpoint_last.pt"))
     return int(state["optimizer_history"][-1]["num_updates"])
+
+
+def in_order(log: str) -> list[str]:
+    return [text for _, text in sorted(outputs(log).items())]
+
+
+def bleu(log: str) -> float:
+    [score] = re.findall(r"BLEU4 = ([\d.]+)", log)
+    return float(score)
+
+
+def applied(text: str, edits: list[dict[str, Any]]) -> str:
+    """Returns the text with its edits, which have places in the text and a replacement."""
+    for edit in reversed(edits):
+        text = text[: edit["start"]] + edit["replacement"] + text[edit["end"] :]
+    return text
 
 
 def quick_start(page: Page) -> None:
@@ -74,13 +94,37 @@ def scaling(page: Page) -> None:
     page.run("bash", "-euc", training.replace(" --distributed-no-spawn &", "").replace("toy/two", "toy/none"))
     assert not page.file("none").exists()
 
+    # `--last 2`
+    names = re.findall(r"editor/checkpoint\d+\.pt", page.printed("lev-plugins average"))
+    one, other, average = (checkpoints.load(page.file(name))["model"] for name in [*names, "average.pt"])
+    assert all(torch.allclose(average[name], (one[name] + other[name]) / 2, atol=1e-6) for name in average)
+
     # "Each process decodes every second batch, here 52 and 48 of the 100 sentences"
     shards = [outputs(page.read(f"shard.{number}")) for number in (0, 1)]
     assert [len(shard) for shard in shards] == [52, 48] and not shards[0].keys() & shards[1].keys()
     whole = page.run("fairseq-generate", *DRAFTED, "test", "--path", "toy/average.pt").out
     assert outputs(whole) == shards[0] | shards[1] and len(outputs(whole)) == 100
-    # "a teacher's outputs replace the targets"
-    assert page.file("distilled/distill.json").exists()
+    # "`lev-plugins score --generated` refuses a log in which a sentence is missing, or has two different outputs."
+    page.file("shards").write_text(f"{whole}{page.read('shard.0')}S-0\tw1\nD-0\t-0.1\tother\n", "utf-8")
+    refused = ["lev-plugins", "score", "bleu", "toy/shard.0", "toy/test.tgt", "--generated"]
+    assert "is incomplete: it has 52 sentences" in page.refusal(*refused)
+    assert "has two different outputs D-0" in page.refusal(*refused[:3], "toy/shards", *refused[4:])
+    # "`cat toy/edited/*` is what `cat toy/corpus/* | lev-plugins edit toy/light` prints"
+    if page.file("edited").exists():  # with Dask
+        parts = sorted(page.file("edited").iterdir())
+        one = page.run("lev-plugins", "edit", "toy/light", stdin=page.read("corpus/train.mt")).out
+        assert "".join(path.read_text(encoding="utf-8") for path in parts) == one
+    # "a teacher's outputs replace the targets. Sources, drafts, other splits and dictionaries stay the same."
+    files = {path.name: path.read_bytes() for path in page.file("data").iterdir()}
+    distilled = {path.name: path.read_bytes() for path in page.file("distilled").iterdir()}
+    changed = {name for name in files if name.startswith("train.src-tgt.tgt.")}
+    assert {name for name, content in files.items() if distilled.get(name) != content} == changed
+    assert set(distilled) - set(files) == {"distill.json"} and len(changed) == 2
+    distil = ["lev-plugins", "distill", "toy/data", "--path", EDITOR, "--cpu"]
+    # "`--text FILE`, in place of `--dest`, writes the targets as text, in the order of the input."
+    page.run(*distil, "--split", "valid", "--text", "toy/valid.distilled")
+    decoded = page.run("fairseq-generate", *DRAFTED, "valid", "--path", EDITOR).out
+    assert page.lines("valid.distilled") == in_order(decoded) and len(in_order(decoded)) == 100
 
 
 def noise(page: Page) -> None:
@@ -115,10 +159,18 @@ def correction(page: Page) -> None:
     assert updates(page, "pbd") == 150 and float(re.findall(r"\| exact_match ([\d.]+)", log)[-1]) > 50
     assert len(outputs(decoded)) == 100
 
-    # "prints one object per line with the `text` and its `edits`"
+    # "prints one object per line with the `text` and its `edits`" ... "Everything outside an edit stays as it was"
     edited = [json.loads(line) for line in page.printed("--json --min-confidence 0.5").splitlines()]
+    for line, answer in zip(["B . E  c", "b c d"], edited, strict=True):
+        assert applied(line, answer["edits"]) == answer["text"]
+        assert all(edit["confidence"] >= 0.5 and edit["iteration"] == 1 for edit in answer["edits"])
     assert edited[0]["text"] == "b e  c" and edited[1]["edits"] == []
     assert [line.partition(" (")[0] for line in page.printed("print(edited.text").splitlines()] == ["b e  c", "b c d"]
+    # "`--words FILE` protects words of your own"
+    page.file("mine").write_text("B\n", "utf-8")
+    command = ["lev-plugins", "edit", "toy/pbd/checkpoint_best.pt", "--data", "toy/noisy", "--cpu"]
+    assert page.run(*command, "--words", "toy/mine", stdin="B . E  c\n").out.startswith("B ")
+
     # "These two flags make a corrector change less."
     assert len(re.findall(r"^system +GLEU = [\d.]+", page.printed("for confidence in 0 0.5 0.9"), re.M)) == 3
 
@@ -136,6 +188,12 @@ def user_dir(page: Page) -> None:
     # "fairseq's own models also work with our tasks"
     state = checkpoints.load(page.file("transformer/checkpoint_last.pt"))["cfg"]
     assert state["model"]._name == "transformer_tiny" and state["task"]["_name"] == "text_correction"
+    # "If training is already complete, the command says so and changes nothing."
+    [training] = [block for block in page.results if "transformer_tiny" in block]
+    before = page.file("transformer/checkpoint_last.pt").read_bytes()
+    again = page.run("bash", "-euc", training[training.index("fairseq-train") :]).both
+    assert "this training is complete: it has had 20 of 20 updates; raise --max-update to continue" in again
+    assert page.file("transformer/checkpoint_last.pt").read_bytes() == before
 
 
 def editing(page: Page) -> None:
@@ -146,6 +204,10 @@ def editing(page: Page) -> None:
         ["500"],
         ["4,500"],
     ]
+    task = read_models([page.file("triples-editor/checkpoint_last.pt")], {"data": str(page.file("triples"))}).task
+    task.load_dataset("train", combine=True)
+    assert len(task.dataset("train")) == 10 * 500 + 4500
+
     # "`--list` prints the sets with their licences, and `--dry-run` what would be downloaded"
     listed = page.printed("lev-plugins data --list")
     assert re.search(r"^multi30k +for research +English and German captions", listed, re.M)
@@ -166,19 +228,33 @@ def editing(page: Page) -> None:
     marked = outputs(page.printed("--keep-bias 2"))[0]
     assert "v7 v8" in marked and "v3" not in marked
     [edited] = [json.loads(line) for line in page.printed("--cpu --json < toy/mine.source").splitlines()]
-    assert "v7 v8" in edited["text"]
+    assert edited["text"] == applied("v1  v7 v8 v3 Zürich", edited["edits"]) and "v7 v8" in edited["text"]
+    # "An edit that a mark requests has confidence 1."
+    assert [edit["confidence"] for edit in edited["edits"] if edit["start"] <= 10 < edit["end"]] == [1]
+
     # "its translation is in the output"
     assert all(term in page.read("mine.edited") for term in ("Zürich", "v4 v5"))
 
-    # "With `--keep-bias B`, an editor changes less"
+    # "With `--keep-bias B`, an editor changes less ... With a negative B, the editor changes more."
+    drafts, changes = page.lines("test.mt"), []
+    for bias in (-20, 0, 20):
+        log = page.run("fairseq-generate", *DRAFTED, "test", "--path", EDITOR, f"--keep-bias={bias}").out
+        changes.append(sum(map(str.__ne__, drafts, in_order(log))))
+    assert changes[0] >= changes[1] > changes[2]
     assert re.findall(r"^(-2|0|2): Generate valid .* TER = ", page.printed("for bias in"), re.M) == ["-2", "0", "2"]
-    assert "BLEU4 = " in page.printed("test --oracle delete --cpu")
+    # "`--oracle` measures how much could be gained"
+    with_oracle = [bleu(page.run(*ORACLE, oracle).out) for oracle in ("none", "delete", "delete+placeholder")]
+    assert with_oracle == sorted(with_oracle) and with_oracle[1] == bleu(page.printed("test --oracle delete --cpu"))
 
     # "`--bpe words` splits text into whole words ... `--clean-train` reads only the training targets."
     prepared = page.printed("--clean-train")
     numbers = [re.findall(rf"^train +{side} (.*)", prepared, re.M) for side in ("noisy", "draft", "clean")]
     assert numbers[0] == numbers[1] == numbers[2] and updates(page, "speller") == 40
 
+    # "`lev-plugins trace` shows the edits between these states"
+    selected = re.sub(r"\x1b\[[\d;]*m", "", page.printed("--select 4,17"))
+    assert re.findall(r"^sentence (\d+)", selected, re.M) == ["4", "17"]
+    assert page.printed("--select 4,17") != selected
     if page.file("iterations.svg").exists():  # with the extra [plot]
         assert all(page.read(f"{name}.svg").count("</svg>") == 1 for name in ("iterations", "oracle", "exits"))
 
@@ -206,8 +282,11 @@ def labelling(page: Page) -> None:
     page.run(*command, "--common")
     common = json.loads(page.read("common.json"))
     assert thresholds.keys() == common.keys() == {"w0", "w10", "w20"} and len(set(common.values())) == 1
+    assert "tuned on a test set" in page.refusal(*command, "--split", "test")
+    # "A label is assigned if its probability reaches a threshold"
     [answer] = map(json.loads, page.printed("--thresholds toy/thresholds.json").splitlines()[-1:])
-    assert set(answer["labels"]) == {"w10", "w20"}
+    reached = {label for label, score in answer["all_scores"].items() if score >= thresholds[label]}
+    assert set(answer["labels"]) == reached == {"w10", "w20"}
     assert "'labels': ['w20', 'w10']" in page.printed("import Labeller")
 
     if page.file("tagger-byt5").exists():  # with the extra [pretrained]
@@ -215,20 +294,36 @@ def labelling(page: Page) -> None:
 
 
 def models(page: Page) -> None:
+    # "become the defaults of the folder. Flags of `edit` and `label` take precedence."
     config = json.loads(page.read("corrector/config.json"))
     assert config["decoding"]["keep_bias"] == 0.5 and "decoding      keep_bias: 0.5" in page.printed("lev-plugins info")
     assert "\nlicense: mit\n" in page.read("corrector/README.md")
+    edit = ["lev-plugins", "edit", "--cpu"]
+    biased, checkpoint = [*edit, "toy/corrector", "--keep-bias", 0], [*edit, EDITOR, "--data", "toy/data"]
+    text = page.read("test.src")
+    edited = page.run(*checkpoint, stdin=text).out
+    assert page.run(*biased, stdin=text).out == edited
+    # "An existing folder is refused"
+    export = ["lev-plugins", "export", EDITOR, "toy/corrector", "--data", "toy/data"]
+    assert "toy/corrector" in page.refusal(*export)
 
-    # "The weights and the chosen `--min-confidence` are in `config.json`"
+    # "The weights and the chosen `--min-confidence` are in `config.json`"; "of the edits that claim 0.9, about nine in
+    # ten are right"
     config = json.loads(page.read("sure/config.json"))
     assert len(config["calibration"]) > 5 and config["decoding"]["min_confidence"] is not None
+    curves = page.printed("lev-plugins sweep").split("\n\n")
+    rows = [line.split() for line in curves[-1].splitlines()]
+    assert rows[0] == ["at", "least", "edits", "claimed", "right"]
+    tenths = [list(map(float, row)) for row in rows[1:]]
+    assert sum(edits * abs(claimed - right) for _, edits, claimed, right in tenths) < 0.2 * sum(
+        row[1] for row in tenths
+    )
     # "how many right words are broken": no more with a higher `--min-confidence`, and none of those that stay
-    *_, curve, confidences = page.printed("lev-plugins sweep").split("\n\n")
-    assert confidences.splitlines()[0].split() == ["at", "least", "edits", "claimed", "right"]
-    changed = [float(line.split()[-1]) for line in curve.splitlines()[2:]]
+    changed = [float(line.split()[-1]) for line in curves[-2].splitlines()[2:]]
     assert changed == sorted(changed, reverse=True)
 
-    # "load neither torch nor fairseq"
+    # "the edits and labels are the same", and "load neither torch nor fairseq"
+    assert page.run("lev-plugins", "edit", "toy/light", stdin=text).out == edited
     alone = "import lev_plugins, sys; print(lev_plugins.load('toy/light').edit(['w1 w2 w3'])[0].text)"
     assert page.run("python", "-c", f"{alone}; print('torch' in sys.modules)").out == "v1 v2 v3\nFalse\n"
     # "`toy/lev_plugins_en-0.2.0-py3-none-any.whl`"
@@ -239,7 +334,12 @@ def models(page: Page) -> None:
     # "`--diff` prints each line with its edits"
     first, *rest = page.printed("--resume toy/edited.txt").splitlines()
     assert len(rest) == 2 and re.search(r"\[-.*-\]|\{\+.*\+\}", first)
-    assert page.read("edited.txt").count("\n") == 100
+    # "the same command continues with the same input", and "the file becomes what it would have been without the stop"
+    whole = page.read("edited.txt")
+    assert whole == page.run(*edit, "toy/corrector", stdin=text).out and whole.count("\n") == 100
+    page.file("edited.txt").write_text(whole[: len(whole) // 2], "utf-8")
+    page.run(*edit, "toy/corrector", "--batch-lines", 16, "--resume", "toy/edited.txt", stdin=text)
+    assert page.read("edited.txt") == whole
     assert page.printed("LevT.from_pretrained") == "['v1 v2 v3']\n"
 
 
@@ -258,12 +358,18 @@ def pretrained(page: Page) -> None:
     same_hypotheses(log, page.run("fairseq-generate", *flags).out)
     assert len(hypotheses(log)) == 100
     if page.file("byt5").exists():  # with the extra [pretrained]
-        # "a folder whose token ids follow fairseq's order"
+        # "a folder whose token ids follow fairseq's order"; "`encode --decode`"
         assert page.lines("byt5/dict.txt") and updates(page, "gated-t5") == updates(page, "reader") == 3
+        decoded = page.run("lev-plugins", "encode", "toy/byt5", "--decode", stdin=page.read("bytes/valid.tgt")).out
+        assert decoded == page.read("valid.tgt")
 
 
 def serving(page: Page) -> None:
+    # "with the object of `lev-plugins edit --json` for each text"
     answer = json.loads(page.read("edited.json"))
+    page.file("mine").write_text("v15 v7 v11 v12\n", "utf-8")
+    command = ["lev-plugins", "edit", EDITOR, "--data", "toy/data", "--cpu", "--json", "--drafts", "toy/mine"]
+    assert answer["results"] == [json.loads(page.run(*command, stdin="w1 w7 w11 w12\n").out)]
     assert answer["results"][0]["text"] == "v1 v7 v11 v12" and answer["model"] == "checkpoint_best"
     # "A match has up to five replacements ... The rules are ..."
     matches = json.loads(page.read("checked.json"))["matches"]
