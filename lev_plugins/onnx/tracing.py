@@ -14,7 +14,7 @@ from lev_plugins.layers.weight_cache import EvalCache
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
 from lev_plugins.onnx import names
-from lev_plugins.spelling.embedding import NGRAM_SCALE, NgramEmbedding, VectorTable, WordFeatures, WordVectors
+from lev_plugins.spelling.embedding import NGRAM_SCALE, CollectingTable, NgramEmbedding, WordFeatures, WordVectors
 
 # the sizes of the examples: all differ, so that tracing confuses none
 SIZES = {"B": 2, "S": 5, "T": 7, "U": 3, "P": 11, "n": 4, "K": 6, "W": 8, "Q": 9, "R": 12}
@@ -97,5 +97,5 @@ class SpellingGraph(nn.Module):
     def vectors(self, words: Tensor, unknown: Tensor) -> WordVectors:
         """Returns what the embedding reads of the features of words (F, B, T) and the vectors of the unknown ones."""
         vectors = self.table.vectors(None)
-        means = VectorTable(vectors.ngram_means.weight, more=unknown)
+        means = CollectingTable(vectors.ngram_means.weight, more=unknown)
         return vectors._replace(ngram_means=means, features=WordFeatures(*words.unbind(0)))

@@ -116,8 +116,8 @@ class WordVectors(NamedTuple):
     Special symbols and the placeholder have no n-grams: their sum is 0.
     """
 
-    ngram_means: VectorTable  # (V + 1 + U, C)
-    own: VectorTable  # (V + 1, C)
+    ngram_means: CollectingTable  # (V + 1 + U, C)
+    own: CollectingTable  # (V + 1, C)
     shapes: Tensor  # (V + 1 + U,)
     counts: Tensor  # (V + 1 + U,) occurrences in the training text
     guesses: Tensor  # (2, V + 1 + U) see ``WordFeatures``, and the edit distance; (2, U) in an ``NgramEmbedding``
@@ -184,8 +184,8 @@ class NgramEmbedding(nn.Module):
         if len(words.shapes):
             unknown_means = self.mean(words.ngrams, words.ngram_starts)
         return WordVectors(
-            VectorTable(means, sample.class_of, unknown_means),
-            VectorTable(own_rows, sample.class_of),
+            CollectingTable(means, sample.class_of, unknown_means),
+            CollectingTable(own_rows, sample.class_of),
             torch.cat([self.shapes, words.shapes]),
             F.pad(self.counts, (0, len(words.shapes))),
             words.guesses,
@@ -367,20 +367,20 @@ def joined_counts(hashes: Tensor, after_blank: Tensor, known_hashes: Tensor, cou
 # ---- a table that is looked up many times in one pass ----------------------------------------------------------------
 
 
-class VectorTable:
-    """A matrix (R, C) whose look-ups have sparse gradients, which become one matrix in the end.
+class CollectingTable:
+    """A matrix (R, C) whose look-ups add their gradients to one matrix.
 
-    A dense gradient is as large as the table, for each ``torch.nn.functional.embedding``, and most of it is zeros: with
-    a large dictionary, that takes longer than the rest of a small model.
+    Each ``torch.nn.functional.embedding`` makes a gradient of the size of the table, most of it zeros: with a large
+    dictionary, that takes longer than the rest of a small model. A table is for one forward and at most one backward.
 
     >>> weight = torch.zeros(3, 2, requires_grad=True)
-    >>> table = VectorTable(weight)
+    >>> table = CollectingTable(weight)
     >>> (table.rows(torch.tensor([2, 2])).sum() + 5 * table.rows(torch.tensor([0])).sum()).backward()
     >>> weight.grad.tolist()
     [[5.0, 5.0], [0.0, 0.0], [2.0, 2.0]]
-    >>> VectorTable(torch.tensor([[7.0], [8.0]]), torch.tensor([-1, 1, 0])).rows(torch.tensor([2, 1])).tolist()
+    >>> CollectingTable(torch.tensor([[7.0], [8.0]]), torch.tensor([-1, 1, 0])).rows(torch.tensor([2, 1])).tolist()
     [[7.0], [8.0]]
-    >>> VectorTable(torch.tensor([[7.0], [8.0]]), more=torch.tensor([[9.0]])).rows(torch.tensor([2, 1])).tolist()
+    >>> CollectingTable(torch.tensor([[7.0], [8.0]]), more=torch.tensor([[9.0]])).rows(torch.tensor([2, 1])).tolist()
     [[9.0], [8.0]]
     """
 
@@ -391,13 +391,14 @@ class VectorTable:
             row_of: (n,) the row of each id, if it is not the id itself; -1: there is none
             more: (M, C) rows after those of ``weight``; the two are copied into one matrix only for training
         """
+        self.collected: list[Tensor] = []
         self.learns = torch.is_grad_enabled() and weight.requires_grad
         if row_of is not None and more is not None:
             row_of = torch.cat([row_of, len(weight) + torch.arange(len(more), device=row_of.device)])
         if self.learns and more is not None:
             weight, more = torch.cat([weight, more]), None
         self.row_of, self.more = row_of, more
-        self.weight: Tensor = _Dense.apply(weight) if self.learns else weight
+        self.weight: Tensor = _Collect.apply(weight, self.collected) if self.learns else weight
 
     def rows(self, ids: Tensor) -> Tensor:
         """Returns the rows of ids: (...) -> (..., C)."""
@@ -409,18 +410,41 @@ class VectorTable:
                 F.embedding(ids.clamp(max=len(self.weight) - 1), self.weight),
                 F.embedding((ids - len(self.weight)).clamp(min=0), self.more),
             )
-        return F.embedding(ids, self.weight, sparse=self.learns)
+        if not self.learns:
+            return F.embedding(ids, self.weight)
+        return _Rows.apply(self.weight, ids, self.collected)
 
 
-class _Dense(torch.autograd.Function):
-    """Passes the matrix on, and makes the sum of the gradients of all its look-ups, which is sparse, a matrix again."""
+class _Collect(torch.autograd.Function):
+    """Passes the matrix on. In backward, it runs after all look-ups, whose input it is, and returns what they added."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Tensor) -> Tensor:
+    def forward(ctx: Any, weight: Tensor, collected: list[Tensor]) -> Tensor:
+        ctx.collected, ctx.dtype = collected, weight.dtype
+        ctx.set_materialize_grads(False)
         return weight.view_as(weight)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        (gradient,) = gradients
-        # with a use of the matrix other than look-ups, it is dense already
-        return gradient.float().to_dense().to(gradient.dtype) if gradient.is_sparse else gradient
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, None]:
+        direct = gradients[0]  # from uses of the matrix other than look-ups
+        if not ctx.collected:
+            return direct, None
+        total = ctx.collected.pop().to(ctx.dtype)
+        return (total if direct is None else total.add_(direct)), None
+
+
+class _Rows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, ids: Tensor, collected: list[Tensor]) -> Tensor:
+        ctx.save_for_backward(ids)
+        ctx.collected, ctx.size = collected, weight.shape
+        return F.embedding(ids, weight)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, None]:
+        (ids,) = ctx.saved_tensors
+        gradient = gradients[0].flatten(0, -2)
+        if not ctx.collected:
+            ctx.collected.append(gradient.new_zeros(ctx.size, dtype=torch.float32))
+        ctx.collected[0].index_add_(0, ids.flatten(), gradient.float())
+        return None, None, None

@@ -186,9 +186,10 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
             target = sample["target"]
             assert target is not None  # fairseq validates on pairs
             results = self.inference_step(self.sequence_generator, [model], sample)
-            texts = [self._text(hypotheses[0]["tokens"].tolist(), UNKNOWN_IN_TEXT) for hypotheses in results]
-            rows = ([token for token in row if token != self.tgt_dict.pad()] for row in target.tolist())
-            references = [self._text(row, UNKNOWN_IN_REFERENCE) for row in rows]
+            outputs = data_utils.collate_tokens(
+                [hypotheses[0]["tokens"] for hypotheses in results], self.tgt_dict.pad()
+            )
+            texts, references = self._texts(outputs, UNKNOWN_IN_TEXT), self._texts(target, UNKNOWN_IN_REFERENCE)
             if self.cfg.eval_bleu_print_samples:
                 logger.info("example hypothesis: " + texts[0])
                 logger.info("example reference: " + references[0])
@@ -201,6 +202,8 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         super(TranslationTask, self).reduce_metrics(logging_outputs, criterion)
         self.scores.log(logging_outputs)
 
-    def _text(self, tokens: list[int], unknown: str) -> str:
-        words = self.tgt_dict.string(tokens, self.cfg.eval_bleu_remove_bpe, unk_string=unknown)
-        return self.tokenizer.decode(words) if self.tokenizer else words
+    def _texts(self, rows: Tensor, unknown: str) -> list[str]:
+        """Returns the rows as text, in which ``unknown`` stands for <unk>; with one device-to-host copy."""
+        plain = ([token for token in row if token != self.tgt_dict.pad()] for row in rows.tolist())
+        texts = [self.tgt_dict.string(row, self.cfg.eval_bleu_remove_bpe, unk_string=unknown) for row in plain]
+        return [self.tokenizer.decode(text) for text in texts] if self.tokenizer else texts

@@ -15,12 +15,18 @@ from typing import Any
 import language_tool_python
 import pytest
 
+from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.options import EditOptions
 from lev_plugins.serving.context import Context
 from tests.commands import ENVIRONMENT, ROOT
 from tests.serving import Client, FakeEditor, models, serving
-from tests.unit.inference.test_editor import GOLDEN, NOISES, NOISY, corrector
+from tests.unit.inference.test_editor import CHARS, GOLDEN, NOISES, NOISY
 
 SERVE = ["-m", "lev_plugins", "serve", GOLDEN / "pbd" / "checkpoint.pt", "--data", NOISY, "--bpe", "chars"]
+
+
+def corrector() -> Editor:
+    return Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY, EditOptions(bpe=CHARS, beam=3))
 
 
 class Process:
@@ -56,7 +62,7 @@ def test_the_command_serves_and_drains(tmp_path: Path, stop: signal.Signals) -> 
         about = {"name": "checkpoint", "kind": "edit", "drafts": False, "min_confidence": 0.5}
         assert client.get("/v1/models").json["models"] == [about]
         found = client.edit(NOISES[0]).json["results"][0]
-        assert found == corrector("pbd").edit([NOISES[0]])[0].without_unsure(0.5).as_dict()
+        assert found == corrector().edit([NOISES[0]])[0].without_unsure(0.5).as_dict()
         with half_sent(client, {"texts": [NOISES[1]]}) as rest:
             server.process.send_signal(stop)
             wait_until_refused(client)
@@ -103,7 +109,7 @@ def wait_until_refused(client: Client) -> None:
 def test_language_tool_python_finds_and_applies(kind: str) -> None:
     """Its own lengths are wrong where the edited stretch itself has an emoji."""
     if kind == "pbd":
-        editor, texts = corrector("pbd"), [*NOISES[:8], "\n".join(NOISES[:3]), f"e\u0301 {NOISES[1]}"]
+        editor, texts = corrector(), [*NOISES[:8], "\n".join(NOISES[:3]), f"e\u0301 {NOISES[1]}"]
     else:
         editor, texts = FakeEditor(), ["😀 teh 👩‍👩‍👧 e\u0301 tset 😀", "I saw hat\n😀\nvery good teh"]
     url = "http://127.0.0.1:{}"

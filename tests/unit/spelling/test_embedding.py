@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lev_plugins.spelling.batch_words import BatchWords
 from lev_plugins.spelling.candidates import CASES, LEVELS, ngram_buckets
-from lev_plugins.spelling.embedding import NGRAM_SCALE, IntendedWordEmbedding, VectorTable, WordVectors
+from lev_plugins.spelling.embedding import NGRAM_SCALE, CollectingTable, IntendedWordEmbedding, WordVectors
 from tests.helpers import PAD, UNK
 from tests.spelling import BUCKETS, COUNTS, OWN, UNKNOWN, WORDS, batch_words, dictionary, scores, spelling
 
@@ -137,7 +137,7 @@ def test_a_table_has_the_gradient_of_its_look_ups(uses: str, dtype: torch.dtype)
     for ours in (True, False):
         weight = torch.arange(10.0, dtype=dtype).view(5, 2).requires_grad_()
         scaled = weight * 2  # not a leaf
-        table = VectorTable(scaled)
+        table = CollectingTable(scaled)
         loss = weight.sum()
         if "rows" in uses:
             looked_up = (table.rows(each) if ours else F.embedding(each, scaled) for each in ids)
@@ -148,4 +148,4 @@ def test_a_table_has_the_gradient_of_its_look_ups(uses: str, dtype: torch.dtype)
         found.append(weight.grad)
     assert found[0].dtype == dtype and torch.equal(*found)
     with torch.no_grad():
-        assert VectorTable(weight).rows(ids[0]).equal(weight[ids[0]])
+        assert CollectingTable(weight).rows(ids[0]).equal(weight[ids[0]])
