@@ -5,11 +5,12 @@ import logging
 import os
 import re
 from argparse import Namespace
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Optional
 
+import torch
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion
 from fairseq.data import Dictionary, FairseqDataset, data_utils
@@ -186,10 +187,9 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
             target = sample["target"]
             assert target is not None  # fairseq validates on pairs
             results = self.inference_step(self.sequence_generator, [model], sample)
-            outputs = data_utils.collate_tokens(
-                [hypotheses[0]["tokens"] for hypotheses in results], self.tgt_dict.pad()
-            )
-            texts, references = self._texts(outputs, UNKNOWN_IN_TEXT), self._texts(target, UNKNOWN_IN_REFERENCE)
+            best = [hypotheses[0]["tokens"] for hypotheses in results]
+            outputs = torch.cat(best).cpu().split([len(row) for row in best])  # one device-to-host copy
+            texts, references = self._texts(outputs, UNKNOWN_IN_TEXT), self._texts(target.cpu(), UNKNOWN_IN_REFERENCE)
             if self.cfg.eval_bleu_print_samples:
                 logger.info("example hypothesis: " + texts[0])
                 logger.info("example reference: " + references[0])
@@ -202,8 +202,8 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         super(TranslationTask, self).reduce_metrics(logging_outputs, criterion)
         self.scores.log(logging_outputs)
 
-    def _texts(self, rows: Tensor, unknown: str) -> list[str]:
-        """Returns the rows as text, in which ``unknown`` stands for <unk>; with one device-to-host copy."""
-        plain = ([token for token in row if token != self.tgt_dict.pad()] for row in rows.tolist())
+    def _texts(self, rows: Iterable[Tensor], unknown: str) -> list[str]:
+        """Returns the rows as text, in which ``unknown`` stands for <unk>."""
+        plain = ([token for token in row.tolist() if token != self.tgt_dict.pad()] for row in rows)
         texts = [self.tgt_dict.string(row, self.cfg.eval_bleu_remove_bpe, unk_string=unknown) for row in plain]
         return [self.tokenizer.decode(text) for text in texts] if self.tokenizer else texts
