@@ -117,9 +117,8 @@ def score_sentences(
     models: list[nn.Module], sample: Batch, rows: list[Tensor], dictionary: Dictionary
 ) -> list[Hypothesis]:
     """Returns the sentences in ``rows`` as hypotheses, scored in one pass by fairseq's scorer."""
-    encoder_input = {name: value for name, value in sample["net_input"].items() if name != "prev_output_tokens"}
     pad, eos = dictionary.pad(), dictionary.eos()
     previous = collate_tokens(rows, pad, eos, move_eos_to_beginning=True).to(sample["net_input"]["src_tokens"])
     target = collate_tokens(rows, pad).to(previous)
-    forced = {"net_input": {**encoder_input, "prev_output_tokens": previous}, "target": target}
+    forced = {"net_input": {**sample["net_input"], "prev_output_tokens": previous}, "target": target}
     return [hypotheses[0] for hypotheses in SequenceScorer(dictionary).generate(models, forced)]

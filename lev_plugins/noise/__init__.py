@@ -12,12 +12,12 @@ else, white space and case included, stays as it was, and no cluster is broken. 
 
 The number of changed words of a line follows the binomial distribution, as if each word were drawn independently. A
 drawn word is changed if any requested kind can change it. Otherwise (two equal letters cannot be swapped, a word of one
-letter cannot lose it, no keyboard has Han characters) another word of the line is drawn: the share is one of *all*
-words as long as the line has enough words that can be changed. If it does not (a line of one such word, a rate near 1),
-there is less noise than requested, never more.
+letter cannot lose it, no keyboard has Han characters) another word of the line is drawn: the share is one of all
+words that the options permit, as long as the line has enough words that can be changed. If it does not (a line of one
+such word, a rate near 1), there is less noise than requested, never more.
 
 A run-on counts as a change of the word before it; two exchanged words count as two. No two slips touch the same
-character, so at most half of the characters can be swapped with their neighbours.
+character, so there are at most half as many swaps as characters.
 """
 
 from lev_plugins.noise.corrupt import Corruption, build_corruption

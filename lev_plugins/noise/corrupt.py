@@ -33,7 +33,7 @@ class Corruption:
         draw = stream(options.seed, epoch, index)
         at = level(options.seed, epoch, index, draw)
         scale = 2 * stream(options.seed, epoch, index, " rate")() if options.varied else 1
-        numbers = prose_of(line) if options.prose else range(len(line.starts))
+        numbers = touch_protected(line) if options.prose else range(len(line.starts))
         if options.word_rate is not None:
             if options.min_letters:
                 numbers = [number for number in numbers if self._is_long_enough(line, number)]
@@ -45,7 +45,7 @@ class Corruption:
             self._edits(line, words, binomial(characters, scale * options.char_rate, at), draw)
         else:
             for kind in self.kinds:
-                assert kind.edit_by_rate is not None, "``check_options`` requires a rate"
+                assert kind.edit_by_rate is not None, "for other kinds, ``check_options`` requires a rate"
                 kind.edit_by_rate(line, words, draw)
         return str(line)
 
@@ -132,18 +132,20 @@ def lose_capital(line: Line, word: WordSpan) -> None:
         line.put(word.start + at, word.start + at + 1, [cells[at].lower()])
 
 
-def prose_of(line: Line) -> list[int]:
-    """Return the numbers of the words that a corrector may touch, and mark the other words as touched.
+def touch_protected(line: Line) -> list[int]:
+    """Mark the words that no corrector may touch as touched, with the white space around them; return the other ones.
 
-    >>> prose_of(Line("see a.org or `b c` for 5 kg"))
+    >>> touch_protected(Line("see a.org or `b c` for 5 kg"))
     [0, 2, 5]
     """
+    # without a dictionary: no word is one that it knows
     untouchable = Untouchable(protected_spans(line.text, lambda word: False, None))
     offsets = list(accumulate(map(len, line.original), initial=0))  # of each cell in the text
-    prose = []
+    prose, previous_end = [], 0
     for number, word in enumerate(line.words()):
         if untouchable.touched_by(Span(offsets[word.start], offsets[word.end])):
-            line.touched.update(range(word.start, word.end))
+            line.touched.update(range(previous_end, word.next))
         else:
             prose.append(number)
+        previous_end = word.end
     return prose

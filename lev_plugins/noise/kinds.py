@@ -110,7 +110,7 @@ def substitute(alphabets: Alphabets, line: Line, at: int, draw: Draw) -> bool:
 
 
 def accent(line: Line, at: int, draw: Draw) -> bool:
-    """Gives a Latin letter a mark, or writes another one that looks like it."""
+    """Gives a Latin letter a mark, or writes one that looks like it, such as ø or ł."""
     letters = with_marks().get(line.cells[at], ())
     return bool(letters) and line.put(at, at + 1, [letters[int(draw() * len(letters))]])
 
@@ -121,10 +121,13 @@ def with_marks() -> dict[str, list[str]]:
 
     >>> "".join(with_marks()["o"][:8]), "".join(with_marks()["I"][:4])
     ('òóôõöøōŏ', 'ÌÍÎÏ')
+    >>> "æ" in with_marks()  # it has no mark
+    False
     """
     marked: dict[str, list[str]] = {}
     for letter in map(chr, [*range(0xC0, 0x180), *range(0x1E00, 0x1F00)]):
-        marked.setdefault(without_diacritics(letter), []).append(letter)
+        if (plain := without_diacritics(letter)) != letter:
+            marked.setdefault(plain, []).append(letter)
     return marked
 
 

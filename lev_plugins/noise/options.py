@@ -140,7 +140,7 @@ def check_options(options: NoiseOptions, weights: dict[str, float]) -> None:
     has_rate = has_word_rate or options.char_rate is not None
     rates = f"{prefix}word-rate, {prefix}char-rate or both"
     require(
-        has_rate or options.kind in WITH_RATES,
+        has_rate or weights.keys() <= set(WITH_RATES),
         f"{prefix}kind {options.kind} needs {rates}: only {' or '.join(WITH_RATES)} has rates of its own",
     )
     require(has_rate or not options.varied, f"{prefix}varied needs {rates}")

@@ -32,7 +32,7 @@ from lev_plugins.spelling.embedding import (
 from lev_plugins.spelling.word_scorer import WordScorer
 from lev_plugins.text.ids import UNK
 
-# processors without VNNI add up pairs of products in 16 bits, which would overflow with 8 bits on both sides
+# processors without VNNI add up pairs of products in 16 bits, which overflow unless 2 * 255 * PRODUCT_MAX < 2**15
 PRODUCT_MAX, TABLE_MAX = 63, 127
 TINY = 1e-12  # in place of 0, by which nothing can be divided
 ZERO = 128  # what stands for 0 in unsigned integers
@@ -68,7 +68,7 @@ class CompactTables(nn.Module):
         self.vocabulary = len(vectors) - 1
         lengths = vectors[:-1].norm(dim=1).clamp(min=NORM_EPS)
         directions, scales = rounded(vectors[:-1] / lengths[:, None], PRODUCT_MAX)
-        ngrams, ngram_scales = rounded(table.grams.detach(), TABLE_MAX)
+        ngrams, ngram_scales = rounded(table.grams, TABLE_MAX)
         buffers = {"directions": directions.t().contiguous(), "direction_scales": scales}
         buffers |= {"vector_scales": scales * lengths, "placeholder": vectors[-1]}
         buffers |= {"ngrams": ngrams, "ngram_scales": ngram_scales}
@@ -88,7 +88,7 @@ class CompactTables(nn.Module):
 
 @dataclass(frozen=True)
 class CompactVectors:
-    """Takes the place of ``WordVectors`` in a graph."""
+    """Takes the place of ``WordVectors`` in a graph, which reads only the methods and fields below."""
 
     tables: CompactTables
     ngram_means: Tensor  # (D, C) the words of the batch of which the n-grams are read; their ids follow the placeholder
@@ -96,10 +96,15 @@ class CompactVectors:
     sample: VocabularySample = WHOLE_VOCABULARY
 
     def vector_of(self, ids: Tensor, own_rows: Tensor) -> Tensor:
-        """Returns the vectors of words, those of unknown words by their n-grams: (B, T) -> (B, T, C)."""
+        """Returns the vectors of words, those of unknown words by their n-grams: (B, T) -> (B, T, C).
+
+        The tables have the sums of n-grams and own rows, so the row of a word must have its n-grams. It has: a word
+        that reads the row of another one differs from it in case alone, and <unk> has no n-grams.
+        """
         return self.tables.rows(own_rows) + self.means_of(ids) * own_rows.eq(UNK)[..., None]
 
     def means_of(self, ids: Tensor) -> Tensor:
+        """Returns the means of the n-grams of unknown words, and 0 for words of the dictionary: (..., C)."""
         row = ids - self.tables.vocabulary - 1
         return F.embedding(row.clamp(min=0), self.ngram_means) * row.ge(0)[..., None]
 
@@ -128,7 +133,7 @@ class Biases(nn.Module):
 
     def rows(self, unused: Callable[[], Tensor], shapes: Tensor, *weights: Tensor) -> Tensor:
         """Returns the biases for replaced words of these shapes: (n,) -> (n, V)."""
-        # of all shapes; without an input in it, the exporter would compute and store the table
+        # all shapes; the 0 * shapes keeps the exporter from computing the table, and storing (SHAPES + 1, V) numbers
         rows = torch.arange(SHAPES + 1) + 0 * shapes[:1]
         table = self.of_word.float() - self.penalties[rows].index_select(1, self.shapes.long())
         return F.embedding(shapes, table)
@@ -184,7 +189,10 @@ def compact(model: LevT) -> tuple[LevT, CompactTables]:
     decoder = model.decoder
     assert isinstance(decoder, SpellingDecoder)
     scorer, words = decoder.word_scorer, decoder.word_embedding
-    words.unit_vectors.entry = (words.grams, words.own.weight), tables.directions  # what ``directions`` returns
+    words.unit_vectors.entry = (
+        (words.grams, words.own.weight),
+        tables.directions,
+    )  # integers, (C, V): ``Product`` reads them
     scorer.add_module("biases", Biases(scorer))
     scorer.add_module("product", Product(tables.direction_scales))
     for embedding in (model.encoder.embedding, decoder.embedding):

@@ -50,8 +50,8 @@ def write(model: FairseqEncoderDecoderModel | EncT5, folder: Path, only_compact:
     only_compact: of a model that ``is_compactable``, no graphs in 32 bits
     """
     (folder / GRAPHS).mkdir()
-    compacted = compact(model) if isinstance(model, LevT) and is_compactable(model) else None
     with warnings.catch_warnings(), torch.no_grad():
+        compacted = compact(model) if isinstance(model, LevT) and is_compactable(model) else None
         # warnings that some sizes are fixed, as intended, and of torch about GPUs while oneDNN is switched off
         warnings.simplefilter("ignore")
         with torch.backends.mkldnn.flags(enabled=False):
@@ -60,16 +60,18 @@ def write(model: FairseqEncoderDecoderModel | EncT5, folder: Path, only_compact:
             for bits, some in {32: graphs, 8: in_8_bits}.items():
                 for name, traced in some.items():
                     trace(traced, folder / path_of(name, bits))
-    logging.disable(logging.WARNING)
-    for name in graphs | in_8_bits:
-        exact, in_8 = (folder / path_of(name, bits) for bits in ENDINGS)
-        if compacted:
-            round_weights(in_8)
-        else:
-            # 7 bits, so that processors without VNNI, which add up in 16 bits, do not overflow
-            how: dict[str, Any] = {"per_channel": True, "reduce_range": True, "weight_type": QuantType.QInt8}
-            quantize_dynamic(exact, in_8, ["MatMul"], **how)
-    logging.disable(logging.NOTSET)
+    logging.disable(logging.WARNING)  # advice on how to prepare a graph for rounding
+    try:
+        for name in graphs | in_8_bits:
+            exact, in_8 = (folder / path_of(name, bits) for bits in ENDINGS)
+            if compacted:
+                round_weights(in_8)
+            else:
+                # 7 bits, so that processors without VNNI, which add up in 16 bits, do not overflow
+                options: dict[str, Any] = {"per_channel": True, "reduce_range": True, "weight_type": QuantType.QInt8}
+                quantize_dynamic(exact, in_8, ["MatMul"], **options)
+    finally:
+        logging.disable(logging.NOTSET)
     share_weights(sorted((folder / GRAPHS).iterdir()), folder / GRAPHS / WEIGHTS)
     index = model.word_index if isinstance(model, (LevT, EncT5)) else None
     if index is not None:

@@ -40,7 +40,7 @@ FIELDS: dict[str, dict[int, str]] = {
     "tensor": dict.fromkeys((1, 2, 4, 5, 7, 8, 9, 12, 13, 14, 16), ""),
 }
 OPERATOR, DOMAIN = 4, 7  # of a node
-TYPE, FLOATS, NAME, RAW, EXTERNAL = 2, 4, 8, 9, 13  # of a tensor
+TYPE, FLOATS, INTEGERS, NAME, RAW, EXTERNAL = 2, 4, 5, 8, 9, 13  # of a tensor
 FLOATS_OF = {1: "<f4", 10: "<f2"}  # types of tensors: numbers in 32 and 16 bits
 WHOLE = {2, 3, 6, 7, 9}  # types of numbers that are never NaN
 
@@ -58,22 +58,26 @@ def check_graph(path: Path, weights: Path) -> None:
                 permitted = operator in OPERATORS and domain in (b"", b"com.microsoft")
                 require(permitted, f"the operator {operator.decode()[:60]}")
             elif kind == "tensor":
-                name = b"".join(fields[NAME])
+                name, number_type = b"".join(fields[NAME]), fields[TYPE][-1]
+                require(number_type in WHOLE or number_type in FLOATS_OF, f"numbers of type {number_type}")
+                # where numbers in 16 bits may stand that are not checked below
+                require(number_type in WHOLE or not fields[INTEGERS], f"{name.decode()} has integers for its floats")
                 require(is_finite(name, fields, stored), f"NaN or infinite weights in {name.decode()}")
     except Exception as error:  # whatever cannot be read is a fault of the file
         raise UserError(f"{path} is damaged, or has what no export writes ({error}): {AGAIN}") from error
 
 
 def is_finite(name: bytes, tensor: dict[int, list[Value]], stored: Array) -> bool:
-    form = FLOATS_OF.get(*tensor[TYPE][-1:])
-    if form is None:
-        return WHOLE.issuperset(tensor[TYPE])
+    if tensor[TYPE][-1] in WHOLE:
+        return True
+    form = FLOATS_OF[tensor[TYPE][-1]]
     parts = [np.frombuffer(b"".join(tensor[FLOATS] + tensor[RAW]), form)]
     if tensor[EXTERNAL]:
         place = dict(tuple(value for _, value in fields_of(entry)) for entry in tensor[EXTERNAL])
         start, file = int(place[b"offset"]), {WEIGHTS.encode(): stored}[place[b"location"]]  # no other file
         parts.append(file[start : start + int(place[b"length"])].view(form))
-    # masks are constants, which have no name, and the table of words that are never written
+    # -inf may stand in constants, which have no name (masks of attention), and in ``never`` of older graphs, which was
+    # added to the scores of words that are never written
     minimum = -np.inf if name in (b"", b"never") else np.finfo(form).min
     return all(part.min(initial=0) >= minimum and part.max(initial=0) < np.inf for part in parts)
 

@@ -52,7 +52,7 @@ class LevTGraph(SpellingGraph):
         return BatchVectors(self.table, vectors)
 
     def spelling(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Returns the vectors of unknown words and the removed words, as the inputs have them or their n-grams do."""
+        """Returns the inputs; of a compact graph, with the vectors of unknown words in place of their n-grams."""
         return inputs if self.tables is None else (self.ngram_means(*inputs[:3]), *inputs[3:])
 
     def source(
@@ -150,8 +150,7 @@ class Fill(LevTGraph):
         alignment = spelling[columns + 1] if len(spelling) > columns else None
         states = decoder.states("token", words[0], source, removed, alignment)
         scores = decoder.token_logits(states, placeholders, source, removed, nearest)
-        # ONNX Runtime's own logarithm of a sum of exponentials loses the many small ones of a large dictionary
-        # -inf in place of the scores: added to them, it would leave the NaN of damaged weights
+        # not the scores minus ``logsumexp``: that of ONNX Runtime loses the many small terms of a large dictionary
         scores = scores.log_softmax(-1).index_fill(1, self.never, -torch.inf)
         log_probs, words = scores.topk(min(ALTERNATIVES, decoder.vocabulary))
         return words, log_probs

@@ -19,6 +19,7 @@ PIECES = ("pieces", "where", "word")  # the fields of ``PiecesInRows``
 SOURCE_STATES, SOURCE_ALIGNMENT = "beside", "places"  # states of the encoder, and the position that each token reads
 
 DECISIONS = ("deletion", "nothing", "best", "something", "insertions")  # outputs, which are read by their order
-CHOICES = ("best", "chosen")
+CHOICES = ("best", "chosen")  # the best words for each placeholder, and their log-probabilities
 SCORES = "scores"
-GROWING, ROWS = "grown", "B"  # prefix of the parts of a decoder's state that grow; the size of which rows are selected
+GROWING = "grown"  # begins the names of the parts of a decoder's state that get longer with each word
+ROWS = "B"  # the size along which beam search selects rows of the state

@@ -43,7 +43,7 @@ class GraphPolicies(Policies):
         self.graphs, self.spelling = graphs, spelling
         rows = padded(sources)
         inputs = {} if spelling is None else {**spelling.ngrams, **spelling.pieces(rows)}
-        # without spelling, a source has a dictionary of its own, which may be the longer one
+        # not ``self.features``: without spelling, a source may have a dictionary of its own, which is the longer one
         words = rows[None] if spelling is None else spelling.read(rows)
         self.memory, *outputs = graphs.encoder({names.WORDS: words, **inputs})
         self.unknown_vectors, self.source_states = outputs[:1], outputs[1:]  # [] where the model has none

@@ -1,7 +1,7 @@
 """Modules become ONNX graphs by tracing: what a module needs for that, and the part that spells words.
 
 Shapes: B sentences, S length of the sources, T of the texts, n placeholders, U unknown words, P groups of letters, K
-candidates, C channels; L blocks of all decoder stacks.
+candidates, C channels; L blocks of all decoder stacks; of a pre-trained encoder, R rows of W pieces, Q of them in all.
 """
 
 from pathlib import Path
@@ -30,14 +30,14 @@ def example(shape: str, dtype: torch.dtype = torch.long) -> tuple[Tensor, dict[i
     """
     sizes = [SIZES.get(name) or int(name) for name in shape.split()]
     axes = {axis: name for axis, name in enumerate(shape.split()) if name in SIZES}
-    return torch.full(sizes, dtype != torch.long, dtype=dtype), axes  # ids are 0, all else is 1
+    return torch.full(sizes, 0 if dtype == torch.long else 1, dtype=dtype), axes  # ids are 0
 
 
 class Traced(NamedTuple):
     """A module to trace, an example of each input with the names of its dynamic sizes, and the names of the outputs."""
 
     module: nn.Module
-    inputs: dict[str, tuple[Tensor, dict[int, str]]]
+    inputs: Inputs
     outputs: list[str]
 
 
@@ -48,7 +48,9 @@ def trace(traced: Traced, path: Path) -> None:
     if caches:
         traced.module(*examples)
     for cache in caches:
-        if cache.entry is not None:  # so that it is one of the graph's weights
+        if (
+            cache.entry is not None
+        ):  # the exporter makes weights of buffers, which graphs share, and constants of others
             cache.register_buffer("value", cache.entry[1])
     torch.onnx.export(
         traced.module,

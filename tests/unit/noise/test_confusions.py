@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from lev_plugins.errors import UserError
+from lev_plugins.noise import NoiseOptions, build_corruption
 from tests.helpers import noise
 
 
@@ -25,6 +26,8 @@ def test_words_are_confused_as_words(tmp_path: Path) -> None:
     assert results("the") == {"the"}
     assert results("the the") == {"the the", "the"}
     assert results("it is") == {"it is", "it is been"}
+    together = build_corruption(NoiseOptions("ocr,confusions", confusions=str(table)))  # both at their own rates
+    assert {"see", "see the"} <= {together("see the", index) for index in range(200)}
     changed = [noise("confusions", 0.25, confusions=str(table))("it was their house", index) for index in range(2000)]
     assert 1 - changed.count("it was their house") / 2000 == pytest.approx(1 - 0.75**4, rel=0.02)
 

@@ -109,14 +109,14 @@ def test_a_varied_rate_is_the_same_on_average_and_another_in_each_line() -> None
     assert clean[1] > 2 * clean[0] and most[1] > 2 * most[0]
 
 
-@pytest.mark.parametrize("options", [("swap", 1.0), ("random", None, 0.5), ("ocr", None, None)])
+@pytest.mark.parametrize("options", [("swap", 1.0), ("random", None, 0.5), ("ocr", None, None), ("run-on", 1.0)])
 def test_only_prose_changes(options: tuple) -> None:
-    words = ["https://a.org/b", "bob@c.de", "12.50", "`x y`", "e\u0301t\u0301at", "mountains", "morning", "😀"]
+    words = ["https://a.org/b", "bob@c.de", "12.50", "`x y`", "e\u0301t\u0301at", "mountains", "morning", "😀", "a.org"]
     draw = random.Random(2)
     lines = [" ".join(draw.choices(words, k=12)) for _ in range(200)]
     corrupt = build_corruption(NoiseOptions(*options, prose=True))
     noisy = [corrupt(line, index) for index, line in enumerate(lines)]
-    for kept in ("https://a.org/b", "bob@c.de", "12.50", "`x y`", "😀"):
+    for kept in ("https://a.org/b", "bob@c.de", "12.50", "`x y`", "😀", " a.org "):
         assert [line.count(kept) for line in noisy] == [line.count(kept) for line in lines]
     assert sum(line != other for line, other in zip(lines, noisy, strict=True)) > 50
     assert any(sum(map(line.count, words[4:7])) < 2 for line in noisy)

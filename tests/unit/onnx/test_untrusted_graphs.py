@@ -145,6 +145,8 @@ def outside(model: Any) -> None:
             entry.value = "../../weights.bin" if entry.key == "location" else entry.value
 
 
+# NaN in 16 bits, where numbers of that type may also stand
+HALF = onnx.TensorProto(name="half", data_type=onnx.TensorProto.FLOAT16, dims=[1], int32_data=[0x7E00])
 STRANGE: dict[str, tuple[Callable[[Any], None], str]] = {
     "loop": (endless, "the operator Loop"),
     "random": (adding(node("RandomNormal", shape=[10**6, 10**6])), "the operator RandomNormal"),
@@ -152,8 +154,9 @@ STRANGE: dict[str, tuple[Callable[[Any], None], str]] = {
     "function": (with_function, "field 25 of a model"),
     "sparse table": (lambda model: model.graph.sparse_initializer.append(SPARSE), "field 15 of a graph"),
     "sparse constant": (adding(node("Constant", sparse_value=SPARSE)), "field 22 of a attribute"),
-    "64 bits": (adding(node("Cast", "wide", to=1), wide=np.ones(1)), "infinite weights in wide"),
+    "64 bits": (adding(node("Cast", "wide", to=1), wide=np.ones(1)), "numbers of type 11"),
     "16 bits": (adding(node("Cast", "half", to=1), half=np.full(1, np.nan, np.float16)), "infinite weights in half"),
+    "16 bits as integers": (lambda model: model.graph.initializer.append(HALF), "half has integers for its floats"),
     "outside": (outside, "weights.bin"),
     "NaN": (adding(node("Constant", value=numpy_helper.from_array(np.float32(np.nan)))), "infinite weights in "),
 }
