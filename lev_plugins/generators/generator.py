@@ -30,7 +30,7 @@ class RefinementGenerator:
     The score of a hypothesis is the mean log-probability of its tokens, including boundaries.
     """
 
-    pad, eos = PAD, EOS  # fairseq-generate reads eos
+    eos = EOS  # fairseq-generate reads it
 
     def __init__(
         self,

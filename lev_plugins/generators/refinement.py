@@ -47,7 +47,7 @@ class Word(NamedTuple):
     marks: int = 0  # see ``edits.mark_bits``
     origin: int = -1  # its position in the draft; -1 if it was inserted
     inserted_at: int = 0  # the iteration that inserted it, from 1; 0 for a token of the draft
-    log_odds: float = 0.0  # of inserting anything in its slot, in that iteration
+    log_odds: float = 0.0  # of inserting anything in its slot in that iteration, with its bonus
     alternatives: Sequence[Alternative] = ()  # the best words for its placeholder
 
 
@@ -57,16 +57,16 @@ class Sentence:
 
     number: int  # of the result; the candidates for one source follow each other
     words: list[Word]  # to be changed by ``write``
-    limit: int  # a sentence of so many tokens gets no more placeholders
+    limit: int  # of so many tokens, it gets no more placeholders; and one slot gets no more than so many, as in fairseq
     deleted_at: list[int]  # for each token of the draft, the iteration that deleted it, from 1; 0 if none did
-    deletion_log_odds: list[float]  # ... and the log-odds of that
+    deletion_log_odds: list[float]  # ... and the log-odds of that, less its penalty; infinity if a mark requests it
     marked: bool = False  # the draft has marks
     sampled: bool = False  # the policies draw its placeholders and words at random
-    steps: int = 0  # number of the last iteration, from 0
+    steps: int = 0  # the last iteration, from 0, as fairseq prints it
     removed: list[list[int]] = field(default_factory=list)  # tokens deleted after each word; [] if nothing was deleted
     remaining: list[Word] | None = None  # the words after the last deletions
     decision: tuple[list[Word], Array] = ([], np.zeros(0))  # words, and the deletion policy's last log-odds for each
-    repeats: bool = False  # the last deletions gave the same words as those of the iteration before
+    repeats: bool = False  # the last deletions left the same words as those before: insertions would return forever
     history: list[list[int]] = field(default_factory=list)  # the tokens at the start and after each step
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class Sentence:
 class Insertions(NamedTuple):
     """The decisions of the placeholder policy for the slots of n sentences, of which the longest has T tokens."""
 
-    counts: Array  # (n, T - 1) the best number of placeholders above 0; an oracle may say 0
+    counts: Array  # (n, T - 1) the best of the numbers from 1 on; an oracle may say 0
     log_odds: Array  # (n, T - 1) of that number against inserting nothing
     log_prob_none: Array  # (n, T - 1) of inserting nothing
 
@@ -146,7 +146,9 @@ class Refiner:
             self.fill(changing, policies)
             for sentence, start in zip(unfinished, starts, strict=True):
                 sentence.steps = step
-                if sentence.repeats:  # decoding would never end: it stops with the text before the deletions
+                if sentence.repeats:
+                    # The iteration is undone: the text before the deletions, with the decision that led to it. As its
+                    # tokens are those of the start, it is finished below.
                     sentence.words, sentence.tokens, sentence.decision = start
                 elif step == 0 and sentence.marked:  # deletions and insertions are requested once; protection lasts
                     sentence.write([word._replace(marks=word.marks & ~(DELETE | INSERT)) for word in sentence.words])
@@ -164,7 +166,9 @@ class Refiner:
         minimum = max(options.max_ratio_floor, options.min_length + 2)  # 2: <s> and </s>
         for source_length, draft, bits in zip(source_lengths, drafts, marks or repeat(()), strict=False):
             size = len(draft)
-            origins: Iterable[int] = range(size) if size > 2 else repeat(-1, size)  # <s> </s> is not a draft
+            origins: Iterable[int] = (
+                range(size) if size > 2 else repeat(-1, size)
+            )  # <s> </s> is no draft that may be kept
             entries = zip(draft, bits or repeat(0), origins, strict=False)
             words = [Word(token, 0.0, mark, origin) for token, mark, origin in entries]
             limit = int(min(max(source_length * options.max_ratio, minimum), self.max_tokens))
@@ -233,7 +237,7 @@ class Refiner:
         if not self.options.adaptive or previous_words is None or len(words) != len(previous_words):
             return False
         # With the same tokens and marks, the policies decide the same; --keep-bias also depends on the origin. Where
-        # scores differ, words were inserted anew and the score of the result still changes.
+        # scores differ, words were inserted anew, and another iteration may still change the score of the result.
         size = 4 if self.options.keep_bias else 3  # fields of ``Word``: token, score, marks, origin
         return all(word[:size] == previous[:size] for word, previous in zip(words, previous_words, strict=True))
 
@@ -267,7 +271,7 @@ class Refiner:
             if shared_marks & KEEP:
                 return -inf
             bonus -= self.options.soft_protection
-        # keep_bias counts once for a replaced word, when it is deleted: not where a word between the two is gone
+        # keep_bias counts only between words that were neighbours in the draft: elsewhere, a deletion has paid it
         neighbours_in_draft = left.origin >= 0 and right.origin == left.origin + 1
         return bonus - self.options.keep_bias if neighbours_in_draft else bonus
 
@@ -279,9 +283,11 @@ class Refiner:
         if options.oracle != "delete+placeholder":  # that oracle gives the length of the reference
             counts = [min(count, sentence.limit) for count in counts]
             missing = options.min_length + 2 - len(words) - sum(counts)
-            if missing > 0:  # in the slot that is least likely to be complete: a forced one first, a forbidden one last
-                log_probs = [-bonuses[slot] if isinf(bonuses[slot]) else log_prob_none[slot] for slot in slots]
-                counts[log_probs.index(min(log_probs))] += missing
+            # in the slot that is least likely to be complete, whatever its finite bonus; a forced one first, a
+            # forbidden one last
+            if missing > 0:
+                order = [-bonuses[slot] if isinf(bonuses[slot]) else log_prob_none[slot] for slot in slots]
+                counts[order.index(min(order))] += missing
         if not any(counts):
             return
         longer, room = words[:1], self.max_tokens - len(words)
