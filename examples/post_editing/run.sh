@@ -8,12 +8,12 @@ source "$(dirname "$0")/../once.sh"
 TEXT=${TEXT:-data/multi30k}  # folder of train, valid and test, each .SOURCE, .TARGET (and .DRAFT), a sentence per line
 TEST=${TEST:-test} SOURCE=${SOURCE:-en} TARGET=${TARGET:-de}  # name of the test files; suffixes of the two languages
 DRAFT=${DRAFT:-}  # suffix of the drafts; empty: a weak system makes drafts (drafts.sh)
-TAGS=${TAGS:-}  # suffix of official labels that say which words of a draft are bad; empty: those that the target lacks
+TAGS=${TAGS:-}  # suffix of official labels that say which words of a draft are bad; empty: those not in the target
 OUT=${OUT:-runs/post-editing}  # folder of all output; other settings need another one
 SYNTHETIC=${SYNTHETIC:-}  # PREFIX of synthetic triples to train on as well; empty: none
 REAL_TIMES=${REAL_TIMES:-10}  # with SYNTHETIC: how often the real triples are repeated in an epoch
 PARALLEL=${PARALLEL:-}  # PREFIX.SOURCE and PREFIX.TARGET: parallel text to train the translator on; empty: the triples
-TRANSLATION=${TRANSLATION:-}  # OUT of examples/translation with the same sizes: its LevT is the translator; empty: train one
+TRANSLATION=${TRANSLATION:-}  # OUT of examples/translation, of the same sizes, whose LevT is the translator; empty: train one
 VOCAB=${VOCAB:-6000} TOKENS=${TOKENS:-2048}  # number of sentencepiece's pieces; tokens in a batch
 LAYERS=${LAYERS:-4} WIDTH=${WIDTH:-128} FFN=${FFN:-256} HEADS=${HEADS:-4}  # sizes of every encoder and decoder
 DROPOUT=${DROPOUT:-0.1}  # dropout of the LevTs
