@@ -13,7 +13,7 @@ OUT=${OUT:-runs/post-editing}  # folder of all output; other settings need anoth
 SYNTHETIC=${SYNTHETIC:-}  # PREFIX of synthetic triples to train on as well; empty: none
 REAL_TIMES=${REAL_TIMES:-10}  # with SYNTHETIC: how often the real triples are repeated in an epoch
 PARALLEL=${PARALLEL:-}  # PREFIX.SOURCE and PREFIX.TARGET: parallel text to train the translator on; empty: the triples
-TRANSLATION=${TRANSLATION:-}  # OUT of examples/translation, of the same sizes, whose LevT is the translator; empty: train one
+TRANSLATION=${TRANSLATION:-}  # OUT of examples/translation (same sizes): its LevT is the translator; empty: train one
 VOCAB=${VOCAB:-6000} TOKENS=${TOKENS:-2048}  # number of sentencepiece's pieces; tokens in a batch
 LAYERS=${LAYERS:-4} WIDTH=${WIDTH:-128} FFN=${FFN:-256} HEADS=${HEADS:-4}  # sizes of every encoder and decoder
 DROPOUT=${DROPOUT:-0.1}  # dropout of the LevTs
