@@ -20,13 +20,13 @@ source "$HERE/../once.sh"
 source "$HERE/spellers.sh"
 
 for set in news-commentary misspellings free-english; do  # TEXT and TEST, unless they name your own
-    if [[ $TEXT:$TEST = *data/$set* && ! -e data/$set ]]; then lev-plugins data $set; fi
+    if [[ " $TEXT $TEST/" = *" data/$set/"* && ! -e data/$set ]]; then lev-plugins data $set; fi
 done; ls "$TEST"/*.clean >/dev/null  # now, as a missing file should not stop it after the training
 
-typos() {  # typos SEED <CLEAN >NOISY
-    lev-plugins noise --kind insert,delete,substitute,swap,keyboard,accent:0.1 --language-files "$LANGUAGE_FILES" \
-        --varied --word-rate 0.125 --char-rate 0.16 --min-letters 3 --lower-rate 0.3 --seed "$1"
-}
+# flags of lev-plugins noise; those of fairseq-train have --noise- before the same names
+NOISE=(--kind insert,delete,substitute,swap,keyboard,accent:0.1 --language-files "$LANGUAGE_FILES" --varied
+    --word-rate 0.125 --char-rate 0.16 --min-letters 3 --lower-rate 0.3)
+typos() { lev-plugins noise "${NOISE[@]}" --seed "$1"; }  # typos SEED <CLEAN >NOISY
 text() {  # training text with unexpected words, its dictionary, and held-out text, also with typos
     python "$HERE/text.py" "$OUT/text" --text $TEXT --language-files "$LANGUAGE_FILES" --copies $COPIES \
         ${LIST:+--frequencies "$LIST"}
@@ -46,9 +46,8 @@ once data lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-di
 
 once model fairseq-train "$OUT/data" --save-dir "$OUT/model" --user-dir "$(lev-plugins path)" $CPU --seed "$SEED" \
     --task text_editing -s noisy -t clean --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words --spelling \
-    --spelling-buckets 24576 --noise-kind insert,delete,substitute,swap,keyboard,accent:0.1 --noise-varied \
-    --noise-language-files "$LANGUAGE_FILES" --noise-word-rate 0.125 --noise-char-rate 0.16 --noise-min-letters 3 \
-    --noise-lower-rate 0.3 --noise-share 0.85 --arch levt_tiny --encoder-layers 2 --decoder-layers 1 --dropout 0 \
+    --spelling-buckets 24576 "${NOISE[@]/#--/--noise-}" --noise-share 0.85 \
+    --arch levt_tiny --encoder-layers 2 --decoder-layers 1 --dropout 0 \
     --encoder-embed-dim 160 --decoder-embed-dim 160 --encoder-ffn-embed-dim 320 --decoder-ffn-embed-dim 320 \
     --encoder-attention-heads 4 --decoder-attention-heads 4 --encoder-normalize-before --decoder-normalize-before \
     --share-all-embeddings --max-insertions 7 --criterion dual_policy --label-smoothing 0 \
@@ -62,14 +61,18 @@ once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --o
     --calibrate "$OUT/text/valid.noisy" "$OUT/text/valid.clean" --calibrate "$OUT/other/noisy" "$OUT/other/clean" \
     --clean "$OUT/text/unexpected.clean" --promise-broken "$PROMISE"
 
+harm() {  # harm NAME FILES...: one of the numbers that lev-plugins score harm prints as JSON
+    lev-plugins score harm "${@:2}" --json |
+        python -c 'import json, sys; print("%.1f" % json.load(sys.stdin)["system"][sys.argv[1]])' "$1"
+}
 score() {  # score NAME SYSTEM...: rows of the table, of what a system does to clean text and to the same with typos
     mkdir -p "$OUT/test/$1"
     for clean in "$TEST"/*.clean; do
         typos=${clean%.clean}.typos; kind=$(basename "$clean" .clean); out=$OUT/test/$1/$kind
         "${@:2}" <"$clean" >"$out.clean"
         "${@:2}" <"$typos" >"$out.typos"
-        broken=$(lev-plugins score harm "$out.clean" "$clean" | sed -E 's/.*words = ([0-9.]+).*/\1/')
-        repaired=$(lev-plugins score harm "$out.typos" "$clean" --source "$typos" | sed -E 's/.*red ([0-9.]+).*/\1/')
+        broken=$(harm score "$out.clean" "$clean")
+        repaired=$(harm "% of typos repaired" "$out.typos" "$clean" --source "$typos")
         echo "| $kind | $1 | $broken | $repaired |"
     done >"$OUT/test/$1/rows"
 }

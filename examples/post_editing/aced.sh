@@ -12,7 +12,9 @@ WIDTH=${WIDTH:-192} FFN=${FFN:-576} HEADS=${HEADS:-4} LAYERS=${LAYERS:-2} DROPOU
 UPDATES=${UPDATES:-375} SCHEDULE=${SCHEDULE:-1500}  # more updates overfit; after SCHEDULE, the learning rate would be zero
 LR=${LR:-0.002} TOKENS=${TOKENS:-2500}  # peak learning rate; tokens in a batch
 THRESHOLDS=${THRESHOLDS:-0 0.5 0.7 0.8 0.9 0.95 0.98}  # of confidence, tried on triples that are held out of train
-SYSTEMS="nothing rules rules-online context context-online every levt"  # see RESULTS.md
+# see RESULTS.md; rules and context learn from all triples of train, also those that the levt has as valid;
+# every: all edits of the levt; levt: those that reach the threshold that is best on valid
+SYSTEMS="nothing rules rules-online context context-online every levt"
 TRAIN_FLAGS=${TRAIN_FLAGS:-}  # more flags of fairseq-train, such as --cpu-bf16
 SEED=${SEED:-1} THREADS=${THREADS:-2}
 
@@ -37,6 +39,7 @@ edited() {  # edited CLIENT SPLIT SYSTEM [THRESHOLD]: prints the drafts after th
             $([[ $3 != rules* ]] || echo --rules) $([[ $3 != *-online ]] || echo --corrected "$folder/$2.clean") ;;
     esac
 }
+# right FILE <TEXT: how many lines of the text have the same words and marks as those of the file
 right() { triples words | paste - <(triples words <"$1") | awk -F '\t' '$1 == $2 { n++ } END { print n + 0 }'; }
 dial() {  # dial CLIENT: the threshold of the levt with the most right sentences of valid; none, if none is better than no edit
     local best="$OUT/$1/dial" most threshold count; echo none >"$best"

@@ -42,6 +42,6 @@ def learned_table(pairs: Sequence[tuple[str, str]], unit: str, longest: int, min
     learner = Learner(unit, longest)
     for noisy, clean in tqdm(pairs, unit=" lines", disable=None):  # None: shown on a terminal only
         learner.learn(clean, noisy)
-    for _, clean in pairs:
+    for _, clean in pairs:  # after all pairs are learned: only what some pair confuses is counted
         learner.count(clean)
     return learner.table(min_count)

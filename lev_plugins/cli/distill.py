@@ -34,7 +34,7 @@ from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.tasks.pairs import whole_pair
 
 SEARCH = ["beam", "lenpen", "unkpen", "max_len_a", "max_len_b", "min_len", "no_repeat_ngram_size"]
-SHARD_FLAGS = ["data", "split", "shard_size", "fp16", *SEARCH]  # flags that decide the contents of a shard
+SHARD_FLAGS = ["split", "shard_size", "fp16", *SEARCH]  # flags that decide the contents of a shard
 RECORD = "distill.json"  # in --dest; beside --text FILE it is FILE.json
 
 
@@ -66,19 +66,23 @@ def run(args: argparse.Namespace) -> int:
     overrides = ast.literal_eval(args.model_overrides)
     require(isinstance(overrides, dict), f"--model-overrides must be a dictionary, but is {args.model_overrides}")
     source, target = languages(args, overrides)
+    settings = {"DATA": str(args.data), "--source-lang": source, "--target-lang": target}
+    settings |= {flag_name(name): str(vars(args)[name]) for name in SHARD_FLAGS}
+    settings["--model-overrides"] = repr(overrides)
+    settings["--path"] = " ".join(f"{path} of {Path(path).stat().st_mtime}" for path in split_paths(args.path))
     overrides |= {"data": str(args.data), "source_lang": source, "target_lang": target}
     dictionary = load_dictionary(args.data / f"dict.{target}.txt")
     parts = find_parts(args.data, args.split, source, target)
-    output, record = args.dest or args.text, args.text and args.text.with_name(f"{args.text.name}.json")
-    for path in filter(None, (args.text, record)):
-        require_new(path, "--text")
-    if args.dest:
-        require_free(args.dest, "--dest")
+    if args.text:
+        output, record = args.text, args.text.with_name(f"{args.text.name}.json")
+        for path in (output, record):
+            require_new(path, "--text")
+    else:
+        output = args.dest
+        require_free(output, "--dest")
     store = output.with_name(f"{output.name}.shards")
     store.mkdir(parents=True, exist_ok=True)
     lock(store, f"another distill is making {output}: wait until it ends, or name another place")
-    settings = {flag_name(name): str(vars(args)[name]) for name in SHARD_FLAGS} | {"--model-overrides": repr(overrides)}
-    settings["--path"] = " ".join(f"{path} of {Path(path).stat().st_mtime}" for path in split_paths(args.path))
     require_same_settings(store, settings)
     device = "cpu" if args.cpu or not torch.cuda.is_available() else "cuda"
     search = {name: vars(args)[name] for name in SEARCH}
@@ -99,7 +103,9 @@ def run(args: argparse.Namespace) -> int:
                     too_long[part].append(index + 1)
                 yield original[index] if row is None else torch.tensor(row)
 
-    for part, prefix in parts.items():  # a stop may leave no unfinished result behind, so first all shards
+    # decodes all shards into ``store`` before the result is begun, so that a stop leaves no unfinished result behind;
+    # the passes over ``targets`` below then only read the shards
+    for part, prefix in parts.items():
         deque(targets(part, prefix), maxlen=0)
     kept = {part: numbers for part, numbers in too_long.items() if numbers}
     if args.text:

@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import flag_name
 
-NAMED = "name the checkpoints, as in FOLDER/checkpoint.best_*.pt"
-SELECTED = "choose sentences with --select, or read the whole trace in a pager"
-OF_FOLDERS = "sweep reads only model folders now: lev-plugins export makes one of a checkpoint; to compare flags of "
-OF_FOLDERS += "fairseq-generate, decode with each of them, and score the outputs with lev-plugins score --generated"
+NAME_CHECKPOINTS = "name the checkpoints, as in FOLDER/checkpoint.best_*.pt"
+USE_SELECT = "choose sentences with --select, or read the whole trace in a pager"
+ONLY_FOLDERS = "sweep reads only model folders now: lev-plugins export makes one of a checkpoint; to compare flags of "
+ONLY_FOLDERS += "fairseq-generate, decode with each of them, and score the outputs with lev-plugins score --generated"
 # flags of earlier versions, by command, and what to use instead
 REMOVED: dict[str, dict[str, str]] = {
-    "average": dict.fromkeys(["--best", "--metric", "--by-updates"], NAMED),
+    "average": dict.fromkeys(["--best", "--metric", "--by-updates"], NAME_CHECKPOINTS),
     "distill": {"--processes": "to use several GPUs, decode with fairseq-generate (docs/scaling.md)"},
     "label": {"--json": "label prints JSON anyway: leave it out"},
     "prepare": {"--m2-annotator": "prepare reads the corrections of the first annotator: leave others out of the file"},
     "sweep": dict.fromkeys(
-        ["--path", "--split", "--keep-bias", "--post-process", "--beam", "--lenpen", "--plot"], OF_FOLDERS
+        ["--path", "--split", "--keep-bias", "--post-process", "--beam", "--lenpen", "--plot"], ONLY_FOLDERS
     ),
     "trace": {
         "--html": "print the trace with --color always, and let a program such as aha make a page of it",
-        **dict.fromkeys(["--first", "--changed"], SELECTED),
+        **dict.fromkeys(["--first", "--changed"], USE_SELECT),
     },
     "tune-thresholds": {"--cpu-int8": "thresholds are tuned on a checkpoint, and graphs are in model folders"},
 }

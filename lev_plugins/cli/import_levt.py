@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from torch import Tensor
 
 from lev_plugins import checkpoints
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, require
 from lev_plugins.files import require_new
 from lev_plugins.layers.linear import head_projection
 from lev_plugins.models.levt import SHARING, LevTConfig
@@ -50,9 +50,9 @@ BLOCK: Modules = {
     "ffn.fc1": ["fc1"],
     "ffn.fc2": ["fc2"],
 }
-# fairseq's flags for policies with decoder blocks of their own, and its names of the stacks of blocks
+# stacks of decoder blocks, here -> fairseq; and fairseq's flags for policies with blocks of their own
+STACKS = {"shared": "layers", "deletion": "layers_del", "placeholder": "layers_msk"}
 OWN_BLOCKS = {"deletion": "no_share_discriminator", "placeholder": "no_share_maskpredictor"}
-STACKS = {"layers": "shared", "layers_del": "deletion", "layers_msk": "placeholder"}
 WITHOUT_COUNTERPART = [
     *("share_discriminator_maskpredictor", "adaptive_softmax_cutoff", "adaptive_input", "layernorm_embedding"),
     *("no_token_positional_embeddings", "no_cross_attention", "cross_self_attention", "no_decoder_final_norm"),
@@ -64,9 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("input", metavar="IN.pt", help="checkpoint of fairseq's levenshtein_transformer, or of its transformer")
     add("output", metavar="OUT.pt", type=Path, help="levt checkpoint to write, which must not exist")
-    exits = "the decoder blocks that the deletion, placeholder and token policies read, such as 1,1,2; a transformer "
-    exits += "keeps as many as the last number, its first and last among them (default: as in the checkpoint)"
-    add("--early-exit", metavar="D,P,T", help=exits)
+    blocks = "the decoder blocks that the deletion, placeholder and token policies read, such as 1,1,2; a transformer "
+    blocks += "keeps as many as the last number, its first and last among them (default: as in the checkpoint)"
+    add("--early-exit", metavar="D,P,T", help=blocks)
     sharing = "of a transformer: which policies share decoder blocks (Table 2a); the others begin with a copy "
     add("--share-weights", choices=SHARING, help=f"{sharing}(default: all share them)")
 
@@ -88,10 +88,10 @@ def convert(
     bounded("decoder_layers in the checkpoint", blocks, 1, MAX_LAYERS)
     if early_exit is not None:
         separate = [flag for flag in OWN_BLOCKS.values() if options.get(flag)]
-        require(
-            not separate,
-            f"--early-exit is for policies that share their blocks, but this checkpoint has {''.join(separate[:1])}",
-        )
+        if separate:
+            raise UserError(
+                f"--early-exit is for policies that share their blocks, but this checkpoint has {separate[0]}"
+            )
         numbers = [int(part) if part.isdecimal() else 0 for part in early_exit.split(",")]
         require(
             len(numbers) == 3 and min(numbers) >= 1 and max(numbers) == numbers[-1] <= blocks,
@@ -160,9 +160,9 @@ def add_heads(weights: dict[str, Tensor], options: Options) -> dict[str, Tensor]
     if options.get("share_all_embeddings"):
         result["encoder.embed_tokens.weight"] = extended
     blocks = {key: value for key, value in weights.items() if key.startswith("decoder.layers.")}
-    for fairseq_name, policy in STACKS.items():
-        if policy in OWN_BLOCKS and options.get(OWN_BLOCKS[policy]):
-            result |= {key.replace(".layers.", f".{fairseq_name}.", 1): value for key, value in blocks.items()}
+    for policy, flag in OWN_BLOCKS.items():
+        if options.get(flag):
+            result |= {key.replace(".layers.", f".{STACKS[policy]}.", 1): value for key, value in blocks.items()}
     return result
 
 
@@ -212,7 +212,7 @@ def convert_weights(weights: dict[str, Tensor], options: Options) -> dict[str, T
     result |= convert_blocks(weights, "encoder.layers", "encoder.layers", range(int(options["encoder_layers"])))
     deletion, placeholder, _ = exits(options)
     blocks = {"shared": imported_blocks(options), "deletion": range(deletion), "placeholder": range(placeholder)}
-    for fairseq_name, policy in STACKS.items():
+    for policy, fairseq_name in STACKS.items():
         result |= convert_blocks(weights, f"decoder.{fairseq_name}", f"decoder.stacks.{policy}", blocks[policy])
     return result
 

@@ -38,7 +38,7 @@ COMMANDS = {
 }
 # exit statuses that a shell reports for a program that is ended by Ctrl-C, and by SIGPIPE
 INTERRUPTED, BROKEN_PIPE = 130, 141
-LIBRARIES = {  # read when torch is loaded
+LIBRARY_SETTINGS = {  # variables of the environment that are read when torch is loaded
     # oneDNN, and torch's use of it, remember what they made for each shape; 1024 by default, which takes hundreds of
     # megabytes where every batch has a shape of its own
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",
@@ -80,15 +80,15 @@ def flush() -> None:
 
 
 def run(words: list[str]) -> int:
-    if hasattr(sys.stdout, "reconfigure"):  # a name that the encoding lacks is escaped, not an error
+    if hasattr(sys.stdout, "reconfigure"):  # a character that the encoding lacks is escaped, not an error
         sys.stdout.reconfigure(errors="backslashreplace", newline="\n")
         if sys.platform == "win32":  # where a pipe has the encoding of an old code page
             sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     command = command_parser().parse_args(words[:1]).command  # exits on --help and on unknown commands
-    for name, value in LIBRARIES.items():
+    for name, value in LIBRARY_SETTINGS.items():
         os.environ.setdefault(name, value)
-    # an idle OpenMP thread keeps its core busy for a while; by default so long that two threads on two cores are slower
-    # than one as soon as another program needs a core
+    # An OpenMP thread without work waits in a busy loop before it sleeps. By default, it waits so long that two threads
+    # on two cores are slower than one as soon as another program needs a core: so it waits for less.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     if command not in LIGHT:

@@ -18,13 +18,14 @@ WHAT = {
 }
 FORM = {"straight": "typewriter apostrophes", "lower": "no capitals", "apart": "blanks before punctuation"}
 PIPELINES = {"tagging": "token-classification", "editor": "text-generation"}
-# settings of a training: where the checkpoint has them; the name of a section is that of its flag
+# settings of a training that the card shows, as SECTION.NAME of fairseq's configuration. The flag of such a setting is
+# its name; that of ``SECTION._name`` is the section, as in --task, unless ``SECTION_FLAGS`` has another
 SETTINGS = [
     *("task._name", "model._name", "criterion._name", "optimizer._name", "optimization.lr", "lr_scheduler._name"),
     *("dataset.max_tokens", "dataset.batch_size", "optimization.update_freq", "optimization.max_update"),
     *("optimization.clip_norm", "common.seed"),
 ]
-FLAGS = {"model": "arch"}  # of sections that have another
+SECTION_FLAGS = {"model": "arch"}
 
 
 def card(name: str, config: ModelConfig, weights: int, settings: list[list[str]], license: str | None) -> str:
@@ -99,6 +100,6 @@ def training_settings(state: Checkpoint) -> list[list[str]]:
     for setting in SETTINGS:
         section, name = setting.split(".")
         value = config_of(state, section, name)
-        flag = FLAGS.get(section, section) if name == "_name" else name
+        flag = SECTION_FLAGS.get(section, section) if name == "_name" else name
         rows += [] if value is None else [[f"`--{flag.replace('_', '-')}`", f"`{value}`"]]
     return rows

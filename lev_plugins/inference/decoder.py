@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -39,6 +40,8 @@ from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from lev_plugins.text.ids import BOS, EOS, PAD, Array, Rows, padded
 from lev_plugins.text.tokenise import Tokeniser
+
+Sample = TypeVar("Sample")  # tensors in dictionaries and lists, such as a batch
 
 
 class CheckpointDecoder:
@@ -99,23 +102,27 @@ class CheckpointDecoder:
         fitting, _ = dataset.filter_indices_by_size(np.array(indices), self.max_positions)
         for batch in batches({index: dataset.num_tokens(index) for index in fitting}, fitting, max_tokens):
             sample = dataset.collater([dataset[index] for index in batch])
-            yield utils.move_to_cuda(sample, self.device)  # despite its name, to any device
+            yield to_device(sample, self.device)
 
 
-def sizes(decoder: CheckpointDecoder) -> tuple[tuple[Dictionary, Dictionary], tuple[int, int]]:
-    """Returns the dictionaries and positions of source and target."""
+def dictionaries_and_limits(decoder: CheckpointDecoder) -> tuple[tuple[Dictionary, Dictionary], tuple[int, int]]:
+    """Returns the dictionaries of source and target, and the positions that the models have for each of them."""
     return (decoder.task.source_dictionary, decoder.task.target_dictionary), decoder.max_positions
+
+
+def to_device(sample: Sample, device: torch.device) -> Sample:
+    return utils.move_to_cuda(sample, device)  # despite its name, to any device
 
 
 class TorchLevT(LevTSegments):
     """Edits segments with a levt in torch."""
 
     def __init__(self, decoder: CheckpointDecoder, max_tokens: int) -> None:
-        super().__init__(*sizes(decoder), max_tokens, decoder.task.word_index is not None)
+        super().__init__(*dictionaries_and_limits(decoder), max_tokens, decoder.task.word_index is not None)
         self.decoder = decoder
 
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
-        batch = utils.move_to_cuda(self.batch(sources, unknown), self.decoder.device)  # despite its name, to any device
+        batch = to_device(self.batch(sources, unknown), self.decoder.device)
         src_tokens, lengths = batch["src_tokens"], [*map(len, sources)]
         return self.decoder.generator.refine(src_tokens, lengths, drafts, marks, batch.get("words"), ALTERNATIVES)
 
@@ -134,7 +141,7 @@ class TorchSeq2Seq(Seq2SeqSegments):
     """Edits segments with a model of ``text_correction`` in torch."""
 
     def __init__(self, decoder: CheckpointDecoder, max_tokens: int) -> None:
-        super().__init__(*sizes(decoder), max_tokens)
+        super().__init__(*dictionaries_and_limits(decoder), max_tokens)
         self.decoder = decoder
 
     def sample(self, sources: Rows) -> Batch:
@@ -142,8 +149,8 @@ class TorchSeq2Seq(Seq2SeqSegments):
         task = self.decoder.task
         pad, left_pad = task.source_dictionary.pad(), task.cfg.left_pad_source
         tokens = collate_tokens([torch.tensor(source) for source in sources], pad, left_pad=left_pad)
-        net_input = {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}
-        return {"net_input": utils.move_to_cuda(net_input, self.decoder.device)}
+        net_input = NetInput(src_tokens=tokens, src_lengths=tokens.ne(pad).sum(1))
+        return {"net_input": to_device(net_input, self.decoder.device)}
 
     def write(self, sources: Rows) -> Rows:
         decoder = self.decoder
@@ -175,8 +182,7 @@ class TaskScorer(Scorer):
 
     def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Array]:
         dataset = self.task.dataset_of(examples, labels=labels)
-        sample = dataset.collater([dataset[i] for i in range(len(dataset))])
-        sample = utils.move_to_cuda(sample, self.device)  # despite its name, to any device
+        sample = to_device(dataset.collater([dataset[i] for i in range(len(dataset))]), self.device)
         with torch.no_grad():
             scores = answers_of(self.model(**sample["net_input"]).logits.float(), self.info.kind).cpu().numpy()
         order = sample["id"].tolist()  # rows with several examples have them in another order

@@ -233,11 +233,11 @@ class Editor:
         spans = sentences(text, language or self.language) if self.split else lines(text)
         cut: dict[str, Segment] = {}
 
-        def fits(part: str) -> bool:
+        def is_short_enough(part: str) -> bool:
             cut[part] = Segment(self.form.read(part), self.offsets)
             return len(cut[part].pieces) <= self.model.longest
 
-        parts = [part for span in spans for part in split_to_fit(text, span, fits)]
+        parts = [part for span in spans for part in split_to_fit(text, span, is_short_enough)]
         untouchable = self.untouchable(text, words)
         segments = [(start, copy(cut[text[start:end]])) for start, end in parts]
         if self.model.drafts:
@@ -302,8 +302,15 @@ def one_per_text(name: str, values: Iterable[Value] | None, count: int, default:
 
 
 def keep_requests(segment: Segment, start: int, spans: Sequence[Span]) -> list[int] | None:
-    """Returns the requests that keep the pieces inside the spans of a text, where the segment begins at ``start``."""
+    """Returns the requests that keep the pieces inside the spans of a text; None: no piece is inside one.
+
+    There is one request, with the bits of ``edits.mark_bits``, for each piece, after a first one for <s>.
+
+    segment: begins at ``start`` in the text
+    spans: sorted, without overlaps
+    """
     end, requests = attrgetter("end"), [0]
+    # the end as a tuple of one number, which comes before every span that begins there
     inside = spans[bisect_right(spans, start, key=end) : bisect_left(spans, (start + len(segment.text),))]
     for unit in segment.units:
         place = bisect_right(inside, start + unit.start, key=end)

@@ -37,7 +37,7 @@ from lev_plugins.model_folder import GRAPHS, Decoding, Flag, ModelConfig
 from lev_plugins.noise import NOISE_FLAGS, NoiseOptions
 from lev_plugins.noise.layouts import known_layouts
 from lev_plugins.noise.options import with_language_files
-from lev_plugins.onnx.folder import WEIGHTS
+from lev_plugins.onnx.folder import GRAPH_WEIGHTS
 from lev_plugins.ranges import flag_name
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_correction import TextCorrectionTask
@@ -49,10 +49,10 @@ from lev_plugins.version import __version__
 logger = logging.getLogger(__name__)
 
 # in a folder, but not in its list of files
-UNLISTED = (model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD, f"{GRAPHS}/{WEIGHTS}")
+UNLISTED = (model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD, f"{GRAPHS}/{GRAPH_WEIGHTS}")
 NOISE_FILES = {"layout": "layout.txt", "confusions": "confusions.tsv"}  # flags of noise, and their files in the folder
 OWN_LINES = 5_000  # of each of the texts that training further reads
-HERE = "_name_or_path"  # where the library says that a configuration was read
+NAME_OR_PATH = "_name_or_path"  # entry of transformers: from where it read a configuration, such as a private path
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ def export(
     extras: what the checkpoint does not know
     overwrite: replace ``out`` if it is a model folder
     graphs: also write ONNX graphs, if the model can have some
-    trainable: also write what training and torch read, although the model has small graphs
-    half: write the weights in 16 bits, and no graphs in 32 bits beside small ones
+    trainable: also write what training and torch read, although the model has compact graphs
+    half: write the weights in 16 bits, and no graphs in 32 bits beside compact ones
     """
     if overwrite and out.is_dir() and any(out.iterdir()):
         try:
@@ -110,10 +110,11 @@ def export(
             for name, weight in weights.items()
             if names[name] == name
         }
-        is_small = graphs and write_graphs(loaded, scratch, only_small=half or not trainable) and not trainable
-        if not is_small:
+        compact = write_graphs(loaded, scratch, only_compact=half or not trainable) if graphs else False
+        without_weights = compact and not trainable
+        if not without_weights:
             save_file(stored, scratch / model_folder.WEIGHTS)
-        config = write_parts(loaded, state, extras, scratch, is_small)
+        config = write_parts(loaded, state, extras, scratch, without_weights)
         model_folder.save(config, scratch)
         if extras.tuning:
             config = extras.tuning.apply(Editor.load(scratch, options=EditOptions(min_confidence=0.0)), config)
@@ -132,7 +133,8 @@ def require_exported(folder: Path) -> None:
     names = {*model_folder.read_unchecked(folder).files, *UNLISTED}
     names |= {name.partition("/")[0] for name in names}
     extra = sorted({path.relative_to(folder).as_posix() for path in folder.rglob("*")} - names)
-    require(not extra, f"{folder / ''.join(extra[:1])} was not written by an export: move it elsewhere")
+    if extra:
+        raise UserError(f"{folder / extra[0]} was not written by an export: move it elsewhere")
 
 
 def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
@@ -153,12 +155,14 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
         require(labels, f"--thresholds is for a labeller, but {checkpoint} edits texts: leave it out")
 
 
-def write_graphs(loaded: Loaded, folder: Path, only_small: bool) -> bool:
-    """Writes the graphs of a model, or a warning that says why it has none, and returns whether there are small ones.
+def write_graphs(loaded: Loaded, folder: Path, only_compact: bool) -> bool:
+    """Writes the graphs of a model, or a warning that says why it has none, and returns whether some are compact.
+
+    Compact graphs are those of a levt with --spelling in 8 bits.
 
     loaded: the model
     folder: where to write them
-    only_small: no graphs in 32 bits, if the model has small ones
+    only_compact: no graphs in 32 bits, if the model has compact ones
     """
     model = loaded.models[0].eval()
     if isinstance(loaded.task, TextCorrectionTask) and loaded.task.cfg.min_edit_confidence is not None:
@@ -169,8 +173,8 @@ def write_graphs(loaded: Loaded, folder: Path, only_small: bool) -> bool:
         from lev_plugins.onnx import export
 
         try:
-            export.write(model, folder, only_compact=only_small)
-            return export.is_compactable(model)
+            export.write(model, folder, only_compact)
+            return export.has_compact_form(model)
         except torch.onnx.errors.OnnxExporterError as error:
             shutil.rmtree(folder / GRAPHS)
             reason = f"torch cannot write them: {' '.join(str(error).split())[:200]}"
@@ -183,10 +187,10 @@ def architecture_of(loaded: Loaded) -> str:
     return str(flags.get("_name") or flags["arch"])
 
 
-def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path, is_small: bool) -> ModelConfig:
+def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path, without_weights: bool) -> ModelConfig:
     """Writes all but weights, graphs and card, and returns the contents of config.json.
 
-    is_small: the folder is a levt --spelling in 8 bits, of which both sides have the same dictionary
+    without_weights: the folder has compact graphs alone, which read one dictionary for both sides
     """
     task = loaded.task
     labels = isinstance(task, TextLabellingTask)
@@ -195,7 +199,7 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
     names = [WORDS, LABELS]
     if not labels:
         names = [f"dict.{language}.txt" for language in (task.cfg.source_lang, task.cfg.target_lang)]
-        if is_small:
+        if without_weights:
             names = names[1:]
         for name in names:
             model_folder.require_plain(name, "the name of a dictionary")
@@ -244,7 +248,7 @@ def model_flags(loaded: Loaded) -> dict[str, Flag]:
 def copy_backbone(source: Path, target: Path) -> None:
     """Copies the sizes and the tokeniser of a pre-trained model, without weights."""
     copy_existing(source, target, [DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER])
-    entries = {name: value for name, value in read_object(source / "config.json").items() if name != HERE}
+    entries = {name: value for name, value in read_object(source / "config.json").items() if name != NAME_OR_PATH}
     write_lines(target / "config.json", [json.dumps(entries, indent=1)])
 
 
@@ -290,7 +294,8 @@ def copy_tokeniser(flags: dict[str, Any], folder: Path) -> str | None:
     name = flags["bpe"]
     file = model_folder.TOKENISER_FILES[name]
     more = sorted(flags.keys() - {"bpe", file[0] if file else None})
-    require(not more, f"{flag_name(''.join(more[:1]))} cannot be exported: leave it out")
+    if more:
+        raise UserError(f"{flag_name(more[0])} cannot be exported: leave it out")
     if file is not None:
         source, target = Path(flags[file[0]]), folder / file[1]
         if source.is_dir():

@@ -70,7 +70,11 @@ class HeldOut:
 
 
 def edit_held_out(editor: Editor, pairs: Sequence[tuple[Path, Path]], clean: Sequence[Path]) -> list[HeldOut]:
-    """Edits pairs of noisy and clean text, and clean texts, with an editor that leaves no edit out."""
+    """Edits the texts; to try thresholds afterwards, load the editor with ``min_confidence=0``.
+
+    pairs: files of noisy and clean text
+    clean: files of text that is right
+    """
     texts = []
     for noisy, reference in [*pairs, *zip(clean, clean, strict=True)]:
         lines, references = nonempty_lines(noisy), nonempty_lines(reference)
@@ -91,6 +95,9 @@ def calibrate_texts(texts: Sequence[HeldOut], language: str | None = None) -> di
         )
         return {}
     weights = calibration.fit(features, labels)
+    # Exponents: ``calibrate`` raises the confidence of some edits to them before it is compared with min_confidence.
+    # NAME is for capitalised unknown words, unless the language capitalises all nouns. KNOWN, for words of the
+    # dictionary, and FOREIGN, in sentences of mostly unknown words, apply if most edits are of unknown words.
     if language is None or primary(language) not in calibration.CAPITAL_NOUNS:
         weights[calibration.NAME] = calibration.EXPONENT
     if sum(calibration.Evidence(*row).unknown for row in features) > len(features) / 2:

@@ -69,30 +69,33 @@ def torch_device(name: str) -> torch.device:
 
 
 def read_models(
-    paths: list[Path], overrides: Mapping[str, object], tasks: Collection[str] = (), folder: ModelConfig | None = None
+    paths: list[Path],
+    overrides: Mapping[str, object],
+    allowed_tasks: Collection[str] = (),
+    folder: ModelConfig | None = None,
 ) -> Loaded:
     """Loads checkpoints, which form an ensemble, or one model folder.
 
     paths: the checkpoints, or the folder
     overrides: flags of task and model that replace those of the training
-    tasks: the names of the tasks that a checkpoint may be of; (): any
+    allowed_tasks: the names of the tasks that a checkpoint may be of; (): any
     folder: the contents of the folder's config.json, if they have been read
     """
     if model_folder.is_model_folder(paths[0]):
         require(len(paths) == 1, f"{paths[0]} is a folder, but an ensemble consists of checkpoints: name one model")
         return read_folder(paths[0], overrides, folder)
-    return read_checkpoints(paths, overrides, tasks)
+    return read_checkpoints(paths, overrides, allowed_tasks)
 
 
-def read_checkpoints(paths: list[Path], overrides: Mapping[str, object], allowed: Collection[str] = ()) -> Loaded:
-    """Loads checkpoints of the ``allowed`` tasks, or of any, after a check that the folders they read exist."""
+def read_checkpoints(paths: list[Path], overrides: Mapping[str, object], allowed_tasks: Collection[str] = ()) -> Loaded:
+    """Loads checkpoints of these tasks, or of any, after a check that the folders they read exist."""
     models, cfg, task = [], None, None
     for path in paths:
         state = checkpoints.load(path, mmap=True)
         name = checkpoints.config_of(state, "task", "_name")
         require(
-            not allowed or name in allowed,
-            f"{path} was trained with --task {name}: give a checkpoint of --task {' or '.join(allowed)}",
+            not allowed_tasks or name in allowed_tasks,
+            f"{path} was trained with --task {name}: give a checkpoint of --task {' or '.join(allowed_tasks)}",
         )
         reads_backbone = name != "text_labelling" and checkpoints.config_of(state, "model", "backbone") is not None
         require(
@@ -179,6 +182,7 @@ def read_folder(folder: Path, overrides: Mapping[str, object], config: ModelConf
         cfg = configuration(config, folder, overrides)
         task = build_task(config, cfg, folder)
         state = {"cfg": cfg, "model": read_weights(task, cfg, folder)}
+        # with a state, fairseq only checks that the path exists, and reads nothing from it
         models, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(folder)], task=task, state=state)
         checkpoints.require_finite_weights(models[0])
         return Loaded(models, cfg, task)
@@ -190,7 +194,8 @@ def read_folder(folder: Path, overrides: Mapping[str, object], config: ModelConf
         raise UserError(f"{folder} cannot be loaded ({reason}): {OTHER_VERSION}") from error
 
 
-RETIRED = {"spelling", "spelling_buckets"}  # flags that gated models had in version 0.2: building one checks them
+# flags that gated models had in version 0.2: not unknown here, so that a gated model refuses them with its own message
+RETIRED = {"spelling", "spelling_buckets"}
 
 
 def check_flags(config: ModelConfig, folder: Path) -> None:
@@ -214,7 +219,8 @@ def check_flags(config: ModelConfig, folder: Path) -> None:
         # one that is off may be of another version of fairseq
         active = [name for name, value in flags.items() if value not in (None, False)]
         unknown = sorted({*active} - {*names, *RETIRED})
-        require(not unknown, f"{path}: {entry} has an unknown entry {''.join(unknown[:1])[:60]!r}: {OTHER_VERSION}")
+        if unknown:
+            raise UserError(f"{path}: {entry} has an unknown entry {unknown[0][:60]!r}: {OTHER_VERSION}")
     backbone = config.model_flags.get("backbone")
     require(backbone in (None, BACKBONE), f"{path}: backbone must be {BACKBONE!r}, but is {backbone!r}")
     for side in () if config.kind == LABELLER else ("source_lang", "target_lang"):
@@ -274,7 +280,8 @@ def read_weights(task: FairseqTask, cfg: DictConfig, folder: Path) -> dict[str, 
     Their sizes are compared with those of the model before memory is allocated for it.
     """
     with torch.device("meta"):
-        names = stored_names(model := task.build_model(cfg.model, from_checkpoint=True))
+        model = task.build_model(cfg.model, from_checkpoint=True)
+        names = stored_names(model)
         stored = {name: torch.empty(shape) for name, shape in model_folder.read_shapes(folder).items()}
     if isinstance(model, LevT):
         model.upgrade_names(stored)
@@ -286,7 +293,7 @@ def read_weights(task: FairseqTask, cfg: DictConfig, folder: Path) -> dict[str, 
             f"{folder / WEIGHTS} does not fit {model_folder.CONFIG}: {name[:80]} has the shape {shape}, but the model "
             f"needs {needed_shape}: {model_folder.AGAIN}",
         )
-    # those that are computed, such as fairseq's tables of positions
+    # tensors that the model computes rather than loads, such as fairseq's tables of positions
     saved = {id(tensor) for tensor in model.state_dict(keep_vars=True).values()}
     values = (value for part in model.modules() for value in (*vars(part).values(), *part.buffers(recurse=False)))
     tensors = [value for value in values if isinstance(value, Tensor) and id(value) not in saved]

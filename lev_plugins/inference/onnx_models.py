@@ -28,7 +28,9 @@ from lev_plugins.onnx.word_features import IntendedWordFeatures, NgramFeatures
 from lev_plugins.ranges import check_ranges
 from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Array, Rows, padded, with_unknown_ids
 
-BATCH_TOKENS = 256  # more tokens in a batch only need more padding on one core
+# tokens in a batch at most, even if ``max_tokens`` of the options is larger: one core takes as long for a larger batch,
+# which only needs more padding
+BATCH_TOKENS = 256
 REFINEMENT_FLAGS = FAIRSEQ_FLAGS | REFINEMENT_TASK_FLAGS
 BEAM_SEARCH_FLAGS = {"beam", "keep_bias"}
 Model = TypeVar("Model", bound="OnnxLevT | OnnxSeq2Seq | OnnxScorer")
@@ -75,7 +77,7 @@ class OnnxLevT(LevTSegments):
         spells = bool(config.model_flags.get("spelling"))  # older checkpoints lack the flag
         super().__init__(*dictionaries_of(folder, config), min(options.max_tokens, BATCH_TOKENS), spells)
         self.placeholder = self.words.size if config.model_flags.get("placeholder") == "plh" else UNK
-        # before the graphs, from which on freed memory is kept
+        # before the graphs, with which the process begins to keep freed memory (``memory.keep_freed``)
         self.index = StoredIndex(self.words, folder, config) if spells else None
         self.graphs = Graphs(folder, options.bits, self.words.size, self.placeholder)
         refinement: dict[str, Any] = {REFINEMENT_FLAGS[name]: value for name, value in settings.items()}
@@ -172,8 +174,8 @@ class OnnxScorer(Scorer):
     def try_out(self) -> None:
         """Runs the graph once, with the last word of the dictionary."""
         (scores,) = self.scores([Example("", [self.words.size - 1, EOS], [], [1])])
-        fits = scores.shape[-1:] == (() if self.labels is None else (len(self.labels),))
-        require(fits, f"{self.graph.path} does not give a score to each label: {model_folder.AGAIN}")
+        has_score_per_label = scores.shape[-1:] == (() if self.labels is None else (len(self.labels),))
+        require(has_score_per_label, f"{self.graph.path} does not give a score to each label: {model_folder.AGAIN}")
 
     def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Array]:
         unknown, offset = dict[str, int](), self.words.size + 1

@@ -55,7 +55,7 @@ class EditOptions(Decoding, Computation):
     # for a checkpoint: fairseq's options of --bpe; None: sentencepiece, if the data folder has a model of it
     bpe: Namespace | None = None
     backbone: str | Path | None = None  # for a checkpoint: the folder from import-pretrained, if it has moved
-    max_tokens: int = 4096  # tokens in a batch of the model
+    max_tokens: int = 4096  # tokens in a batch of the model; with graphs, at most ``onnx_models.BATCH_TOKENS``
 
     def check(self) -> None:
         super().check()

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import pairwise
 from math import exp, log
 from typing import TypeVar
 
@@ -244,21 +244,22 @@ class Seq2SeqSegments(SegmentDecoder):
     def confidences(self, sources: Rows, inputs: Rows, outputs: Rows, changes: list[list[Rewrite]]) -> Iterator[float]:
         """Yields the confidence of each change; 0 where the output without it is too long for the model."""
         pairs: list[tuple[list[int], list[int]]] = []  # sources, each with an output: as written, and without a change
+        places: list[tuple[int, int]] = []  # for each change, where ``pairs`` has the output with it, and without it
         for source, tokens, output, changes_of_segment in zip(sources, inputs, outputs, changes, strict=True):
             undone = [
                 output[: inserted.start] + tokens[removed.start : removed.stop] + output[inserted.stop :]
                 for _, removed, inserted in changes_of_segment
             ]
+            places += [(len(pairs), len(pairs) + number) for number in range(1, len(undone) + 1)]
             pairs += [(source, [*row, EOS]) for row in (output, *undone) if changes_of_segment]
-        short = [pair for pair in pairs if len(pair[1]) <= self.longest_output]
-        sizes = [max(map(len, pair)) for pair in short]
-        scores = iter(self.map_in_batches(lambda batch: self.score(*zip(*batch, strict=True)), short, sizes))
-        score_or_none = iter([next(scores) if len(output) <= self.longest_output else None for _, output in pairs])
-        for changes_of_segment in changes:
-            whole = next(score_or_none) if changes_of_segment else None
-            for without in islice(score_or_none, len(changes_of_segment)):
-                share = 0.0 if whole is None or without is None else sigmoid(whole - without)
-                yield float(np.float32(share))  # the precision that calibrations are fitted with
+        short = [place for place, (_, output) in enumerate(pairs) if len(output) <= self.longest_output]
+        short_pairs = [pairs[place] for place in short]
+        sizes = [max(map(len, pair)) for pair in short_pairs]
+        values = self.map_in_batches(lambda batch: self.score(*zip(*batch, strict=True)), short_pairs, sizes)
+        scores = dict(zip(short, values, strict=True))
+        for whole, without in places:
+            share = sigmoid(scores[whole] - scores[without]) if {whole, without} <= scores.keys() else 0.0
+            yield float(np.float32(share))  # the precision that calibrations are fitted with
 
 
 def sizes_of(segments: list[Segment]) -> list[int]:
@@ -280,9 +281,11 @@ def align_output(source: list[int], target: list[int]) -> Origin:
 
 
 def resolve_unknown(origin: Origin, source: list[int], target: list[int], unknown: int) -> Origin:
-    """Aligns unknown words, which share one id: between two known words, the most likely places were kept.
+    """Returns the alignment with other pairs of unknown words: those that are nearest in position.
 
-    Here the fourth word of ``a ? ? ? b`` in ``a x y ? b``, not its second:
+    All unknown words have the same id, so an alignment may pair the wrong ones. Between two known words, the aligned
+    unknown words of the target are paired with those of the source that are nearest in position, counted from both
+    known words. Where ``a ? ? ? b`` became ``a x y ? b``, the ``?`` is the fourth word of the source, not the second:
 
     >>> resolve_unknown([0, None, None, 1, 4], [5, 3, 3, 3, 6], [5, 8, 9, 3, 6], unknown=3)
     [0, None, None, 3, 4]
@@ -298,7 +301,8 @@ def resolve_unknown(origin: Origin, source: list[int], target: list[int], unknow
         free = np.array([there for there in range(start[1] + 1, end[1]) if source[there] == unknown])
         here = np.array(rows)[:, None]
         moves = abs(free - start[1] - here + start[0]) + abs(end[1] - free - end[0] + here)
-        costs = moves * len(source) ** 2 + np.arange(len(free))  # the leftmost of the cheapest
+        # a move costs more than any sum of columns, which decide only between equal moves, for the leftmost words
+        costs = moves * len(source) ** 2 + np.arange(len(free))
         for row, column in zip(rows, sorted(linear_sum_assignment(costs)[1]), strict=True):
             resolved[row] = int(free[column])
     return resolved

@@ -32,7 +32,7 @@ from lev_plugins.model_folder import GRAPHS
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
 from lev_plugins.onnx.compact import TABLE_MAX, compact, rounded
-from lev_plugins.onnx.folder import ENDINGS, INDEX, WEIGHTS, path_of, stored_arrays
+from lev_plugins.onnx.folder import ENDINGS, GRAPH_WEIGHTS, INDEX, path_of, stored_arrays
 from lev_plugins.onnx.label_graph import enct5_graphs
 from lev_plugins.onnx.levt_graphs import levt_graphs
 from lev_plugins.onnx.search_graphs import seq2seq_graphs
@@ -47,11 +47,11 @@ def write(model: FairseqEncoderDecoderModel | EncT5, folder: Path, only_compact:
 
     model: a levt, an enct5, or an encoder-decoder of fairseq
     folder: the model folder
-    only_compact: of a model that ``is_compactable``, no graphs in 32 bits
+    only_compact: of a model that ``has_compact_form``, no graphs in 32 bits
     """
     (folder / GRAPHS).mkdir()
     with warnings.catch_warnings(), torch.no_grad():
-        compacted = compact(model) if isinstance(model, LevT) and is_compactable(model) else None
+        compacted = compact(model) if isinstance(model, LevT) and has_compact_form(model) else None
         # warnings that some sizes are fixed, as intended, and of torch about GPUs while oneDNN is switched off
         warnings.simplefilter("ignore")
         with torch.backends.mkldnn.flags(enabled=False):
@@ -72,7 +72,7 @@ def write(model: FairseqEncoderDecoderModel | EncT5, folder: Path, only_compact:
                 quantize_dynamic(exact, in_8, ["MatMul"], **options)
     finally:
         logging.disable(logging.NOTSET)
-    share_weights(sorted((folder / GRAPHS).iterdir()), folder / GRAPHS / WEIGHTS)
+    share_weights(sorted((folder / GRAPHS).iterdir()), folder / GRAPHS / GRAPH_WEIGHTS)
     index = model.word_index if isinstance(model, (LevT, EncT5)) else None
     if index is not None:
         np.savez(folder / INDEX, **stored_arrays(index))  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ def round_weights(path: Path) -> None:
     path.write_bytes(model.SerializeToString())
 
 
-def is_compactable(model: nn.Module) -> bool:
+def has_compact_form(model: nn.Module) -> bool:
     """Returns whether a model has a form in which each vector of a word is stored once, in 8 bits."""
     return isinstance(model, LevT) and model.word_index is not None and model.encoder.backbone is None
 

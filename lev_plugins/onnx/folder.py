@@ -25,7 +25,7 @@ from lev_plugins.spelling.word_pieces import WordPieces, WordTokenizer
 from lev_plugins.text.ids import UNK, Array
 from lev_plugins.text.pretrained import DICTIONARY
 
-WEIGHTS, INDEX = "weights.bin", "index.npz"
+GRAPH_WEIGHTS, INDEX = "weights.bin", "index.npz"
 ENDINGS = {32: ".onnx", 8: ".int8.onnx"}  # by the bits of their products
 MAX_PACKED_BYTES = 5  # of a packed number of 32 bits
 SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]

@@ -16,7 +16,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.model_folder import AGAIN
-from lev_plugins.onnx.folder import WEIGHTS
+from lev_plugins.onnx.folder import GRAPH_WEIGHTS
 from lev_plugins.text.ids import Array
 
 Value = Any  # of a field of a message: a number, bytes, or a group of fields
@@ -74,7 +74,7 @@ def is_finite(name: bytes, tensor: dict[int, list[Value]], stored: Array) -> boo
     parts = [np.frombuffer(b"".join(tensor[FLOATS] + tensor[RAW]), form)]
     if tensor[EXTERNAL]:
         place = dict(tuple(value for _, value in fields_of(entry)) for entry in tensor[EXTERNAL])
-        start, file = int(place[b"offset"]), {WEIGHTS.encode(): stored}[place[b"location"]]  # no other file
+        start, file = int(place[b"offset"]), {GRAPH_WEIGHTS.encode(): stored}[place[b"location"]]  # no other file
         parts.append(file[start : start + int(place[b"length"])].view(form))
     # -inf may stand in constants, which have no name (masks of attention), and in ``never`` of older graphs, which was
     # added to the scores of words that are never written

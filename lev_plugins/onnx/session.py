@@ -12,7 +12,7 @@ from lev_plugins import model_folder
 from lev_plugins.errors import UserError, require
 from lev_plugins.memory import keep_freed, physical_bytes
 from lev_plugins.model_folder import GRAPHS
-from lev_plugins.onnx.folder import WEIGHTS, path_of
+from lev_plugins.onnx.folder import GRAPH_WEIGHTS, path_of
 from lev_plugins.onnx.graph_file import check_graph
 from lev_plugins.text.ids import Array
 
@@ -39,7 +39,7 @@ class Session:
         """
         keep_freed()
         limit_memory()
-        weights = model_folder.member(folder, f"{GRAPHS}/{WEIGHTS}")
+        weights = model_folder.member(folder, f"{GRAPHS}/{GRAPH_WEIGHTS}")
         self.path = model_folder.member(folder, path_of(name, bits))
         check_graph(self.path, weights)
         options, self.options = onnxruntime.SessionOptions(), onnxruntime.RunOptions()

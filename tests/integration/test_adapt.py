@@ -52,6 +52,7 @@ def test_it_learns_the_pairs_and_forgets_nothing(folder: Path, journal: Path) ->
     out = folder.parent / "adapted"
     said = succeed("lev-plugins", "adapt", folder, journal, out, "--updates", 60)
     assert "new words: 1;" in said.err and "is complete" in said.out
+    assert "the confidences of OUT, and with a promise its threshold, are fitted on them" in said.out
     rows = {line.split()[0]: line.split()[1:] for line in said.out.splitlines()}
     assert float(rows["after"][0]) > float(rows["before"][0]) + 10
     before, after = model_folder.read(folder), model_folder.read(out)

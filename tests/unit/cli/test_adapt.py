@@ -151,9 +151,9 @@ def test_noise_like_that_of_the_pairs() -> None:
 
 def test_flags_are_those_that_differ() -> None:
     flags = {"dropout": 0.3, "max_insertions": 7, "spelling": True, "backbone": None, "deletion_layers": 0}
-    assert sorted(adapt.flags_of(LevTConfig, flags)) == ["--dropout=0.3", "--max-insertions=7", "--spelling"]
+    assert sorted(adapt.command_flags(LevTConfig, flags)) == ["--dropout=0.3", "--max-insertions=7", "--spelling"]
     task = {"source_lang": "de", "left_pad_source": False, "max_ratio": 2.0}
-    assert [*adapt.flags_of(TextEditingConfig, task)] == ["--left-pad-source"]
+    assert [*adapt.command_flags(TextEditingConfig, task)] == ["--left-pad-source"]
 
 
 def test_the_noise_is_that_of_the_folder(tmp_path: Path) -> None:

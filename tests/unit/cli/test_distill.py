@@ -208,10 +208,15 @@ def test_shards_of_other_settings_are_not_used(
     assert run(data, teacher, *flags) == 130
     monkeypatch.undo()
     other = write_teacher(tmp_path / "other.pt", data, *TRANSFORMER, "-s", "en", "-t", "de", seed=2)
+    same = tmp_path / "same"
+    same.symlink_to(data)
     for changed, name in (
         ((data, teacher, *flags, "--lenpen", 2), "--lenpen"),
         ((data, teacher, *flags, "--min-len", 2, "--unkpen", 1), "--unkpen and --min-len"),
         ((data, other, *flags), "--path"),
+        ((same, teacher, *flags), "DATA"),
+        ((data, teacher, *flags, "-s", "de", "-t", "en"), "--source-lang and --target-lang"),
+        ((data, teacher, *flags, "--model-overrides", "{'dropout': 0}"), "--model-overrides"),
     ):
         assert f"new.shards was started with different {name}: remove it to start again" in refusal(*command(*changed))
     assert run(data, teacher, *flags, "--max-tokens", 50) == 0
