@@ -227,7 +227,8 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         decoder, target = self.decoder, states.target
         index = states.placeholder_index  # (n,) positions in the flattened target of the tokens that y_ins lacks
         step = decoder.step_inputs(src_tokens, states, draft, words, self.training and learning.smoothing == 0)
-        source = self.encode(src_tokens, step.words, target, step.sample)
+        # the targets of validation are not part of the training text
+        source = self.encode(src_tokens, step.words, target if self.training else None, step.sample)
 
         # L_ins, placeholder policy: how many tokens the expert inserts in each slot of y_ins
         hidden = decoder.states("placeholder", states.kept_tokens, source, step.removed, states.kept_alignment)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 
+from lev_plugins.edits.actions import RemovedTokens
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.generators.generator import RefinementGenerator
@@ -25,6 +26,20 @@ def test_in_training_the_words_of_a_target_are_held_out_of_its_sentence() -> Non
         look_up = levt.decoder.word_vectors(None, wanted)
         assert look_up is not None and torch.equal(look_up(tokens), table.look_up(tokens, words, out))
     assert not torch.equal(table.look_up(tokens, words), table.look_up(tokens, words, tokens.eq(form)))
+
+
+def test_validation_reads_the_words_of_a_target_as_decoding_does() -> None:
+    """Validation targets are not part of the training text, so "▁form", which occurs there once, is a known word."""
+    levt, net_input = model(), collated(noisy_dataset())["net_input"]
+    states, form = net_input["states"], 4 + WORDS.index("▁form")
+    assert states.target.eq(form).any()
+    found = {training: levt.train(training)(**net_input).placeholder.logits for training in (True, False)}
+    source, removed = levt.encode(net_input["src_tokens"], net_input["words"]), states.removed
+    hidden = levt.decoder.states(
+        "placeholder", states.kept_tokens, source, RemovedTokens(removed, states.removed_counts)
+    )
+    decoded = levt.decoder.placeholder_logits(hidden).flatten(0, 1)
+    assert torch.equal(found[False], decoded) and not torch.allclose(found[True], decoded)
 
 
 def test_training_with_samples_learns_every_parameter() -> None:
