@@ -209,9 +209,7 @@ class LevTDecoder(nn.Module):
         stack = self.sharing[head]
         mask, real = padding or padding_of(tokens, self.embedding.pad)
         hidden = list(computed) or [self.embed(tokens, source, removed, alignment, padded=mask is not None)]
-        done = (
-            len(hidden) - 1
-        )  # blocks that have run: hidden[0] is the embedding, hidden[i] the output of the i-th block
+        done = len(hidden) - 1  # blocks that have run: hidden[0] is the embedding, hidden[i] the i-th block's output
         x = gathered(hidden[done], real)
         blocks = list(zip(self.stack(stack), source.keys_values[stack], strict=True))
         for block, keys_values in blocks[done : self.depths[head]]:
