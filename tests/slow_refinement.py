@@ -65,14 +65,14 @@ def probabilities(models: list[LevT], head: str, tokens: list[int], source: list
     each = []
     for model in models:
         decoder = model.decoder
-        states = decoder.states(head, torch.tensor([tokens]), model.encode(torch.tensor([source])))
+        hidden = decoder.hidden_states(head, torch.tensor([tokens]), model.encode(torch.tensor([source])))
         if head == "deletion":
-            logits = decoder.deletion_logits(states)[0]
+            logits = decoder.deletion_logits(hidden)[0]
         elif head == "placeholder":
-            logits = decoder.placeholder_logits(states)[0]
+            logits = decoder.placeholder_logits(hidden)[0]
         else:
             holes = [i for i, token in enumerate(tokens) if token == model.placeholder]
-            logits = decoder.token_logits(states, torch.tensor(holes, dtype=torch.long))
+            logits = decoder.token_logits(hidden, torch.tensor(holes, dtype=torch.long))
         each.append(logits.double().softmax(-1))
     return torch.stack(each).mean(0)
 

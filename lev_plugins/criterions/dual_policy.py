@@ -88,7 +88,14 @@ class DualPolicyCriterion(FairseqCriterion):
         generator = None
         if not model.training and self.rollin != "argmax":
             generator = torch.Generator(sample["net_input"]["src_tokens"].device).manual_seed(VALIDATION_SEED)
-        learning = Learning(self.rollin, generator, self.smoothing["token"])
+        smoothing = self.smoothing["token"]
+        learning = Learning(
+            self.rollin,
+            generator,
+            may_sum_loss=True,
+            may_sample=smoothing == 0,  # label smoothing needs the scores of all words
+            token_smoothing=smoothing,
+        )
         output = model(**sample["net_input"], learning=learning)
         heads = {name: head_loss(head, self.smoothing[name]) for name, head in output._asdict().items()}
         if self.average == "heads":

@@ -109,10 +109,10 @@ class EnsemblePolicies(Policies):
         self.memories = [model.encode(src_tokens, words, padding=padding) for model in self.models]
         self.sources = src_tokens.tolist() if self.models[0].decoder.reads_alignment else []
         self.excluded = self.to_device(np.array(ensemble.excluded_tokens))
-        # the row of each sentence in the memories, and in the states of the deletion policy
+        # the row of each sentence in the memories, and in the hidden states of the deletion policy
         self.size, copies = len(src_tokens), self.options.candidates
         self.rows = {number: number // copies for number in range(copies * self.size)}
-        self.states: list[list[Tensor]] = []  # for each model: the states of its blocks in the deletion policy
+        self.hidden: list[list[Tensor]] = []  # for each model: the hidden states of the deletion policy
 
     # ---- the three policies ------------------------------------------------------------------------------------------
 
@@ -121,22 +121,22 @@ class EnsemblePolicies(Policies):
         if index is not None:  # some sentences are finished, or each source has several candidates
             self.memories = [memory.select(index) for memory in self.memories]
             self.size, self.rows = len(sentences), {sentence.number: row for row, sentence in enumerate(sentences)}
-        self.states = self.states_of("deletion", sentences)
-        states = zip(self.models, self.states, strict=True)
-        scores = mean_log_probs([model.decoder.deletion_logits(blocks) for model, blocks in states])
+        self.hidden = self.hidden_states("deletion", sentences)
+        pairs = zip(self.models, self.hidden, strict=True)
+        scores = mean_log_probs([model.decoder.deletion_logits(hidden) for model, hidden in pairs])
         return (scores[:, :, 1] - scores[:, :, 0]).cpu().numpy()
 
     def placeholder(self, sentences: list[Sentence]) -> Insertions:
         # A sentence that lost no word is not read again: the deletion policy has computed the states of its tokens.
         # (With --spelling, these also depend on the deleted words: of no words, the vectors are 0.)
-        reuses = self.ensemble.reuses_states and bool(self.states)
+        reuses = self.ensemble.reuses_states and bool(self.hidden)
         unchanged = [sentence for sentence in sentences if reuses and not sentence.removed]
         changed = [sentence for sentence in sentences if not reuses or sentence.removed]
         groups = ((unchanged, True), (changed, False))
         parts = [self.insertions(group, reuse) for group, reuse in groups if group]
         slots = max(part.size(2) for part in parts)
         host = torch.cat([F.pad(part, (0, slots - part.size(2))) for part in parts], 1).cpu().numpy()
-        self.states = []  # the tokens are about to change
+        self.hidden = []  # the tokens are about to change
         order = np.argsort([sentence.number for sentence in (*unchanged, *changed)])
         return Insertions(*host[:, order])
 
@@ -145,8 +145,8 @@ class EnsemblePolicies(Policies):
         removed = None
         if self.ensemble.spells and not reuse:
             removed = RemovedTokens(*map(self.to_device, removed_tokens(sentences)))
-        states = zip(self.models, self.states_of("placeholder", sentences, removed, reuse), strict=True)
-        scores = mean_log_probs([model.decoder.placeholder_logits(blocks) for model, blocks in states])
+        pairs = zip(self.models, self.hidden_states("placeholder", sentences, removed, reuse), strict=True)
+        scores = mean_log_probs([model.decoder.placeholder_logits(hidden) for model, hidden in pairs])
         # the best of noisy scores is a draw (the Gumbel-max trick); the record has log-probabilities without noise
         noisy = self.add_gumbel_noise(scores, [sentence.sampled for sentence in sentences])
         counts = 1 + argmax(noisy[:, :, 1:])
@@ -160,12 +160,12 @@ class EnsemblePolicies(Policies):
         if self.ensemble.spells:
             words = replaced_tokens(sentences, placeholder)
             replaced, host_ids = removed_per_placeholder(self.to_device(words), PAD), words.flat[positions].tolist()
-        states, logits = self.states_of("token", sentences, replaced), []
-        for model, blocks, memory in zip(self.models, states, self.memories, strict=True):
+        of_models, logits = self.hidden_states("token", sentences, replaced), []
+        for model, hidden, memory in zip(self.models, of_models, self.memories, strict=True):
             candidates = None
             if replaced is not None:
                 candidates = model.decoder.candidates(host_ids, replaced.first.flatten()[index], memory)
-            logits.append(model.decoder.token_logits(blocks, index, memory, replaced, candidates))
+            logits.append(model.decoder.token_logits(hidden, index, memory, replaced, candidates))
         scores = mean_log_probs(logits).index_fill_(1, self.excluded, -math.inf)  # (n, V)
         sampled = [sentence.sampled for sentence in sentences for token in sentence.tokens if token == placeholder]
         best = argmax(self.add_gumbel_noise(scores, sampled))[:, None]
@@ -181,19 +181,19 @@ class EnsemblePolicies(Policies):
 
     # ---- passes ------------------------------------------------------------------------------------------------------
 
-    def states_of(
+    def hidden_states(
         self, head: str, sentences: list[Sentence], removed: RemovedTokens | None = None, reuse: bool = False
     ) -> list[list[Tensor]]:
-        """Returns the states of each model's blocks up to the one that the policy ``head`` reads.
+        """Returns ``LevTDecoder.hidden_states`` of each model.
 
         Args:
             head: deletion, placeholder or token
             sentences: what the models read
             removed: with --spelling, the tokens that were deleted after each token, or that a placeholder replaces
-            reuse: continue from the states of the deletion policy, which has read the same tokens
+            reuse: continue from the hidden states of the deletion policy, which has read the same tokens
         """
         rows, index = padded([sentence.tokens for sentence in sentences]), self.memory_rows(sentences)
-        alignment, states = None, []
+        alignment, of_models = None, []
         tokens = self.to_device(self.ensemble.unknown_to_unk(rows))
         padding = None if (rows == PAD).any() else NO_PADDING
         if self.sources:
@@ -203,13 +203,13 @@ class EnsemblePolicies(Policies):
         for i, (model, memory) in enumerate(zip(self.models, self.memories, strict=True)):
             cached, depth = list[Tensor](), model.decoder.depths[head]
             if reuse:
-                cached = self.states[i][: depth + 1]
+                cached = self.hidden[i][: depth + 1]
                 top = cached[-1] if index is None else cached[-1][index]
                 cached[-1] = top[:, : tokens.size(1)]
             if index is not None and len(cached) <= depth:
                 memory = memory.select(index)
-            states.append(model.decoder.states(head, tokens, memory, removed, alignment, cached, padding))
-        return states
+            of_models.append(model.decoder.hidden_states(head, tokens, memory, removed, alignment, cached, padding))
+        return of_models
 
     def memory_rows(self, sentences: list[Sentence]) -> Tensor | None:
         """Returns the rows of the sentences in the memories; None for all rows in their order."""

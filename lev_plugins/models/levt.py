@@ -7,10 +7,11 @@ A Transformer whose decoder sees a whole sequence y at once and has three heads,
     token        pi^tok(t | i, y'') one of V words per placeholder        Eq. (5)
 
 Shapes: B batch, S source length, T target length, C channels, V vocabulary (see ``lev_plugins.layers``).
-Padding of y is always on the right; the source may be padded on either side.
+Padding of y is always on the right (but see ``roll_in``); the source may be padded on either side.
 """
 
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, Optional
 
@@ -35,7 +36,7 @@ from lev_plugins.layers.transformer import (
     token_embedding,
 )
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig, both_sides, check_sizes, layer_shape, source_table
-from lev_plugins.models.levt_spelling import SpellingDecoder, build_embedding, upgrade_names
+from lev_plugins.models.levt_spelling import SpellingDecoder, build_embedding, upgrade_spelling_weights
 from lev_plugins.models.levt_stacks import SHARING, EncodedSource, LevTDecoder, LevTEncoder
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import BUCKETS, require_task
@@ -88,10 +89,9 @@ class Learning(NamedTuple):
 
     rollin: str = "argmax"  # what fills the placeholders before the deletion policy runs, one of ROLLINS
     generator: torch.Generator | None = None  # for the random choices of the roll-in
-    # The label smoothing with which the model may compute the loss of the token policy itself, which takes less memory
-    # than its logits; None: it must return logits. Label smoothing needs the scores of all words, so only with 0 does a
-    # SpellingDecoder score a mere sample of a large dictionary.
-    smoothing: float | None = None
+    may_sum_loss: bool = False  # the model may return the token policy's loss instead of logits, which take more memory
+    may_sample: bool = False  # in training, with --spelling, a sample of a large dictionary may stand for all its words
+    token_smoothing: float = 0.0  # label smoothing of the token policy, if the model returns its loss
 
 
 class HeadOutput(NamedTuple):
@@ -108,7 +108,7 @@ class HeadOutput(NamedTuple):
 class LevTOutput(NamedTuple):
     deletion: HeadOutput
     placeholder: HeadOutput
-    token: HeadOutput | SummedLoss  # the loss itself, if the model computes it (``Learning.smoothing``)
+    token: HeadOutput | SummedLoss  # the loss itself, if the model computes it (``Learning.may_sum_loss``)
 
 
 @register_model("levt", dataclass=LevTConfig)
@@ -131,25 +131,28 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
     def build_model(cls, cfg: LevTConfig, task: FairseqTask) -> "LevT":
         require_task(task, "text_editing", cfg._name or "levt")
         check_levt_config(cfg)
-        target, backbone = task.target_dictionary, None
+        target = task.target_dictionary
         # the placeholder is not a word: it has a row in the input table, after the V words, but no output class
         own_symbol = cfg.placeholder == "plh"
-        tokens: TokenEmbedding
+        placeholder = len(target) if own_symbol else target.unk()
+        target_table: TokenEmbedding
         if cfg.spelling:
-            tokens, backbone = build_embedding(cfg, task)
+            target_table, backbone = build_embedding(cfg, task)
         else:
             rows = len(target) + (1 if own_symbol else 0)
-            tokens = token_embedding(rows, cfg.decoder_embed_dim, target.pad())
-        source_tokens, scale = source_table(cfg, task, tokens), not cfg.no_scale_embedding
-        embedding = TextEmbedding(source_tokens, cfg.max_source_positions, cfg.encoder_learned_pos, scale, cfg.dropout)
+            target_table = token_embedding(rows, cfg.decoder_embed_dim, target.pad())
+            backbone = None
+        table = source_table(cfg, task, target_table)
+        scale = not cfg.no_scale_embedding
+        embedding = TextEmbedding(table, cfg.max_source_positions, cfg.encoder_learned_pos, scale, cfg.dropout)
         encoder = LevTEncoder(embedding, layer_shape(cfg, "encoder"), cfg.encoder_layers, backbone)
-        embedding = TextEmbedding(tokens, cfg.max_target_positions, cfg.decoder_learned_pos, scale, cfg.dropout)
+        embedding = TextEmbedding(target_table, cfg.max_target_positions, cfg.decoder_learned_pos, scale, cfg.dropout)
         decoder = (SpellingDecoder if cfg.spelling else LevTDecoder)(embedding, cfg, len(target))
-        model = cls(encoder, decoder, target.pad(), target.unk(), len(target) if own_symbol else target.unk())
+        model = cls(encoder, decoder, target.pad(), target.unk(), placeholder)
         model.fillers = tuple(i for i, word in enumerate(target.symbols) if word.startswith(FILLER))
         if cfg.apply_bert_init:
             model.apply(bert_init)
-        if backbone is not None and not task.from_checkpoint:
+        if backbone is not None and not task.from_checkpoint:  # a checkpoint has the weights of the backbone
             backbone.load(Path(str(cfg.backbone)), cfg.backbone_lr_factor)
         return model
 
@@ -169,18 +172,22 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
     def signature(self) -> dict[str, object]:
         """The values of the flags in which the models of an ensemble must agree."""
         index = self.word_index
-        pieces = None if index is None else index.pieces
+        backbone = None
+        if index is not None and index.pieces is not None:
+            pieces, starts = index.pieces.pieces, index.pieces.starts
+            digest = sha256(pieces.tobytes() + starts.tobytes()).hexdigest()[:8]
+            backbone = f"one with {len(pieces):,} pieces in the dictionary (SHA-256 {digest})"
         return {
-            "--placeholder": self.placeholder,
+            "--placeholder": "unk" if self.placeholder == self.unk else "plh",
             "--max-insertions": self.max_insertions,
             "--spelling-buckets": None if index is None else index.buckets,
-            "--backbone": None if pieces is None else f"one with {len(pieces.pieces):,} pieces in the dictionary",
+            "--backbone": backbone,
         }
 
     def upgrade_names(self, state_dict: dict[str, Tensor]) -> None:
         """Give the weights of a checkpoint of an older version the names that they have now."""
         if isinstance(self.decoder, SpellingDecoder):
-            upgrade_names(state_dict, self.encoder.backbone)
+            upgrade_spelling_weights(state_dict, self.encoder.backbone)
 
     upgrade_state_dict = upgrade_names  # as fairseq calls it
 
@@ -204,9 +211,9 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         """
         padding = padding or padding_of(src_tokens, self.encoder.embedding.pad)
         words = None if words is None else BatchWords(*words)  # fairseq makes it a plain tuple
-        vectors = self.decoder.word_vectors(words, target, sample)
-        states = self.encoder(src_tokens, padding, vectors, () if words is None else words.pieces)
-        return self.decoder.remember(states, padding, vectors)
+        look_up = self.decoder.token_look_up(words, target, sample)
+        states = self.encoder(src_tokens, padding, look_up, () if words is None else words.pieces)
+        return self.decoder.remember(states, padding, look_up)
 
     def forward(
         self,
@@ -226,11 +233,15 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         states, learning = EditingStates(*states), learning or Learning()
         decoder, target = self.decoder, states.target
         index = states.placeholder_index  # (n,) positions in the flattened target of the tokens that y_ins lacks
-        step = decoder.step_inputs(src_tokens, states, draft, words, self.training and learning.smoothing == 0)
-        source = self.encode(src_tokens, step.words, target, step.sample)
+        step = decoder.step_inputs(src_tokens, states, draft, words, self.training and learning.may_sample)
+        # the targets of validation are not part of the training text
+        source = self.encode(src_tokens, step.words, target if self.training else None, step.sample)
+
+        # A word that the dictionary lacks is <unk> in the target, and therefore also in y_ins and y'_ins, which are
+        # made from it. Decoding with --spelling differs: it reads a word that was kept from a draft by its letters.
 
         # L_ins, placeholder policy: how many tokens the expert inserts in each slot of y_ins
-        hidden = decoder.states("placeholder", states.kept_tokens, source, step.removed, states.kept_alignment)
+        hidden = decoder.hidden_states("placeholder", states.kept_tokens, source, step.removed, states.kept_alignment)
         placeholder_logits = decoder.placeholder_logits(hidden)
         no_slot = states.kept_tokens[:, 1:].eq(self.pad)  # slot i is between tokens i and i + 1
         count_labels = states.missing_counts.clamp(max=self.max_insertions).masked_fill(no_slot, IGNORE)
@@ -239,30 +250,28 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         # with a placeholder for each token that y_ins lacks
         flat = target.flatten()
         with_placeholders = flat.index_fill(0, index, self.placeholder).view_as(target)
-        hidden = decoder.states("token", with_placeholders, source, step.replaced, states.target_alignment)
+        hidden = decoder.hidden_states("token", with_placeholders, source, step.replaced, states.target_alignment)
         labels = step.sample.classes(flat[index])
         token: HeadOutput | SummedLoss
-        # a summed loss knows the best words alone, so it serves the argmax roll-in only
-        if learning.smoothing is not None and learning.rollin == "argmax" and decoder.can_sum_loss(hidden):
-            token = decoder.token_loss(hidden, index, labels, learning.smoothing)
+        if learning.may_sum_loss and learning.rollin != "sample" and decoder.can_sum_loss(hidden):
+            token = decoder.token_loss(hidden, index, labels, learning.token_smoothing)
         else:
             logits = decoder.token_logits(hidden, index, source, step.replaced, step.candidates)
             token = HeadOutput(logits, labels)
 
         # L_del: y_del is y'_ins, filled by the token policy, or y0 where v < alpha (Eq. 6); the policy learns to delete
-        # what the expert would. <s> and </s>, which decoding never deletes, are learned as tokens to keep.
+        # what the expert would. In Eq. (6), y' is any sequence; here, as in Algorithm 1, it is the y_ins of this step,
+        # so the pass of the token policy is reused. <s> and </s>, which decoding never deletes, are learned as tokens
+        # to keep, as in fairseq; Eq. (3) leaves them out.
         with torch.no_grad():
-            if isinstance(token, SummedLoss):
-                inserted = token.best
-            else:
-                inserted = roll_in(token.logits, labels, learning, step.sample)
-            edited = flat.scatter(0, index, inserted).view_as(target)
+            edited = flat.scatter(0, index, roll_in(token, labels, learning, step.sample)).view_as(target)
             if step.draft is not None and states.from_draft is not None:
                 edited = mix_rows(states.from_draft, step.draft, edited, self.pad)
             # the words that the dictionary lacks are <unk> in the target
             kept = align(unknown_to_unk(edited, decoder.vocabulary, self.unk), target, self.pad).kept
-            deletion_labels = (~kept).long().masked_fill(edited.eq(self.pad), IGNORE)  # 1 = delete
-        hidden = decoder.states("deletion", edited, source, alignment=decoder.source_positions(edited, src_tokens))
+            deletion_labels = (~kept).long().masked_fill(edited.eq(self.pad), IGNORE)  # 1 = delete, not 0 as in Eq. (3)
+        alignment = decoder.source_positions(edited, src_tokens)
+        hidden = decoder.hidden_states("deletion", edited, source, alignment=alignment)
         deletion_logits = decoder.deletion_logits(hidden)
 
         return LevTOutput(
@@ -272,27 +281,35 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         )
 
 
-def roll_in(logits: Tensor, labels: Tensor, learning: Learning, sample: VocabularySample = WHOLE_VOCABULARY) -> Tensor:
+def roll_in(
+    token: HeadOutput | SummedLoss, labels: Tensor, learning: Learning, sample: VocabularySample = WHOLE_VOCABULARY
+) -> Tensor:
     """Returns the words that fill the placeholders before the deletion policy runs: (n,).
 
-    ``argmax`` and ``sample`` let the model insert (Algorithm 1 and Eq. 6). ``dae`` draws from the missing words of the
-    batch: the ablation of Table 2b, in which the model never sees its own insertions.
+    ``argmax``, the default, inserts the model's best words, as in Algorithm 1, and ``sample`` draws from its
+    probabilities, as in Eq. (6). ``dae`` draws from the missing words of the batch: the ablation of Table 2b, in which
+    the model never sees its own insertions.
+
+    The model may choose <s>, <pad> or </s>, which decoding forbids. A <pad> is read as padding, although words follow:
+    the decoder does not attend to it, and the deletion policy does not learn from it.
 
     Args:
-        logits: (n, V), or (n, R) of a sample
+        token: the output of the token policy, for the V words or the R of a sample
         labels: (n,) the classes of the missing words
         learning: which of the three, and the random generator
         sample: the words of the classes
     """
-    if not logits.size(0):
+    if not len(labels):
         classes = labels
-    elif learning.rollin == "argmax":
-        classes = sample.unweighted(logits).argmax(-1)  # the best word, not the one that stands for most words
-    elif learning.rollin == "sample":  # with the weights, by which each word also stands for those not in the sample
-        classes = torch.multinomial(logits.float().softmax(-1), 1, generator=learning.generator)[:, 0]
-    else:
-        places = torch.randint(labels.size(0), labels.shape, generator=learning.generator, device=labels.device)
+    elif learning.rollin == "dae":
+        places = torch.randint(len(labels), labels.shape, generator=learning.generator, device=labels.device)
         classes = labels[places]
+    elif isinstance(token, SummedLoss):
+        classes = token.best
+    elif learning.rollin == "argmax":
+        classes = sample.unweighted(token.logits).argmax(-1)  # the best word, not the one that stands for most words
+    else:  # with the weights, by which each word also stands for those not in the sample
+        classes = torch.multinomial(token.logits.float().softmax(-1), 1, generator=learning.generator)[:, 0]
     return sample.words(classes)
 
 
@@ -318,7 +335,7 @@ def check_levt_config(cfg: LevTConfig) -> None:
         )
 
 
-# the defaults that each preset changes in `levt` (the paper's base model: 512 wide, 6 + 6 blocks)
+# the defaults that each preset changes in `levt` (sizes of the paper's base model: 512 wide, 6 + 6 blocks)
 LEVT_PRESETS: dict[str, dict[str, int]] = {
     "levt_tiny": both_sides(embed_dim=64, ffn_embed_dim=128, layers=2, attention_heads=2),
     "levt_iwslt": both_sides(embed_dim=512, ffn_embed_dim=1024, layers=6, attention_heads=4),

@@ -39,7 +39,10 @@ from lev_plugins.spelling.word_scorer import (
 )
 from lev_plugins.text.pretrained import DICTIONARY, MOVED_HINT, imported_folder
 
-REMOVED_COUNTS = 16  # rows for the number of neighbouring words that were deleted; the last one is for 15 and more
+# Maximum number of rows for the number of neighbouring words that were deleted. Row 0, for none, is zeros. The last
+# row is also for all larger numbers: for 15 and more, or with --max-insertions below 15, for that number and more.
+# That flag does not limit deletions, but checkpoints have the number of rows that follows from it.
+REMOVED_COUNTS = 16
 
 
 def build_embedding(cfg: Any, task: FairseqTask) -> tuple[IntendedWordEmbedding, BackboneWords | None]:
@@ -63,7 +66,7 @@ def build_embedding(cfg: Any, task: FairseqTask) -> tuple[IntendedWordEmbedding,
 
 
 @dataclass(frozen=True)
-class BatchVectors:
+class TokenLookUp:
     """Looks up the vectors of a batch's tokens.
 
     A word that occurs once in the training text has to be read as an unknown word there, or the model would never learn
@@ -71,27 +74,26 @@ class BatchVectors:
     """
 
     embedding: IntendedWordEmbedding
-    words: WordVectors
-    target: Tensor | None = None  # (B, T)
+    vectors: WordVectors  # of all words that the batch may contain
+    target: Tensor | None = None  # (B, T) in training
 
     def __call__(self, tokens: Tensor) -> Tensor:
         held_out = None  # (B, T) True = the token occurs in the target
         if self.target is not None:
             held_out = tokens[:, :, None].eq(self.target[:, None, :]).any(2)
-        return self.embedding.look_up(tokens, self.words, held_out)
+        return self.embedding.look_up(tokens, self.vectors, held_out)
 
 
 @dataclass(frozen=True)
 class SpelledSource(EncodedSource):
-    vectors: BatchVectors
+    look_up: TokenLookUp
     # (B, S + 1, C) with --backbone: the projected state of each source token, and zeros for tokens without an alignment
     aligned_states: Tensor | None = None
 
     def select(self, rows: Tensor) -> "SpelledSource":
-        """Returns the sources at ``rows`` (n,). The vectors are those of the batch, as only training has targets."""
+        """Returns the sources at ``rows`` (n,). The look-up is that of the batch, as only training has targets."""
         states = None if self.aligned_states is None else self.aligned_states[rows]
-        source = super().select(rows)
-        return replace(self, keys_values=source.keys_values, mask=source.mask, aligned_states=states)
+        return replace(cast(SpelledSource, super().select(rows)), aligned_states=states)
 
 
 class SpellingDecoder(LevTDecoder):
@@ -105,27 +107,27 @@ class SpellingDecoder(LevTDecoder):
         self.word_index, self.reads_alignment = words.index, pretrained
         self.aligned_projection = Linear(cfg.encoder_embed_dim, dim, bias=False) if pretrained else None
         self.word_scorer = WordScorer(words.index, words.shapes, words.padding_idx, dim, pretrained)
-        del self.token_head  # in its place is the ``word_scorer``
+        del self.token_head  # the ``word_scorer`` takes its place; tied to the table, it has no weights of its own
         self.removed_projection = Linear(dim, dim, bias=False)
         nn.init.normal_(self.removed_projection.weight, std=dim**-0.5)
-        rows = min(cfg.max_insertions + 1, REMOVED_COUNTS)  # row 0, no word, is the padding row: zeros
+        rows = min(cfg.max_insertions + 1, REMOVED_COUNTS)
         self.removed_counts = token_embedding(rows, dim, 0)
 
     @property
     def word_embedding(self) -> IntendedWordEmbedding:
         return cast(IntendedWordEmbedding, self.embedding.tokens)
 
-    def word_vectors(
+    def token_look_up(
         self, words: BatchWords | None, target: Tensor | None = None, sample: VocabularySample = WHOLE_VOCABULARY
-    ) -> BatchVectors:
-        return BatchVectors(self.word_embedding, self.word_embedding.vectors(words, sample), target)
+    ) -> TokenLookUp:
+        return TokenLookUp(self.word_embedding, self.word_embedding.vectors(words, sample), target)
 
-    def remember(self, states: Tensor, padding: Padding, vectors: LookUp | None = None) -> SpelledSource:
-        assert isinstance(vectors, BatchVectors)
+    def remember(self, states: Tensor, padding: Padding, look_up: LookUp | None = None) -> SpelledSource:
+        assert isinstance(look_up, TokenLookUp)
         source, aligned = super().remember(states, padding), None
         if self.aligned_projection is not None:
             aligned = F.pad(spread(self.aligned_projection(states), padding.real), (0, 0, 0, 1))  # the last row is 0
-        return SpelledSource(source.keys_values, source.mask, vectors, aligned)
+        return SpelledSource(source.keys_values, source.mask, look_up, aligned)
 
     def source_positions(self, tokens: Tensor, src_tokens: Tensor) -> Tensor | None:
         return None if self.aligned_projection is None else source_positions(tokens, src_tokens, self.embedding.pad)
@@ -139,13 +141,14 @@ class SpellingDecoder(LevTDecoder):
         padded: bool,
     ) -> Tensor:
         assert isinstance(source, SpelledSource)
-        vectors = source.vectors
+        token_look_up = source.look_up
 
         def look_up(tokens: Tensor) -> Tensor:
             if removed is None:
-                return vectors(tokens)
+                return token_look_up(tokens)
             counts = self.removed_counts(removed.counts.clamp(max=self.removed_counts.num_embeddings - 1))
-            return vectors(tokens) + self.removed_projection(vectors.words.spelling_of(removed.first)) + counts
+            spelling = token_look_up.vectors.spelling_of(removed.first)
+            return token_look_up(tokens) + self.removed_projection(spelling) + counts
 
         x = self.embedding(tokens, look_up=look_up, padded=padded)
         if source.aligned_states is not None:
@@ -155,22 +158,22 @@ class SpellingDecoder(LevTDecoder):
 
     def token_logits(
         self,
-        states: list[Tensor],
+        hidden: list[Tensor],
         index: Tensor,
         source: EncodedSource | None = None,
         replaced: RemovedTokens | None = None,
         candidates: CandidateTensors | None = None,
     ) -> Tensor:
         assert isinstance(source, SpelledSource) and replaced is not None and candidates is not None
-        h, words = self.placeholder_features(states, index), source.vectors.words
-        directions = self.word_embedding.directions(words)
-        return self.word_scorer(h, replaced.first.flatten()[index], words, directions, candidates)
+        h, vectors = self.placeholder_features(hidden, index), source.look_up.vectors
+        directions = self.word_embedding.directions(vectors)
+        return self.word_scorer(h, replaced.first.flatten()[index], vectors, directions, candidates)
 
     def candidates(self, host_ids: list[int], replaced: Tensor, source: EncodedSource) -> CandidateTensors:
         assert isinstance(source, SpelledSource)
-        return self.word_scorer.candidates(host_ids, replaced, source.vectors.words.words)
+        return self.word_scorer.candidates(host_ids, replaced, source.look_up.vectors.words)
 
-    def can_sum_loss(self, states: list[Tensor]) -> bool:
+    def can_sum_loss(self, hidden: list[Tensor]) -> bool:
         return False
 
     def step_inputs(
@@ -183,8 +186,8 @@ class SpellingDecoder(LevTDecoder):
     ) -> StepInputs:
         table = self.word_embedding
         table.prepare_training()
-        words = BatchWords.of_words([], table.index) if words is None else BatchWords(*words)
-        candidates, sample = CandidateTensors(*states.candidates), WHOLE_VOCABULARY
+        assert words is not None, "a dataset for models that spell puts the words into every batch"
+        words, candidates, sample = BatchWords(*words), CandidateTensors(*states.candidates), WHOLE_VOCABULARY
         if may_sample:
             texts = (src_tokens, states.target, src_tokens if draft is None else draft)
             sample = table.sample(torch.cat([text.flatten() for text in texts]), words, candidates.ids)
@@ -202,11 +205,12 @@ def removed_per_placeholder(replaced: Tensor, pad: int) -> RemovedTokens:
     return RemovedTokens(replaced, replaced.ne(pad).long())
 
 
-def upgrade_names(state_dict: dict[str, Tensor], backbone: BackboneWords | None) -> None:
+def upgrade_spelling_weights(state_dict: dict[str, Tensor], backbone: BackboneWords | None) -> None:
     """Give the weights of an older checkpoint their present names, and add those that it lacks.
 
-    Version 0.1 had the weights of the scores beside those of the vectors, as one vector. Version 0.2 had other names.
-    A checkpoint may also lack weights for all but the last block of a backbone, and for the replacement of known words.
+    In the oldest ones, the weights of the ``word_scorer`` belong to the table of words, and the weights of its features
+    are one vector. In later ones, the scorer is called ``respelling``. A checkpoint with a backbone may lack what was
+    added later: a projection of all blocks of the backbone, not only of the last, and the weights for known words.
     """
     names = {f"{side}.embedding.tokens.torn.": f"{side}.embedding.tokens.joined." for side in SIDES}
     names |= {"decoder.from_beside.": "decoder.aligned_projection.", "decoder.given_counts.": "decoder.removed_counts."}
@@ -216,7 +220,8 @@ def upgrade_names(state_dict: dict[str, Tensor], backbone: BackboneWords | None)
     names |= {
         f"decoder.respelling.{former}": f"decoder.word_scorer.{present}" for former, present in FORMER_NAMES.items()
     }
-    names["decoder.respelling."] = "decoder.word_scorer."  # all others
+    # the first prefix that matches is replaced, so this one, for all other weights of the scorer, must be the last
+    names["decoder.respelling."] = "decoder.word_scorer."
     for name in list(state_dict):
         for former, present in names.items():
             if name.startswith(former):
@@ -229,5 +234,6 @@ def upgrade_names(state_dict: dict[str, Tensor], backbone: BackboneWords | None)
         project = "encoder.backbone.project.weight"
         if project in state_dict:
             state_dict[project] = backbone.upgrade_projection(state_dict[project])
+        # without weights of their own, known words were scored as misspelt ones
         for name, value in stored_weights(MISSPELT_WORD_WEIGHTS).items():
             state_dict.setdefault(f"decoder.word_scorer.{name}", value)

@@ -33,7 +33,9 @@ from lev_plugins.text.ids import UNK
 
 LookUp = Callable[[Tensor], Tensor]  # the vectors of tokens: (B, T) -> (B, T, C)
 
-# --share-weights, Table 2a: which Transformer stack each policy reads. The names of stacks are those in checkpoints.
+# --share-weights: which Transformer stack each policy reads. The comments have the names of Table 2a. The names of
+# stacks are those in checkpoints: older ones require that the token policy's is called "shared" in every case. The
+# embeddings and the last LayerNorm are shared in every case, as in fairseq.
 SHARING = {
     "all": {"deletion": "shared", "placeholder": "shared", "token": "shared"},  # "all"
     "plh-tok": {"deletion": "deletion", "placeholder": "shared", "token": "shared"},  # "plh, ins"
@@ -107,7 +109,7 @@ class LevTDecoder(nn.Module):
     """The decoder of the paper. ``levt_spelling.SpellingDecoder`` also reads the letters of words."""
 
     word_index: WordIndex | None = None  # the words of the dictionary by their letters
-    reads_alignment = False  # whether ``states`` needs an alignment
+    reads_alignment = False  # whether ``hidden_states`` needs an alignment
 
     def __init__(self, embedding: TextEmbedding, cfg: Any, vocabulary: int) -> None:
         """
@@ -131,8 +133,8 @@ class LevTDecoder(nn.Module):
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
         self.deletion_head = head_projection(shape.dim, 2)  # A of Eq. (3)
         self.placeholder_head = head_projection(2 * shape.dim, cfg.max_insertions + 1)  # B of Eq. (4)
+        # C of Eq. (5): in the paper, always the embedding matrix; here only with one of these flags
         tied = cfg.share_all_embeddings or cfg.share_decoder_input_output_embed
-        # C of Eq. (5)
         self.token_head = TiedLinear(embedding.table, vocabulary) if tied else head_projection(shape.dim, vocabulary)
 
     def stack(self, name: str) -> list[Block]:
@@ -140,19 +142,19 @@ class LevTDecoder(nn.Module):
 
     # ---- the source --------------------------------------------------------------------------------------------------
 
-    def word_vectors(
+    def token_look_up(
         self, words: BatchWords | None, target: Tensor | None = None, sample: VocabularySample = WHOLE_VOCABULARY
     ) -> LookUp | None:
         """Returns what looks up the vectors of a batch's tokens; None: the tables of encoder and decoder do."""
         return None
 
-    def remember(self, states: Tensor, padding: Padding, vectors: LookUp | None = None) -> EncodedSource:
+    def remember(self, states: Tensor, padding: Padding, look_up: LookUp | None = None) -> EncodedSource:
         """Project the encoder's states (B, S, C) for every block of every stack, once.
 
         Args:
             states: those of the real tokens alone, (n, C), if padding is left out
             padding: that of the source
-            vectors: as returned by ``word_vectors``
+            look_up: as returned by ``token_look_up``
         """
         return EncodedSource(self.keys_values(states, padding), padding.mask)
 
@@ -163,10 +165,10 @@ class LevTDecoder(nn.Module):
         }
 
     def source_positions(self, tokens: Tensor, src_tokens: Tensor) -> Tensor | None:
-        """Returns the positions (B, T) in the source that ``states`` reads along with ``tokens`` (B, T), if any."""
+        """Returns the positions (B, T) in the source that ``hidden_states`` reads with ``tokens`` (B, T), if any."""
         return None
 
-    # ---- the states of a sequence ------------------------------------------------------------------------------------
+    # ---- the hidden states of a sequence -----------------------------------------------------------------------------
 
     def embed(
         self,
@@ -176,10 +178,10 @@ class LevTDecoder(nn.Module):
         alignment: Tensor | None,
         padded: bool,
     ) -> Tensor:
-        """Returns the input of the first block: (B, T) -> (B, T, C). The arguments are those of ``states``."""
+        """Returns the input of the first block: (B, T) -> (B, T, C). The arguments are those of ``hidden_states``."""
         return self.embedding(tokens, padded=padded)
 
-    def states(
+    def hidden_states(
         self,
         head: str,
         tokens: Tensor,
@@ -195,38 +197,48 @@ class LevTDecoder(nn.Module):
             head: deletion, placeholder or token
             tokens: (B, T)
             source: the encoded source
-            removed: the words that were deleted after each token, or the word that a placeholder replaces
+            removed: with --spelling, words of the draft. Placeholder policy: those that were deleted after each token.
+                Token policy: the one word that each placeholder replaces. Deletion policy: None (or, in a graph, no
+                words), as nothing has been deleted yet.
             alignment: (B, T) the position in the source of each token, from ``source_positions``
-            computed: states of the same tokens from the same stack, computed for another head, to continue from
+            computed: what this method has returned for another head of the same stack, to continue from: for the same
+                ``tokens``, ``source`` and ``alignment``, before anything was deleted. Besides the last item, only the
+                one that ``head`` reads has to match; of the others, only the number counts.
             padding: that of the tokens, if it is known
         """
         stack = self.sharing[head]
         mask, real = padding or padding_of(tokens, self.embedding.pad)
-        states = list(computed) or [self.embed(tokens, source, removed, alignment, padded=mask is not None)]
-        x = gathered(states[-1], real)
+        hidden = list(computed) or [self.embed(tokens, source, removed, alignment, padded=mask is not None)]
+        done = len(hidden) - 1  # blocks that have run: hidden[0] is the embedding, hidden[i] the i-th block's output
+        x = gathered(hidden[done], real)
         blocks = list(zip(self.stack(stack), source.keys_values[stack], strict=True))
-        for block, keys_values in blocks[len(states) - 1 : self.depths[head]]:
+        for block, keys_values in blocks[done : self.depths[head]]:
             x = block(x, mask, real, keys_values, source.mask)
-            states.append(spread(x, real))
-        return states
+            hidden.append(spread(x, real))
+        return hidden
 
-    def features(self, head: str, states: list[Tensor]) -> Tensor:
-        return self.norm(states[self.depths[head]])
+    def features(self, head: str, hidden: list[Tensor]) -> Tensor:
+        return self.norm(hidden[self.depths[head]])
 
     # ---- the policies ------------------------------------------------------------------------------------------------
 
-    def deletion_logits(self, states: list[Tensor]) -> Tensor:
-        """Eq. (3): (B, T, 2), class 1 = delete"""
-        return self.deletion_head(self.features("deletion", states))
+    def deletion_logits(self, hidden: list[Tensor]) -> Tensor:
+        """Eq. (3): (B, T, 2), class 1 = delete.
 
-    def placeholder_logits(self, states: list[Tensor]) -> Tensor:
+        So it is in section 2.2, but above Eq. (3) the paper prints "deleted" (0). The equation is for i = 1 ... n - 1,
+        without <s> and </s>. Here they have logits, too, and are learned as tokens to keep, as in fairseq; decoding
+        never deletes them.
+        """
+        return self.deletion_head(self.features("deletion", hidden))
+
+    def placeholder_logits(self, hidden: list[Tensor]) -> Tensor:
         """Eq. (4): (B, T - 1, K + 1)"""
-        h = self.features("placeholder", states)
+        h = self.features("placeholder", hidden)
         return self.placeholder_head(torch.cat([h[:, :-1], h[:, 1:]], -1))  # (B, T-1, 2C)
 
     def token_logits(
         self,
-        states: list[Tensor],
+        hidden: list[Tensor],
         index: Tensor,
         source: EncodedSource | None = None,
         replaced: RemovedTokens | None = None,
@@ -235,28 +247,31 @@ class LevTDecoder(nn.Module):
         """Eq. (5) at the placeholders only: (n, V)
 
         Args:
-            states: of the token policy
+            hidden: the hidden states of the token policy
             index: (n,) positions of the placeholders in the flattened (B * T)
             source: the encoded source, with --spelling
-            replaced: the word that each placeholder replaces, as in ``states``
+            replaced: the word that each placeholder replaces, as ``removed`` in ``hidden_states``
             candidates: for these words
         """
-        return self.token_head(self.placeholder_features(states, index))
+        return self.token_head(self.placeholder_features(hidden, index))
 
     def candidates(self, host_ids: list[int], replaced: Tensor, source: EncodedSource) -> CandidateTensors | None:
-        """Returns the candidates that ``token_logits`` reads for the words ``replaced`` (n,), also as ``host_ids``."""
+        """Returns the candidates that ``token_logits`` reads for the words ``replaced`` (n,).
+
+        ``host_ids`` are the same ids as a Python list, to save a device-to-host copy.
+        """
         return None
 
-    def can_sum_loss(self, states: list[Tensor]) -> bool:
+    def can_sum_loss(self, hidden: list[Tensor]) -> bool:
         """Returns whether ``token_loss`` can compute the gradient along with the loss."""
-        return gradient_is_ready(states[-1])
+        return gradient_is_ready(hidden[-1])
 
-    def token_loss(self, states: list[Tensor], index: Tensor, labels: Tensor, smoothing: float) -> SummedLoss:
-        return summed_loss(self.placeholder_features(states, index), self.token_head.weight, labels, smoothing)
+    def token_loss(self, hidden: list[Tensor], index: Tensor, labels: Tensor, smoothing: float) -> SummedLoss:
+        return summed_loss(self.placeholder_features(hidden, index), self.token_head.weight, labels, smoothing)
 
-    def placeholder_features(self, states: list[Tensor], index: Tensor) -> Tensor:
+    def placeholder_features(self, hidden: list[Tensor], index: Tensor) -> Tensor:
         """(n, C)"""
-        return self.features("token", states).flatten(0, 1)[index]
+        return self.features("token", hidden).flatten(0, 1)[index]
 
     # ---- training ----------------------------------------------------------------------------------------------------
 

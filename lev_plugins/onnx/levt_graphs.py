@@ -15,7 +15,7 @@ from lev_plugins.generators.policies import Ensemble
 from lev_plugins.generators.refinement import ALTERNATIVES
 from lev_plugins.layers.transformer import KeysValues, padding_of
 from lev_plugins.models.levt import LevT
-from lev_plugins.models.levt_spelling import BatchVectors, SpelledSource, SpellingDecoder
+from lev_plugins.models.levt_spelling import SpelledSource, SpellingDecoder, TokenLookUp
 from lev_plugins.models.levt_stacks import EncodedSource
 from lev_plugins.onnx import names
 from lev_plugins.onnx.compact import CompactTables, CompactVectors
@@ -40,16 +40,16 @@ class LevTGraph(SpellingGraph):
     def ngram_vectors(self, ngrams: Tensor) -> Tensor:
         return super().ngram_vectors(ngrams) if self.tables is None else self.tables.ngram_vectors(ngrams)
 
-    def look_up(self, words: Tensor, unknown: Tensor) -> BatchVectors:
+    def look_up(self, words: Tensor, unknown: Tensor) -> TokenLookUp:
         """Returns what looks up the vectors of tokens.
 
         words: their features (F, B, T)
         unknown: the vectors of the unknown words, or of all words of which the n-grams are read
         """
         if self.tables is None:
-            return BatchVectors(self.table, self.vectors(words, unknown))
+            return TokenLookUp(self.table, self.vectors(words, unknown))
         vectors: Any = CompactVectors(self.tables, unknown, WordFeatures(*words.unbind(0)))
-        return BatchVectors(self.table, vectors)
+        return TokenLookUp(self.table, vectors)
 
     def spelling(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Returns the inputs; of a compact graph, with the vectors of unknown words in place of their n-grams."""
@@ -113,15 +113,14 @@ class Decide(LevTGraph):
         decoder, removed = self.decoder, RemovedTokens(*spelling[1:3]) if spelling else None
         source = self.source(words, memory, mask, *spelling[:1], *spelling[3:])
         alignment = spelling[4] if len(spelling) > 3 else None
-        states = decoder.states("deletion", words[0], source, removed, alignment)
+        hidden = decoder.hidden_states("deletion", words[0], source, removed, alignment)
         shares = decoder.sharing["deletion"] == decoder.sharing["placeholder"]
-        placeholder_states = decoder.states(
-            "placeholder", words[0], source, removed, alignment, states if shares else ()
-        )
-        counts = decoder.placeholder_logits(placeholder_states).log_softmax(-1)
+        computed = hidden if shares else ()
+        placeholder_hidden = decoder.hidden_states("placeholder", words[0], source, removed, alignment, computed)
+        counts = decoder.placeholder_logits(placeholder_hidden).log_softmax(-1)
         best, number = counts[..., 1:].max(-1)
         some = counts[..., 1:].logsumexp(-1)
-        return decoder.deletion_logits(states).log_softmax(-1), counts[..., 0], best, some, number + 1
+        return decoder.deletion_logits(hidden).log_softmax(-1), counts[..., 0], best, some, number + 1
 
 
 class Fill(LevTGraph):
@@ -148,8 +147,8 @@ class Fill(LevTGraph):
             removed, nearest = RemovedTokens(*spelling[1:3]), CandidateTensors(*spelling[3:columns])
         source = self.source(words, memory, mask, *spelling[:1], *spelling[columns:])
         alignment = spelling[columns + 1] if len(spelling) > columns else None
-        states = decoder.states("token", words[0], source, removed, alignment)
-        scores = decoder.token_logits(states, placeholders, source, removed, nearest)
+        hidden = decoder.hidden_states("token", words[0], source, removed, alignment)
+        scores = decoder.token_logits(hidden, placeholders, source, removed, nearest)
         # not the scores minus ``logsumexp``: that of ONNX Runtime loses the many small terms of a large dictionary
         scores = scores.log_softmax(-1).index_fill(1, self.never, -torch.inf)
         log_probs, words = scores.topk(min(ALTERNATIVES, decoder.vocabulary))

@@ -151,20 +151,23 @@ class BatchWords(NamedTuple):
 
 
 class EditingStates(NamedTuple):
-    """The states in which a levt learns from a batch, and the expert's labels; T is the length of the target.
+    """The states of Algorithm 1 in which any levt learns from a batch, and the expert's labels.
 
-    fairseq turns this into a plain tuple, as it does with ``BatchWords``.
+    y'_ins is the target with a placeholder for each missing token, so both have the length T. As with ``BatchWords``,
+    fairseq turns this into a plain tuple when it moves a batch to a device, and a model writes
+    ``EditingStates(*states)``.
     """
 
-    target: Tensor  # (B, T) y*
+    target: Tensor  # (B, T) y*, whose tokens in the places of the placeholders are t*
     kept_tokens: Tensor  # (B, T) y_ins: the target without its missing tokens
-    missing_counts: Tensor  # (B, T - 1) p*
-    placeholder_index: Tensor  # (n,) positions of the missing tokens in the flattened target
-    replaced: Tensor  # (B, T) the deleted word of y0 whose place a missing token takes, or padding
+    missing_counts: Tensor  # (B, T - 1) p*: how many tokens are missing in each slot of y_ins
+    placeholder_index: Tensor  # (n,) positions of the placeholders in the flattened y'_ins, and of t* in the target
+    # the next three are for --spelling; where y_ins is not made from y0 (u < beta), nothing was deleted
+    replaced: Tensor  # (B, T) the deleted word of y0 that each placeholder of y'_ins replaces, or padding
     removed: Tensor  # (B, T) the first of the words of y0 that were deleted after each token of y_ins, or padding
     removed_counts: Tensor  # (B, T) the number of these words
-    from_draft: Tensor | None = None  # (B,) True = this row learns to delete from y0, its draft
+    from_draft: Tensor | None = None  # (B,) v < alpha and there is a draft: y_del is y0, the draft
     candidates: tuple[Tensor, ...] = ()  # with --spelling, ``Candidates`` for the n replaced words
-    # with a backbone, the positions in the source of the tokens of y_ins, and of y* with placeholders: (B, T) each
+    # with a backbone, the positions in the source of the tokens of y_ins, and of those of y'_ins: (B, T) each
     kept_alignment: Tensor | None = None
     target_alignment: Tensor | None = None

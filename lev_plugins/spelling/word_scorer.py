@@ -86,7 +86,7 @@ def stored_weights(weights: FeatureWeights | KnownWordFeatureWeights) -> dict[st
 
 
 def split_weights(weights: Tensor) -> dict[str, Tensor]:
-    """Splits the vector in which version 0.1 stored all feature weights.
+    """Splits the vector in which the oldest checkpoints have all feature weights.
 
     >>> parts = split_weights(torch.arange(11.0))
     >>> parts["edit_distance"].tolist(), parts["case"].item()

@@ -157,16 +157,16 @@ def test_the_three_heads_give_the_same_logits(pair: Pair) -> None:
     arguments = {"normalize": False, "encoder_out": encoded, "prev_output_tokens": canvas}
     real = canvas.ne(PAD)
 
-    found = ours.decoder.deletion_logits(ours.decoder.states("deletion", canvas, memory))
+    found = ours.decoder.deletion_logits(ours.decoder.hidden_states("deletion", canvas, memory))
     expected, _ = theirs.decoder.forward_word_del(**arguments)
     assert found[real].allclose(expected[real], atol=1e-5)
 
-    found = ours.decoder.placeholder_logits(ours.decoder.states("placeholder", canvas, memory))
+    found = ours.decoder.placeholder_logits(ours.decoder.hidden_states("placeholder", canvas, memory))
     expected, _ = theirs.decoder.forward_mask_ins(**arguments)
     assert found[real[:, 1:]].allclose(expected[real[:, 1:]], atol=2e-5)
 
-    states = ours.decoder.states("token", canvas, memory)
-    found = ours.decoder.token_logits(states, real.flatten().nonzero()[:, 0])
+    hidden = ours.decoder.hidden_states("token", canvas, memory)
+    found = ours.decoder.token_logits(hidden, real.flatten().nonzero()[:, 0])
     expected, _ = theirs.decoder.forward_word_ins(**arguments)
     assert found.allclose(expected[real], atol=1e-5)
 
@@ -267,8 +267,8 @@ def test_an_early_exit_leaves_out_blocks_between_the_first_and_the_last() -> Non
     tokens = torch.tensor([[EOS, 5, 9, 7]])
     source = source_batch(1)
     inner = theirs.decoder.extract_features(tokens, theirs.encoder(source, source.ne(PAD).sum(1)))[1]["inner_states"]
-    states = ours.decoder.states("deletion", tokens, ours.encode(source))
-    assert len(states) == 2 and states[1][0, -1].allclose(inner[1][-1, 0], atol=1e-5)
+    hidden = ours.decoder.hidden_states("deletion", tokens, ours.encode(source))
+    assert len(hidden) == 2 and hidden[1][0, -1].allclose(inner[1][-1, 0], atol=1e-5)
     for block, kept in zip(ours.decoder.stack("shared"), (0, 2), strict=True):
         assert block.ffn.fc2.weight.equal(theirs.decoder.layers[kept].fc2.weight)
 
@@ -282,8 +282,8 @@ def test_a_levt_begun_from_a_transformer_has_its_weights(flags: list[str]) -> No
     assert all(value.equal(again["model"][key]) for key, value in state["model"].items())
     tokens = torch.tensor([[EOS, 5, 9, 7]])
     logits = theirs(source_batch(1), source_batch(1).ne(PAD).sum(1), tokens)[0][0, -1]
-    states = ours.decoder.states("token", tokens, ours.encode(source_batch(1)))
-    assert ours.decoder.token_logits(states, torch.tensor([3]))[0].allclose(logits, atol=1e-5)
+    hidden = ours.decoder.hidden_states("token", tokens, ours.encode(source_batch(1)))
+    assert ours.decoder.token_logits(hidden, torch.tensor([3]))[0].allclose(logits, atol=1e-5)
 
 
 @pytest.mark.parametrize("share", list(SHARING))
@@ -294,7 +294,7 @@ def test_blocks_of_their_own_begin_as_copies(share: str) -> None:
     assert apart.decoder.sharing == SHARING[share]
     draft, source = torch.tensor([[BOS, 5, 9, 7, EOS]]), source_batch(1)
     for policy in ("deletion", "placeholder", "token"):
-        one, other = (model.decoder.states(policy, draft, model.encode(source)) for model in (shared, apart))
+        one, other = (model.decoder.hidden_states(policy, draft, model.encode(source)) for model in (shared, apart))
         assert one[-1].equal(other[-1])
 
 

@@ -31,7 +31,7 @@ def slow_decision(logits: Tensor, label: int, smoothing: float) -> tuple[float, 
 
 
 def states(model: LevT, head: str, tokens: list[int], source: list[int]) -> list[Tensor]:
-    return model.decoder.states(head, torch.tensor([tokens]), model.encode(torch.tensor([source])))
+    return model.decoder.hidden_states(head, torch.tensor([tokens]), model.encode(torch.tensor([source])))
 
 
 def counts_and_holes(kept: list[int], target: list[int], missing: list[bool]) -> list[int]:

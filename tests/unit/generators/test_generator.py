@@ -114,6 +114,8 @@ def test_an_ensemble_takes_the_mean_of_probabilities(second: dict[str, Any], dra
 def test_models_that_do_not_fit_make_no_ensemble() -> None:
     with pytest.raises(UserError, match="must have the same --max-insertions, but they have 4 and 5"):
         generator([lively_model(), lively_model(max_insertions=5)])
+    with pytest.raises(UserError, match="must have the same --placeholder, but they have plh and unk"):
+        generator([lively_model(), lively_model(placeholder="unk")])
 
 
 def test_candidates_are_the_greedy_one_and_samples() -> None:

@@ -9,8 +9,10 @@ import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from torch import Tensor, nn
 
+from lev_plugins.criterions.dual_policy import head_loss
 from lev_plugins.errors import UserError
-from lev_plugins.models.levt import IGNORE, SHARING, Learning, LevT, LevTOutput, roll_in
+from lev_plugins.layers.output_loss import SummedLoss
+from lev_plugins.models.levt import IGNORE, SHARING, HeadOutput, Learning, LevT, LevTOutput, roll_in
 from tests.helpers import run_model, toy_batch, toy_config, toy_dictionary, toy_model, toy_task
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -82,17 +84,34 @@ def test_a_task_that_prepares_no_edits_is_refused() -> None:
 
 def test_sampling_rolls_in_words_as_often_as_the_model_says() -> None:
     probabilities = torch.tensor([0.1, 0.2, 0.3, 0.4])
-    logits = probabilities.log().expand(8000, 4)
-    drawn = roll_in(logits, torch.zeros(8000), Learning("sample", torch.Generator().manual_seed(1)))
+    output = HeadOutput(probabilities.log().expand(8000, 4), torch.zeros(8000))
+    drawn = roll_in(output, output.labels, Learning("sample", torch.Generator().manual_seed(1)))
     shares = torch.bincount(drawn, minlength=4) / 8000
     assert (shares - probabilities).abs().max() < 4 * (0.25 / 8000) ** 0.5
 
 
 def test_dae_rolls_in_the_missing_words_at_random() -> None:
     words = torch.tensor([5, 6, 7]).repeat(100)
-    drawn = roll_in(torch.zeros(300, 24), words, Learning("dae", torch.Generator().manual_seed(1)))
+    output = HeadOutput(torch.zeros(300, 24), words)
+    drawn = roll_in(output, words, Learning("dae", torch.Generator().manual_seed(1)))
     assert not drawn.equal(words)
     assert set(drawn.tolist()) == {5, 6, 7}
+
+
+def test_with_dae_a_summed_loss_teaches_what_logits_do() -> None:
+    model, batch = toy_model(), toy_batch()
+    results = []
+    for may_sum_loss in (False, True):
+        torch.manual_seed(1)
+        output = run_model(model, batch, rollin="dae", may_sum_loss=may_sum_loss, token_smoothing=0.1)
+        assert isinstance(output.token, SummedLoss) is may_sum_loss
+        loss = head_loss(output.token, 0.1).loss + head_loss(output.deletion, 0.0).loss
+        gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+        results.append((output.deletion.tokens, loss, [gradient for gradient in gradients if gradient is not None]))
+    (tokens, loss, gradients), (tokens_of_sum, loss_of_sum, gradients_of_sum) = results
+    assert tokens_of_sum.equal(tokens) and loss_of_sum.allclose(loss)
+    for gradient, gradient_of_sum in zip(gradients, gradients_of_sum, strict=True):
+        assert gradient_of_sum.allclose(gradient, atol=1e-5)
 
 
 def test_a_preset_has_the_flags_that_older_checkpoints_lack() -> None:
