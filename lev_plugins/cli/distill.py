@@ -139,7 +139,7 @@ def languages(args: argparse.Namespace, overrides: dict[str, Any]) -> tuple[str,
 
     A checkpoint records the suffixes that were flags of its training, not those that fairseq derived from the folder.
     """
-    state = checkpoints.load(split_paths(args.path)[0])
+    state = checkpoints.load(split_paths(args.path)[0], mmap=True)  # its weights are not read here
     task = state["cfg"]["task"] if state.get("cfg") else vars(state["args"])
     pair = whole_pair(str(args.data))
     if pair is None:

@@ -234,7 +234,7 @@ def attend(queries: Tensor, source: KeysValues, mask: Tensor | None, dropout: fl
 
 
 def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: Tensor) -> Tensor:
-    """In decoding, ``attend`` to ``own`` and to ``shared``, which the beams of a sentence share, without joining them.
+    """Attends to ``own`` and to ``shared``, which the beams of a sentence share, without joining the two; for decoding.
 
     Queries are (B * beams, H, T, C / H), ``own`` has N positions for each of their rows, ``shared`` has S for each
     of B; the mask is (B * beams, 1, T, N + S). In a step of decoding, where T is 1, this costs a fraction of copying

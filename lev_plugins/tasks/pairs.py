@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 # unknown words never count as correct; tokenisers do not split these words
 UNKNOWN_IN_TEXT, UNKNOWN_IN_REFERENCE = "UNKNOWNTOKENINHYP", "UNKNOWNTOKENINREF"
 # overrides for decoding: these flags make fairseq prepare validation
+UPSAMPLE_UNSET = -1  # fairseq's default of --upsample-primary
 WITHOUT_SCORES = {"eval_bleu": False, "eval_metrics": None, "eval_exact_match": False, "eval_wrr": False}
 
 
@@ -109,6 +110,8 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         """Checks the flags before anything is loaded."""
         data_folder(cfg.data, cls.name, "fairseq-preprocess or lev-plugins prepare")
         ranges.check_ranges(cfg)
+        if cfg.upsample_primary != UPSAMPLE_UNSET:
+            ranges.at_least(cfg, 1, "upsample_primary")
         for name in cls.unsupported:
             require(not getattr(cfg, name), f"{flag_name(name)} is not supported by --task {cls.name}: leave it out")
         names = {flag.name for flag in fields(GenerationConfig)}

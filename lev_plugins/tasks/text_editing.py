@@ -40,8 +40,6 @@ from lev_plugins.tasks.search import check_left_to_right, check_search, option, 
 from lev_plugins.text.glossary import Glossary
 from lev_plugins.text.lines import read_lines
 
-UPSAMPLE_UNSET = -1  # fairseq's default of --upsample-primary
-
 # the criterions of each model class of this task
 CRITERIONS = {"LevT": ["dual_policy"], "PostEditTransformer": ["label_smoothed_cross_entropy", "cross_entropy"]}
 # fairseq's flags that have no effect on refinement
@@ -99,8 +97,6 @@ class TextEditingTask(ScoredTask):
         removed = "--cuda-graphs has been removed: leave it out, and use a large --max-tokens on a GPU"
         require(not cfg.cuda_graphs, removed)
         check_noise(cfg)
-        if cfg.upsample_primary != UPSAMPLE_UNSET:
-            ranges.at_least(cfg, 1, "upsample_primary")
 
     def build_model(self, cfg: FairseqDataclass | Namespace, from_checkpoint: bool = False) -> BaseFairseqModel:
         model = super().build_model(cfg, from_checkpoint)

@@ -12,6 +12,7 @@ from fairseq.data import indexed_dataset
 
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, as_spelt
 from lev_plugins.errors import UserError
+from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 from tests.helpers import (
     BOS,
@@ -316,10 +317,12 @@ def test_each_part_has_as_many_drafts_as_sources(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [0, -2])
-def test_upsampling_by_nothing_is_refused(tmp_path: Path, value: int) -> None:
-    cfg = toy_task(data=str(tmp_path), upsample_primary=value).cfg
+@pytest.mark.parametrize(
+    "task, config", [(TextEditingTask, TextEditingConfig), (TextCorrectionTask, TextCorrectionConfig)]
+)
+def test_upsampling_by_nothing_is_refused(tmp_path: Path, task: Any, config: Any, value: int) -> None:
     with pytest.raises(UserError, match=f"--upsample-primary must be at least 1, but is {value}"):
-        TextEditingTask.check_config(cfg)
+        task.check_config(config(data=str(tmp_path), upsample_primary=value, eval_bleu_args="{}"))
 
 
 def test_drafts_are_not_taken_for_the_source(tmp_path: Path) -> None:
