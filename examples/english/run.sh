@@ -61,10 +61,6 @@ once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --o
     --calibrate "$OUT/text/valid.noisy" "$OUT/text/valid.clean" --calibrate "$OUT/other/noisy" "$OUT/other/clean" \
     --clean "$OUT/text/unexpected.clean" --promise-broken "$PROMISE"
 
-harm() {  # harm NAME FILES...: one of the numbers that lev-plugins score harm prints as JSON
-    lev-plugins score harm "${@:2}" --json |
-        python -c 'import json, sys; print("%.1f" % json.load(sys.stdin)["system"][sys.argv[1]])' "$1"
-}
 score() {  # score NAME SYSTEM...: rows of the table, of what a system does to clean text and to the same with typos
     mkdir -p "$OUT/test/$1"
     for clean in "$TEST"/*.clean; do
