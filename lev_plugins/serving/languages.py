@@ -13,8 +13,10 @@ class Language(NamedTuple):
     long_code: str
 
 
-ROWS = files("lev_plugins.serving").joinpath("languages.tsv").read_text("utf-8").splitlines()
-LANGUAGES = [Language(name, primary(code), code) for code, name in (row.split("\t") for row in ROWS)]
+TABLE = files("lev_plugins.serving").joinpath("languages.tsv").read_text("utf-8")
+KNOWN_LANGUAGES = [
+    Language(name, primary(code), code) for code, name in (row.split("\t") for row in TABLE.splitlines())
+]
 
 
 def of_setting(code: str | None) -> list[Language]:
@@ -24,9 +26,9 @@ def of_setting(code: str | None) -> list[Language]:
     ['pt', 'pt-PT', 'pt-BR']
     """
     if code is None:
-        return LANGUAGES
+        return KNOWN_LANGUAGES
     code = primary(code)
-    return [language for language in LANGUAGES if language.code == code] or [Language(code, code, code)]
+    return [language for language in KNOWN_LANGUAGES if language.code == code] or [Language(code, code, code)]
 
 
 def find(code: str, languages: list[Language]) -> Language:

@@ -101,11 +101,14 @@ async def read_body(request: Request, limits: Limits) -> bytes:
 
 
 async def read_at_most(request: Request, max_bytes: int) -> bytes:
+    too_large = HTTPException(413, f"the request has more than {max_bytes:,} bytes: send a shorter text")
+    if int(request.headers.get("content-length", "0")) > max_bytes:
+        raise too_large
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > max_bytes:
-            raise HTTPException(413, f"the request has more than {max_bytes:,} bytes: send a shorter text")
+            raise too_large
     return bytes(body)
 
 

@@ -112,12 +112,12 @@ def tokenize(line: str, encode: Callable[[str], str]) -> tuple[list[str], list[i
                 f"two marks of the draft {line!r} touch the same token {tokens[i - 1]!r}: remove one of them",
             )
             bits[i] |= MARK_BITS[mark.kind] | span * mark_bits.SPAN
-    for left, (here, after) in enumerate(pairwise(bits)):
-        require(
-            not (here & mark_bits.INSERT and here & after & mark_bits.KEEP and mark_bits.in_one_span(here, after)),
-            f"a mark of the draft {line!r} asks for an insertion inside a protected span, between "
-            f"{tokens[left - 1 : left + 1]}: remove one of the marks",
-        )
+    for i, (left, right) in enumerate(pairwise(bits)):
+        if left & mark_bits.INSERT and left & right & mark_bits.KEEP and mark_bits.in_one_span(left, right):
+            raise UserError(
+                f"a mark of the draft {line!r} asks for an insertion inside a protected span, between "
+                f"{tokens[i - 1 : i + 1]}: remove one of the marks"
+            )
     return tokens, bits
 
 

@@ -22,6 +22,11 @@ def test_a_body_without_a_length_is_counted(server: Client) -> None:
     assert server.raw(chunked(b'{"texts"', b': ["teh"]}', b"")).startswith(b"HTTP/1.1 200 ")
 
 
+def test_a_body_that_will_be_too_large_is_refused_before_it_is_read(server: Client) -> None:
+    got = server.raw(b"POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 20001\r\n\r\n")
+    assert got.startswith(b"HTTP/1.1 413 ")
+
+
 def test_a_slow_request_is_given_up(server: Client) -> None:
     start = time.monotonic()
     got = server.raw(b'POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"te')
