@@ -9,8 +9,7 @@ import ast
 import json
 import shutil
 import sys
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -84,36 +83,24 @@ def run(args: argparse.Namespace) -> int:
     store.mkdir(parents=True, exist_ok=True)
     lock(store, f"another distill is making {output}: wait until it ends, or name another place")
     require_same_settings(store, settings)
-    device = "cpu" if args.cpu or not torch.cuda.is_available() else "cuda"
-    search = {name: vars(args)[name] for name in SEARCH}
-    teacher = CheckpointDecoder(list(map(Path, split_paths(args.path))), overrides, search, device, args.fp16)
+    decode_missing(args, overrides, parts, store)
     too_long: dict[str, list[int]] = {}  # sentences that the teacher could not read, by part, from 1
 
     def targets(part: str, prefix: str) -> Iterator[Tensor]:
-        """The teacher's output of each sentence, or else the reference; shards that ``store`` lacks are decoded."""
-        original, dataset, too_long[part] = data_utils.load_indexed_dataset(prefix, None), teacher.dataset(part), []
-        # disable=None: shown on a terminal only
-        for start in tqdm(range(0, len(dataset), args.shard_size), desc=part, unit="shard", disable=None):
-            indices = range(start, min(start + args.shard_size, len(dataset)))
-            shard = store / f"{part}.{start}-{indices.stop}.json"
-            if not shard.exists():
-                write_json(shard, teacher.write(dataset, indices, args.max_tokens))
+        """Yields the teacher's output of each sentence, or else the reference."""
+        original = data_utils.load_indexed_dataset(prefix, None)
+        for shard, indices in shards(store, part, args.shard_size, len(original)):
             for index, row in zip(indices, json.loads(shard.read_text("utf-8")), strict=True):
                 if row is None:
-                    too_long[part].append(index + 1)
+                    too_long.setdefault(part, []).append(index + 1)
                 yield original[index] if row is None else torch.tensor(row)
 
-    # decodes all shards into ``store`` before the result is begun, so that a stop leaves no unfinished result behind;
-    # the passes over ``targets`` below then only read the shards
-    for part, prefix in parts.items():
-        deque(targets(part, prefix), maxlen=0)
-    kept = {part: numbers for part, numbers in too_long.items() if numbers}
     if args.text:
         with all_or_nothing(args.text) as file:
             for part, prefix in parts.items():
                 rows = targets(part, prefix)
                 file.writelines(f"{dictionary.string(row, args.post_process)}\n".encode() for row in rows)
-        write_json(record, {"kept_reference": kept, "settings": settings})
+        write_json(record, {"kept_reference": too_long, "settings": settings})
     else:
         with all_or_nothing_folder(args.dest) as folder:
             for path in args.data.iterdir():
@@ -125,13 +112,36 @@ def run(args: argparse.Namespace) -> int:
                 for row in targets(part, prefix):
                     builder.add_item(row)
                 builder.finalize(f"{result}.idx")
-            write_json(folder / RECORD, {"kept_reference": kept, "settings": settings})
+            write_json(folder / RECORD, {"kept_reference": too_long, "settings": settings})
     shutil.rmtree(store)
     sys.stdout.write(f"{output} has the targets of the teacher\n")
-    for part, numbers in kept.items():
+    for part, numbers in too_long.items():
         shown = ", ".join(f"{number:,}" for number in numbers[:10]) + (" ..." if len(numbers) > 10 else "")
         sys.stdout.write(f"{len(numbers):,} of {part} too long for the teacher keep their reference: line {shown}\n")
     return 0
+
+
+def decode_missing(args: argparse.Namespace, overrides: dict[str, Any], parts: Iterable[str], store: Path) -> None:
+    """Decodes the shards that ``store`` lacks, each into a file."""
+    device = "cpu" if args.cpu or not torch.cuda.is_available() else "cuda"
+    search = {name: vars(args)[name] for name in SEARCH}
+    teacher = CheckpointDecoder(list(map(Path, split_paths(args.path))), overrides, search, device, args.fp16)
+    for part in parts:
+        dataset = teacher.dataset(part)
+        # disable=None: shown on a terminal only
+        for shard, indices in tqdm(shards(store, part, args.shard_size, len(dataset)), desc=part, disable=None):
+            if not shard.exists():
+                write_json(shard, teacher.write(dataset, indices, args.max_tokens))
+
+
+def shards(store: Path, part: str, size: int, lines: int) -> list[tuple[Path, range]]:
+    """Returns the file of each shard of a part, and the sentences that it is for.
+
+    >>> [(path.name, indices) for path, indices in shards(Path("store"), "train", 2, 3)]
+    [('train.0-2.json', range(0, 2)), ('train.2-3.json', range(2, 3))]
+    """
+    all_indices = (range(start, min(start + size, lines)) for start in range(0, lines, size))
+    return [(store / f"{part}.{indices.start}-{indices.stop}.json", indices) for indices in all_indices]
 
 
 def languages(args: argparse.Namespace, overrides: dict[str, Any]) -> tuple[str, str]:

@@ -11,7 +11,7 @@ USE_SELECT = "choose sentences with --select, or read the whole trace in a pager
 ONLY_FOLDERS = "sweep reads only model folders now: lev-plugins export makes one of a checkpoint; to compare flags of "
 ONLY_FOLDERS += "fairseq-generate, decode with each of them, and score the outputs with lev-plugins score --generated"
 # flags of earlier versions, by command, and what to use instead
-REMOVED: dict[str, dict[str, str]] = {
+REMOVED_FLAGS: dict[str, dict[str, str]] = {
     "average": dict.fromkeys(["--best", "--metric", "--by-updates"], NAME_CHECKPOINTS),
     "distill": {"--processes": "to use several GPUs, decode with fairseq-generate (docs/scaling.md)"},
     "label": {"--json": "label prints JSON anyway: leave it out"},
@@ -36,8 +36,8 @@ def refuse_removed(command: str, words: Sequence[str]) -> None:
     """
     for word in words:
         flag = word.partition("=")[0]
-        if flag in REMOVED.get(command, {}):
-            raise UserError(f"{flag} was removed: {REMOVED[command][flag]}")
+        if flag in REMOVED_FLAGS.get(command, {}):
+            raise UserError(f"{flag} was removed: {REMOVED_FLAGS[command][flag]}")
 
 
 def requires(args: argparse.Namespace, condition: str, present: bool, **defaults: object) -> None:

@@ -30,7 +30,7 @@ MAX_INSERTIONS = 255  # in fairseq's LevT; also our default
 
 # modules of the encoder or the decoder, here -> fairseq; several are stacked into one, in order
 Modules = dict[str, list[str]]
-SIDE: Modules = {
+SIDE_MODULES: Modules = {
     "embedding.tokens": ["embed_tokens"],
     "embedding.learned": ["embed_positions"],
     "norm": ["layer_norm"],
@@ -38,7 +38,7 @@ SIDE: Modules = {
     "placeholder_head": ["embed_mask_ins"],
     "token_head": ["output_projection"],
 }
-BLOCK: Modules = {
+BLOCK_MODULES: Modules = {
     "self_attn_residual.norm": ["self_attn_layer_norm"],
     "self_attn.in_proj": ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"],
     "self_attn.out_proj": ["self_attn.out_proj"],
@@ -200,13 +200,17 @@ def exits(options: Options) -> tuple[int, ...]:
     """
     depth = int(options["decoder_layers"])
     numbers = map(int, str(options.get("early_exit", f"{depth},{depth},{depth}")).split(","))
-    own = [bool(options.get(flag)) for flag in OWN_BLOCKS.values()] + [False]
-    return tuple(number if has_own else min(number, depth) for number, has_own in zip(numbers, own, strict=True))
+    separate = [bool(options.get(flag)) for flag in OWN_BLOCKS.values()] + [False]  # that of the token policy never is
+    return tuple(
+        number if is_separate else min(number, depth) for number, is_separate in zip(numbers, separate, strict=True)
+    )
 
 
 def convert_weights(weights: dict[str, Tensor], options: Options) -> dict[str, Tensor]:
     """Returns the weights of a ``levt`` for those of fairseq's LevT, without decoder blocks that never run."""
-    result = convert_modules(weights, "encoder", "encoder", SIDE) | convert_modules(weights, "decoder", "decoder", SIDE)
+    result: dict[str, Tensor] = {}
+    for side in ("encoder", "decoder"):
+        result |= convert_modules(weights, side, side, SIDE_MODULES)
     if options.get("share_all_embeddings") or options.get("share_decoder_input_output_embed"):
         del result["decoder.token_head.weight"]
     result |= convert_blocks(weights, "encoder.layers", "encoder.layers", range(int(options["encoder_layers"])))
@@ -238,7 +242,7 @@ def convert_blocks(weights: dict[str, Tensor], source: str, target: str, blocks:
     """Returns these blocks of the stack ``source`` as those of ``target``, numbered from 0."""
     result: dict[str, Tensor] = {}
     for number, block in enumerate(blocks):
-        result |= convert_modules(weights, f"{source}.{block}", f"{target}.{number}", BLOCK)
+        result |= convert_modules(weights, f"{source}.{block}", f"{target}.{number}", BLOCK_MODULES)
     return result
 
 

@@ -197,7 +197,7 @@ class TaskScorer(Scorer):
         return targets(examples, request).numpy(), np.stack(self.scores(examples, labels, size))
 
 
-def load_editor(
+def load_torch_editor(
     path: Path, folder: ModelConfig | None, data: str | Path | None, options: EditOptions
 ) -> tuple[TorchLevT | TorchSeq2Seq, Tokeniser]:
     """Loads a checkpoint or a model ``folder`` for an ``Editor``, in torch."""

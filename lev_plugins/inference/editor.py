@@ -26,7 +26,7 @@ from lev_plugins.data.drafts import marks
 from lev_plugins.data.drafts.terms import with_terms
 from lev_plugins.edits.mark_bits import KEEP, SPAN
 from lev_plugins.errors import at_line, require
-from lev_plugins.inference.onnx_models import load_editor
+from lev_plugins.inference.onnx_models import load_onnx_editor
 from lev_plugins.inference.options import EditOptions
 from lev_plugins.inference.segments import LevTSegments, SegmentDecoder
 from lev_plugins.json_schema import from_entries
@@ -121,14 +121,14 @@ class Editor:
         options = options if folder is None else options.over(folder.decoding)
         model: SegmentDecoder | None = None
         if folder and options.device == "cpu" and has_graphs(path):
-            model = load_editor(Path(path), folder, options)
+            model = load_onnx_editor(Path(path), folder, options)
         if folder and model:
             tokeniser = Tokeniser(folder.bpe(Path(path)))
         else:
             compatibility.require_training()
             from lev_plugins.inference import decoder
 
-            model, tokeniser = decoder.load_editor(Path(path), folder, data, options)
+            model, tokeniser = decoder.load_torch_editor(Path(path), folder, data, options)
         if folder is None:
             options.check_for(model.task)
             return cls(model, tokeniser, options, form_of(model.words))

@@ -36,7 +36,7 @@ BEAM_SEARCH_FLAGS = {"beam", "keep_bias"}
 Model = TypeVar("Model", bound="OnnxLevT | OnnxSeq2Seq | OnnxScorer")
 
 
-def load_editor(folder: Path, config: ModelConfig, options: EditOptions) -> OnnxLevT | OnnxSeq2Seq | None:
+def load_onnx_editor(folder: Path, config: ModelConfig, options: EditOptions) -> OnnxLevT | OnnxSeq2Seq | None:
     """Loads the graphs of an editor; None: its settings need torch."""
     flags = {**options.given("keep_bias", *SEARCH_FLAGS), **options.task_flags, **options.search_flags}
     is_levt = config.task == OnnxLevT.task

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 from lev_plugins import checkpoints
 from tests import labelling, systems, teachers
@@ -69,6 +71,16 @@ def weights(folder: Path) -> dict[str, Any]:
     return checkpoints.load(folder / "checkpoint_last.pt")["model"]
 
 
+def learned(name: str, value: Tensor) -> Tensor:
+    """Without the biases of keys: the loss does not depend on them, so rounding alone moves them."""
+    if name.endswith("kv_proj.bias"):
+        return value.chunk(2)[1]
+    if name.endswith("in_proj.bias"):
+        queries, _, values = value.chunk(3)
+        return torch.cat([queries, values])
+    return value
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [*WRITERS, *LABELLERS])
 def test_it_learns_and_decodes_what_a_cpu_does(model: str, train: Train, triples: Path, tmp_path: Path) -> None:
@@ -80,8 +92,7 @@ def test_it_learns_and_decodes_what_a_cpu_does(model: str, train: Train, triples
         done = train(model)
     assert done.code == 0 and "CUDA enviroments for all 1 workers" in done.both, done.both[-3000:]
     for name, value in weights(tmp_path).items():
-        if not name.endswith(("kv_proj.bias", "in_proj.bias")):  # no loss depends on the part of the keys, so it drifts
-            assert value.allclose(here[name], atol=5e-5), name
+        assert learned(name, value).allclose(learned(name, here[name]), atol=5e-5), name
     if model in WRITERS:
         task = EDITING if "--draft-lang" in WRITERS[model] else CORRECTION
         words = ["fairseq-generate", triples, "--user-dir", USER_DIR, *task, "--gen-subset", "test"]

@@ -9,7 +9,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from torch import Tensor
 
-from lev_plugins.cli.import_levt import SIDE, convert_blocks, convert_modules
+from lev_plugins.cli.import_levt import SIDE_MODULES, convert_blocks, convert_modules
 from lev_plugins.layers.linear import Linear
 from lev_plugins.models.pbd import PBD
 from tests.helpers import EOS, PAD, left_padded, random_rows, rows_to_tensor, toy_dictionary, toy_pbd, toy_transformer
@@ -28,7 +28,7 @@ def converted(theirs: TransformerModel, ours: PBD) -> dict[str, Tensor]:
     old = theirs.state_dict()
     new = {}
     for side in ("encoder", "decoder"):
-        new |= convert_modules(old, side, side, SIDE)
+        new |= convert_modules(old, side, side, SIDE_MODULES)
         new |= convert_blocks(old, f"{side}.layers", f"{side}.layers", range(3))
     if not isinstance(ours.decoder.token_head, Linear):
         del new["decoder.token_head.weight"]

@@ -2,17 +2,19 @@
 
 import pytest
 
-from lev_plugins.cli.flags import REMOVED
+from lev_plugins.cli.flags import REMOVED_FLAGS
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingTask
 from tests.helpers import toy_config, toy_model, toy_task
 
 
-@pytest.mark.parametrize("command, flag", [(command, flag) for command, flags in REMOVED.items() for flag in flags])
+@pytest.mark.parametrize(
+    "command, flag", [(command, flag) for command, flags in REMOVED_FLAGS.items() for flag in flags]
+)
 def test_a_removed_flag_is_refused(command: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "x", f"{flag}=5", "--help"]) == 2
-    assert capsys.readouterr().err == f"lev-plugins: error: {flag} was removed: {REMOVED[command][flag]}\n"
+    assert capsys.readouterr().err == f"lev-plugins: error: {flag} was removed: {REMOVED_FLAGS[command][flag]}\n"
 
 
 def test_a_removed_flag_of_fairseq_commands_is_refused() -> None:
