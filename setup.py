@@ -9,8 +9,8 @@ HERE = Path(__file__).resolve().parent
 
 
 def version() -> str:
-    found = re.search(r'^__version__ = "(.+)"$', (HERE / "lev_plugins" / "version.py").read_text("utf-8"), re.M)
-    assert found, "lev_plugins/version.py has lost its __version__"
+    found = re.search(r'^__version__ = "(.+)"$', (HERE / "lev_plugins/utils/version.py").read_text("utf-8"), re.M)
+    assert found, "lev_plugins/utils/version.py has lost its __version__"
     return found.group(1)
 
 
@@ -74,7 +74,7 @@ setup(
     extras_require={
         # beside a fairseq of your own: all but scores, noise, and editing with a folder that has graphs
         "train": [
-            "torch>=2.6",  # torch.load reads weights only; the same floor as in lev_plugins/compatibility.py
+            "torch>=2.6",  # torch.load reads weights only; the same floor as in lev_plugins/utils/compatibility.py
             "omegaconf>=2.0.6",  # what fairseq 0.12.2 asks for; fairseq-fixed asks for a newer one
             "editdistance",  # fairseq's --scoring wer
             "onnx>=1.17",  # the graphs of export

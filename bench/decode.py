@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import levt, timing
 from bench.levt import Weights
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.generators.generator import RefinementGenerator
-from lev_plugins.layers.linear import pack_weights
+from lev_plugins.levt.generator import RefinementGenerator
+from lev_plugins.nn.linear import pack_weights
 
 GOALS: dict[int | str, float] = {1: 1.6, 100: 2.0}
 BEAMS = (1, 4)

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import lev_plugins
 from bench import timing
-from lev_plugins.onnx.folder import GRAPHS, INDEX
+from lev_plugins.editor.folder import GRAPHS, INDEX
 from lev_plugins.text.lines import read_lines
 
 ENGINES = ("torch", "graphs", "graphs, 8 bits")

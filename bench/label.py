@@ -15,12 +15,12 @@ from tqdm import tqdm
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import timing
-from lev_plugins.data.labels.dataset import LabelledDataset
-from lev_plugins.data.labels.examples import Example, LabelRequest
-from lev_plugins.layers.t5 import T5Shape
-from lev_plugins.models.enct5 import EncT5, LabelHead, LatentDecoder
-from lev_plugins.models.enct5_config import LabelSpec
-from lev_plugins.models.enct5_encoders import T5LabelEncoder
+from lev_plugins.labelling.config import LabelSpec
+from lev_plugins.labelling.dataset import LabelledDataset
+from lev_plugins.labelling.examples import Example, LabelRequest
+from lev_plugins.labelling.model import EncT5, LabelHead, LatentDecoder
+from lev_plugins.nn.t5 import T5Shape
+from lev_plugins.pretrained.encoders import T5Encoder
 
 PAD, EOS, FIRST_WORD = 1, 2, 4
 LABELS = {"classification": 2, "multilabel": 28, "tagging": 17}
@@ -48,7 +48,7 @@ def model_of(size: Size, kind: str) -> EncT5:
     torch.manual_seed(1)
     spec = LabelSpec(kind, LABELS[kind])
     shape = T5Shape(size.dim, size.ffn_dim, size.heads, size.dim // size.heads, "gated-gelu")
-    encoder = T5LabelEncoder(torch.nn.Embedding(size.words, shape.embed_dim), PAD, shape, size.layers)
+    encoder = T5Encoder(torch.nn.Embedding(size.words, shape.embed_dim), PAD, shape, size.layers)
     decoder = LatentDecoder(shape, 1, spec, spec.latent_per_label)
     return EncT5(encoder, decoder, LabelHead(shape.embed_dim, spec))
 

@@ -27,13 +27,13 @@ from fairseq.tasks.translation_lev import TranslationLevenshteinConfig, Translat
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from lev_plugins import checkpoints
 from lev_plugins.cli.import_levt import convert
-from lev_plugins.criterions.dual_policy import DualPolicyConfig, DualPolicyCriterion
-from lev_plugins.errors import require
-from lev_plugins.models.levt import LevT, LevTConfig
-from lev_plugins.spelling.batch_words import EditingDictionary
-from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
+from lev_plugins.edits.batch_words import EditingDictionary
+from lev_plugins.levt.criterion import DualPolicyConfig, DualPolicyCriterion
+from lev_plugins.levt.model import LevT, LevTConfig
+from lev_plugins.levt.task import TextEditingConfig, TextEditingTask
+from lev_plugins.training import checkpoints
+from lev_plugins.utils.errors import require
 
 POSITIONS = 256  # rows of the learned position tables; sentences here are much shorter
 LABEL_SMOOTHING = 0.1

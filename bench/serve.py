@@ -24,8 +24,8 @@ from tqdm import tqdm
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import timing
-from lev_plugins.errors import UserError, require
 from lev_plugins.text.lines import read_lines
+from lev_plugins.utils.errors import UserError, require
 
 CLIENTS = 64
 TIMEOUT = 600  # seconds for one answer

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from lev_plugins.errors import UserError, require
+from lev_plugins.utils.errors import UserError, require
 
 PACKAGES = ("lev-plugins", "torch", "fairseq", "fairseq-fixed", "numpy", "onnxruntime")
 ISA_LIMITS = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS")

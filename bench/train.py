@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import levt, timing
 from bench.levt import System, Weights
-from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
+from lev_plugins.levt.dataset import RollIn, TextEditingDataset
 
 GOAL = 1.2
 LEARNING_RATE = 1e-7  # the model hardly changes, so every repetition does the same work

@@ -15,8 +15,8 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import timing
-from lev_plugins.errors import require
 from lev_plugins.text.lines import read_lines
+from lev_plugins.utils.errors import require
 
 ENTRY = re.compile(r"\| train_inner \| (\{.*\})$")
 TITLES = ["system", "words/s", "updates", "not in an update", "peak memory, GB"]

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.errors import require
-from lev_plugins.files import all_or_nothing
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.files import all_or_nothing
 
 UNDATED = {  # suffix -> metadata that keeps dates and versions out of the file
     ".png": {"Software": None},

@@ -27,12 +27,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from examples.canvas import canvas, check_figures, save_figure
 from examples.shared import finish
+from lev_plugins.cli.log import STEPS, Log, LoggedSentence, parse_line, to_pieces
 from lev_plugins.cli.named import named_paths
-from lev_plugins.data.tokenise import POST_PROCESSES
-from lev_plugins.errors import require
-from lev_plugins.ranges import at_least
 from lev_plugins.text.lines import read_lines
-from lev_plugins.traces.log import STEPS, Log, LoggedSentence, parse_line, to_pieces
+from lev_plugins.training.tokenise import POST_PROCESSES
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.ranges import at_least
 
 BLEU = re.compile(r"^Generate .*: BLEU4? = ([\d.]+)", re.MULTILINE)
 SPEED = re.compile(r"Translated [\d,]+ sentences .*\(([\d.]+) sentences/s")  # without loading

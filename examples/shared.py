@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from lev_plugins.cli.streams import decode_utf8
-from lev_plugins.errors import UserError, explain, require
 from lev_plugins.text import lines as texts
+from lev_plugins.utils.errors import UserError, explain, require
 
 Row = TypeVar("Row")
 NOT_RUN = "not yet run"
@@ -57,7 +57,7 @@ def require_parallel(files: dict[Path, list[str]]) -> None:
     """
     >>> require_parallel({Path("a.en"): ["a", "b"], Path("a.de"): ["c"]})
     Traceback (most recent call last):
-    lev_plugins.errors.UserError: parallel files must be equally long, but a.en has 2 lines and a.de has 1 lines
+    lev_plugins.utils.errors.UserError: parallel files must be equally long, but a.en has 2 lines and a.de has 1 lines
     """
     counts = [f"{path} has {len(lines):,} lines" for path, lines in files.items()]
     require(

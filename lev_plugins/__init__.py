@@ -9,14 +9,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, overload
 
-from .version import __version__
+from lev_plugins.utils.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lev_plugins.inference.editor import Editor
-    from lev_plugins.inference.labeller import Labeller
-    from lev_plugins.inference.options import EditOptions, LabelOptions
+    from lev_plugins.editor.editor import Editor
+    from lev_plugins.editor.labeller import Labeller
+    from lev_plugins.editor.options import EditOptions, LabelOptions
 
 __all__ = ["EditOptions", "LabelOptions", "__version__", "load", "register"]
 
@@ -41,8 +41,8 @@ def load(
     data: for a checkpoint, its folder of binarised data, if it has moved since the training
     options: settings of an editor, or of a labeller; by default those of the model folder
     """
-    from lev_plugins.compatibility import quiet
-    from lev_plugins.inference import loading
+    from lev_plugins.editor import loading
+    from lev_plugins.utils.compatibility import quiet
 
     with quiet("fairseq"):
         return loading.load(path, data, options)
@@ -52,7 +52,7 @@ def __getattr__(name: str) -> Any:
     """Imports the classes of options only where they are used."""
     if name not in ("EditOptions", "LabelOptions"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from lev_plugins.inference import options
+    from lev_plugins.editor import options
 
     return getattr(options, name)
 

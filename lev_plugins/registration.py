@@ -2,20 +2,31 @@
 
 import atexit
 
-from lev_plugins.compatibility import check_environment
+from lev_plugins.utils.compatibility import check_environment
 
 check_environment()
 
-from lev_plugins import checkpoints, criterions  # noqa: E402,F401
-from lev_plugins.data import tokenise  # noqa: E402,F401
-from lev_plugins.errors import explain_at_exit  # noqa: E402
-from lev_plugins.fairseq_fixes import copies, gpus, resuming, shutdown  # noqa: E402
-from lev_plugins.memory import keep_freed  # noqa: E402
-from lev_plugins.models import enct5, gated, levt, pbd, post_edit  # noqa: E402,F401
-from lev_plugins.models.backbones import gated_pretrained  # noqa: E402,F401
-from lev_plugins.optim import fused_adam  # noqa: E402,F401
-from lev_plugins.scoring import fairseq_scorers  # noqa: E402,F401
-from lev_plugins.tasks import text_correction, text_editing, text_labelling  # noqa: E402,F401
+from lev_plugins.correction import gated, gated_pretrained, pbd  # noqa: E402,F401
+from lev_plugins.correction import task as text_correction  # noqa: E402,F401
+from lev_plugins.labelling import criterion as labelling  # noqa: E402,F401
+from lev_plugins.labelling import model as enct5  # noqa: E402,F401
+from lev_plugins.labelling import task as text_labelling  # noqa: E402,F401
+from lev_plugins.levt import criterion as dual_policy  # noqa: E402,F401
+from lev_plugins.levt import model as levt  # noqa: E402,F401
+from lev_plugins.levt import post_edit  # noqa: E402,F401
+from lev_plugins.levt import task as text_editing  # noqa: E402,F401
+from lev_plugins.nn import fused_adam  # noqa: E402,F401
+from lev_plugins.training import (  # noqa: E402
+    checkpoints,
+    copies,
+    fairseq_scorers,  # noqa: F401
+    gpus,
+    resuming,
+    shutdown,
+    tokenise,  # noqa: F401
+)
+from lev_plugins.utils.errors import explain_at_exit  # noqa: E402
+from lev_plugins.utils.memory import keep_freed  # noqa: E402
 
 keep_freed()
 copies.drop_weight_copies()

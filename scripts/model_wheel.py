@@ -18,8 +18,8 @@ import tempfile
 from pathlib import Path
 
 import lev_plugins
-from lev_plugins import model_folder
-from lev_plugins.errors import UserError, require
+from lev_plugins.utils import model_folder
+from lev_plugins.utils.errors import UserError, require
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 PROJECT = """\

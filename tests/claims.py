@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from rapidfuzz.distance import Levenshtein
 
-from lev_plugins import checkpoints
-from lev_plugins.inference.load_model import read_models
+from lev_plugins.export.load_model import read_models
+from lev_plugins.training import checkpoints
 from tests.commands import hypotheses, outputs, same_hypotheses
 from tests.pages import Page
 

@@ -22,8 +22,8 @@ from typing import IO, Any
 import torch
 
 import lev_plugins
-from lev_plugins import errors
 from lev_plugins.cli.main import main
+from lev_plugins.utils import errors
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent

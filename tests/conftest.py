@@ -10,7 +10,7 @@ import torch
 
 import lev_plugins
 from lev_plugins.cli.main import main
-from lev_plugins.data.labels.text import LABEL_KINDS
+from lev_plugins.labelling.text import LABEL_KINDS
 from tests import labelling
 from tests.helpers import Refusal
 

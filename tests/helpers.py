@@ -17,15 +17,15 @@ from hypothesis import settings
 from torch import Tensor
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
-from lev_plugins.criterions.dual_policy import DualPolicyConfig, DualPolicyCriterion
-from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
-from lev_plugins.models.encoder_decoder import EncoderDecoderConfig, both_sides
-from lev_plugins.models.levt import Learning, LevT, LevTConfig, LevTOutput
-from lev_plugins.models.pbd import PBD, PBDConfig
-from lev_plugins.models.post_edit import PostEditTransformer
+from lev_plugins.correction.pbd import PBD, PBDConfig
+from lev_plugins.edits.batch_words import EditingDictionary
+from lev_plugins.levt.criterion import DualPolicyConfig, DualPolicyCriterion
+from lev_plugins.levt.dataset import RollIn, TextEditingDataset
+from lev_plugins.levt.model import Learning, LevT, LevTConfig, LevTOutput
+from lev_plugins.levt.post_edit import PostEditTransformer
+from lev_plugins.levt.task import TextEditingConfig, TextEditingTask
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
-from lev_plugins.spelling.batch_words import EditingDictionary
-from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
+from lev_plugins.training.encoder_decoder import EncoderDecoderConfig, both_sides
 
 BOS, PAD, EOS, UNK = 0, 1, 2, 3
 FIRST_WORD = 4

@@ -8,9 +8,9 @@ import torch
 from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
-from lev_plugins.models.enct5 import EncT5
-from lev_plugins.models.enct5_config import EncT5Config
-from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
+from lev_plugins.labelling.config import EncT5Config
+from lev_plugins.labelling.model import EncT5
+from lev_plugins.labelling.task import TextLabellingConfig, TextLabellingTask
 
 WORDS = ["sun", "rain", "snow", "wind", "fog", "ice", "hail", "storm"]
 TINY = {"embed_dim": 16, "ffn_embed_dim": 24, "layers": 2, "attention_heads": 2, "head_dim": 8, "dropout": 0.0}

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.options import EditOptions
+from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.options import EditOptions
+from lev_plugins.editor.own_words import WordList
 from lev_plugins.serving.lsp import Checker
 from lev_plugins.text.edited import Edit
-from lev_plugins.text.own_words import WordList
 from lev_plugins.text.segments import Segment
 from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser

@@ -14,7 +14,7 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from lev_plugins.cli.main import main
-from lev_plugins.models.backbones.library import DEBERTA_GRAPHS, gated_arch
+from lev_plugins.pretrained.library import DEBERTA_GRAPHS, gated_arch
 
 DEBERTA_HAS_GRAPHS = (
     find_spec("transformers") is not None and tuple(map(int, version("transformers").split(".")[:2])) >= DEBERTA_GRAPHS

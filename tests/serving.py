@@ -14,18 +14,18 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from lev_plugins.data.drafts.marks import parse_marks
-from lev_plugins.errors import UserError
-from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.labeller import Labeller, Scored
+from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.labeller import Labeller, Scored
 from lev_plugins.serving import running
 from lev_plugins.serving.app import application
 from lev_plugins.serving.context import Context, ServedModel
 from lev_plugins.serving.limits import Limits
 from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.glossary import Glossary
+from lev_plugins.text.marks import parse_marks
 from lev_plugins.text.protected import OwnWords, without_protected
 from lev_plugins.text.sentences import sentences
+from lev_plugins.utils.errors import UserError
 
 SECONDS = 1.0  # that a request may take
 LIMITS = Limits(max_bytes=20_000, max_text=2_000, seconds=SECONDS)

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from lev_plugins.edits.expert import align
-from lev_plugins.edits.mark_bits import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.generators.generator import RefinementGenerator
-from lev_plugins.models.levt import LevT
+from lev_plugins.levt.generator import RefinementGenerator
+from lev_plugins.levt.model import LevT
+from lev_plugins.text.mark_bits import DELETE, INSERT, KEEP, PREFER, SPAN
 from tests.helpers import BOS, EOS, PAD, UNK, rows_to_tensor, toy_dictionary
 
 

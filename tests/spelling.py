@@ -5,13 +5,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
-from lev_plugins.data.noisy import NoisyWords, noise_and_codec
-from lev_plugins.models.levt import LevT
-from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary
-from lev_plugins.spelling.candidates import WordIndex
-from lev_plugins.spelling.embedding import IntendedWordEmbedding, SampleSizes, WordVectors
-from lev_plugins.spelling.word_scorer import WordScorer
+from lev_plugins.edits.batch_words import BatchWords, EditingDictionary
+from lev_plugins.edits.candidates import WordIndex
+from lev_plugins.edits.embedding import IntendedWordEmbedding, SampleSizes, WordVectors
+from lev_plugins.edits.word_scorer import WordScorer
+from lev_plugins.levt.dataset import RollIn, TextEditingDataset
+from lev_plugins.levt.model import LevT
+from lev_plugins.training.noisy import NoisyWords, noise_and_codec
 from tests.helpers import PAD, toy_config, toy_pairs, toy_task
 
 BUCKETS = 256

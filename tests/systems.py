@@ -11,7 +11,7 @@ from typing import Any
 
 import lev_plugins
 from lev_plugins.cli.main import main
-from lev_plugins.inference.options import EditOptions, LabelOptions
+from lev_plugins.editor.options import EditOptions, LabelOptions
 from tests import labelling, pretrained, teachers
 from tests.commands import ROOT
 

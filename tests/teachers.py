@@ -15,8 +15,8 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf
 
 import lev_plugins  # noqa: F401  registers
-from lev_plugins import checkpoints
 from lev_plugins.cli.main import main
+from lev_plugins.training import checkpoints
 
 SMALL = [
     f"--{side}-{name}={size}"

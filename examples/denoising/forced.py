@@ -19,10 +19,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.denoising.released_scores import mean_sentence_bleu, word_set_overlap
 from examples.shared import finish, read_lines
-from lev_plugins.errors import require
-from lev_plugins.inference.decoder import CheckpointDecoder
+from lev_plugins.export.decoder import CheckpointDecoder
 from lev_plugins.scoring import wrr
 from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments, bpe_options
+from lev_plugins.utils.errors import require
 
 
 @torch.no_grad()

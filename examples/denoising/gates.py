@@ -28,17 +28,17 @@ from examples.canvas import canvas, check_figures, save_figure
 from examples.shared import arriving_lines, finish
 from lev_plugins.cli.edit import device_of
 from lev_plugins.cli.named import named_paths
-from lev_plugins.data.tokenise import row_of
-from lev_plugins.errors import UserError, require
-from lev_plugins.files import all_or_nothing
-from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.json_schema import from_entries, parse_object
-from lev_plugins.models.gated import GATES, GatedModel
-from lev_plugins.ranges import at_least
+from lev_plugins.correction.gated import GATES, GatedModel
+from lev_plugins.export.decoder import CheckpointDecoder
 from lev_plugins.scoring.wrr import recognition
 from lev_plugins.text.control import visible
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments, bpe_options
+from lev_plugins.training.tokenise import row_of
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.files import all_or_nothing
+from lev_plugins.utils.json_schema import from_entries, parse_object
+from lev_plugins.utils.ranges import at_least
 
 AXES = {"noise": "words that are noise", "length": "length of the source in tokens", "task": "task"}
 COLUMNS = 16  # cells in a row; longer sentences continue below

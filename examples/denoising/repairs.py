@@ -17,7 +17,7 @@ import editdistance
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish, read_parallel, write_lines
-from lev_plugins.errors import require
+from lev_plugins.utils.errors import require
 
 ALIKE = 0.5  # letters that may differ, as a share of the longer spelling
 GAP = 2  # words that one side has more than the other, where they are not alike: a gap

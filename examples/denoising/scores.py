@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples.denoising.released_scores import mean_sentence_bleu, word_set_overlap
 from examples.shared import finish, read_lines
 from lev_plugins.cli.score import read_generated
-from lev_plugins.errors import require
 from lev_plugins.scoring import bleu, exact_match, rouge, wrr
 from lev_plugins.scoring.evaluation import Evaluation
+from lev_plugins.utils.errors import require
 
 ACCURACY = re.compile(r"\| valid on 'valid' subset \|.*?\| accuracy ([\d.]+)")
 METRICS: dict[str, Callable[[list[str], list[str]], Evaluation]] = {

@@ -20,8 +20,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import arriving_lines, finish
-from lev_plugins.errors import UserError
 from lev_plugins.text.text_style import in_case_of
+from lev_plugins.utils.errors import UserError
 
 LIST = "frequency_dictionary_en_82_765.txt"  # in symspellpy
 DISTANCE = 2  # maximum edits between a word and its correction, the package's default

@@ -19,7 +19,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish, read_parallel, write_lines
-from lev_plugins.errors import UserError, require
+from lev_plugins.utils.errors import UserError, require
 
 TWENTIETH, TENTH = 20, 10
 

@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.denoising import symspell
 from examples.shared import finish, read_lines, write_lines
-from lev_plugins.errors import require
 from lev_plugins.text.offsets import words_with_places
+from lev_plugins.utils.errors import require
 
 BLANK = "▁"
 CAPITALS = 12_000  # words that are frequent enough to begin a sentence

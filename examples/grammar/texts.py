@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.grammar.tokens import plain
 from examples.shared import finish, hold_out, read_lines, write_lines
-from lev_plugins.errors import require
 from lev_plugins.scoring import m2
 from lev_plugins.text.text_style import APART, JOINED
+from lev_plugins.utils.errors import require
 
 VALID_EVERY = 100  # one sentence in 100 is held out for validation
 MAX_VALID = 1000  # with more than 100,000 sentences, fewer are held out

@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.labelling.score import AT, line, lines_of_label_sets
 from examples.shared import finish
-from lev_plugins.data.labels.text import LABEL_KINDS, Layout, Row, read_rows
-from lev_plugins.scoring.labelling import evaluate
+from lev_plugins.labelling.scores import evaluate
+from lev_plugins.labelling.text import LABEL_KINDS, Layout, Row, read_rows
 
 PARTS = ("train", "valid", "test")
 

@@ -25,11 +25,11 @@ from tqdm import tqdm
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish, hold_out, read_lines
-from lev_plugins import checkpoints
-from lev_plugins.data.tokenise import learn_sentencepiece
-from lev_plugins.errors import require
-from lev_plugins.models.backbones.library import quietly
-from lev_plugins.ranges import at_least
+from lev_plugins.pretrained.library import quietly
+from lev_plugins.training import checkpoints
+from lev_plugins.training.tokenise import learn_sentencepiece
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.ranges import at_least
 
 HIDDEN, SPAN = 0.15, 3  # of the pieces; pieces in a span, on average
 SENTINELS = 100  # from <extra_id_0> on: what stands for a hidden span

@@ -20,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
 from lev_plugins.cli.edit import device_of
-from lev_plugins.inference.labeller import Labeller
-from lev_plugins.inference.options import LabelOptions
-from lev_plugins.scoring.labelling import (
+from lev_plugins.editor.labeller import Labeller
+from lev_plugins.editor.options import LabelOptions
+from lev_plugins.labelling.scores import (
     Scores,
     best_thresholds,
     common_threshold,

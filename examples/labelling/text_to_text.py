@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
 from lev_plugins.cli.score import read_generated
-from lev_plugins.data.labels.text import LABEL_KINDS, Layout, Row, is_number, read_rows, round_to_step
-from lev_plugins.errors import require
-from lev_plugins.scoring.labelling import classification, multilabel, regression
+from lev_plugins.labelling.scores import classification, multilabel, regression
+from lev_plugins.labelling.text import LABEL_KINDS, Layout, Row, is_number, read_rows, round_to_step
+from lev_plugins.utils.errors import require
 
 STEP = 0.2  # T5 writes numbers rounded to steps
 NO_NUMBER = -1.0  # the value of output that is not a number, as in T5's own evaluation

@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish, read_lines
 from lev_plugins.cli.score import read_generated
-from lev_plugins.errors import require
 from lev_plugins.scoring import exact_match
+from lev_plugins.utils.errors import require
 
 SPLITS = ("valid", "test")
 CANDIDATES = ("checkpoint_best", "average")

@@ -29,12 +29,12 @@ from sentencepiece import SentencePieceProcessor
 from torch import Tensor
 
 from examples.shared import finish, read_parallel, recognised_words
-from lev_plugins.errors import require
-from lev_plugins.generators.generator import RefinementGenerator
-from lev_plugins.generators.policies import EnsemblePolicies
-from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.scoring.labelling import possible_cuts
+from lev_plugins.export.decoder import CheckpointDecoder
+from lev_plugins.labelling.scores import possible_cuts
+from lev_plugins.levt.generator import RefinementGenerator
+from lev_plugins.levt.policies import EnsemblePolicies
 from lev_plugins.text.ids import PAD
+from lev_plugins.utils.errors import require
 
 Lines = list[list[str]]
 PRIOR = 5.0  # occurrences that a word begins with, as bad as words are on average

@@ -17,7 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish, read_lines, read_parallel
-from lev_plugins.errors import require
+from lev_plugins.utils.errors import require
 
 ROUNDS = 5
 Lines = list[list[str]]

@@ -18,8 +18,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
-from lev_plugins.errors import require
-from lev_plugins.traces.log import STEPS, Log
+from lev_plugins.cli.log import STEPS, Log
+from lev_plugins.utils.errors import require
 
 LAST_ITERATION = re.compile(r"^I-\d+\t(\d+)$", re.MULTILINE)
 SCORES = re.compile(r"^P-\d+\t(.*)$", re.MULTILINE)  # of each token of the output, the end of the sentence included

@@ -15,7 +15,7 @@ from fairseq.modules import SinusoidalPositionalEmbedding
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
-from lev_plugins import checkpoints
+from lev_plugins.training import checkpoints
 
 LENGTHS = 256  # classes of fairseq's length predictor
 DEVIATION = 0.02  # standard deviation of --apply-bert-init

@@ -21,28 +21,29 @@ from fairseq.dataclass import FairseqDataclass
 from tqdm import tqdm
 
 import lev_plugins
-from lev_plugins import checkpoints, model_folder
 from lev_plugins.cli import prepare
 from lev_plugins.cli.confusions import learned_table
 from lev_plugins.cli.reporting import table
-from lev_plugins.errors import require
-from lev_plugins.files import require_free
-from lev_plugins.inference import load_model
-from lev_plugins.inference.card import license_of
-from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.exporting import Extras, export
-from lev_plugins.inference.held_out import Tuning, edit_held_out
-from lev_plugins.json_schema import from_entries
-from lev_plugins.model_folder import KEPT, PROMISED, SAMPLE, WEIGHTS, Flag, ModelConfig
-from lev_plugins.models.levt import LevTConfig
+from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.held_out import Tuning, edit_held_out
+from lev_plugins.export import load_model
+from lev_plugins.export.card import license_of
+from lev_plugins.export.exporting import Extras, export
+from lev_plugins.levt.model import LevTConfig
+from lev_plugins.levt.task import TextEditingConfig
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.confusions import confuser
 from lev_plugins.noise.layouts import known_layouts
-from lev_plugins.ranges import at_least, bounded, flag_name
-from lev_plugins.tasks.text_editing import TextEditingConfig
 from lev_plugins.text.lines import nonempty_lines, require_parallel, write_lines
 from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser
+from lev_plugins.training import checkpoints
+from lev_plugins.utils import model_folder
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.files import require_free
+from lev_plugins.utils.json_schema import from_entries
+from lev_plugins.utils.model_folder import KEPT, PROMISED, SAMPLE, WEIGHTS, Flag, ModelConfig
+from lev_plugins.utils.ranges import at_least, bounded, flag_name
 
 SOURCE, DRAFT, TARGET = "noisy", "draft", "clean"
 MIN_PAIRS = 50

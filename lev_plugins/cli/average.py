@@ -9,10 +9,10 @@ from fairseq.checkpoint_utils import checkpoint_paths
 from torch import Tensor
 from tqdm import tqdm
 
-from lev_plugins import checkpoints
-from lev_plugins.errors import require
-from lev_plugins.files import require_new
-from lev_plugins.ranges import at_least
+from lev_plugins.training import checkpoints
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.files import require_new
+from lev_plugins.utils.ranges import at_least
 
 EPOCH = r"checkpoint(\d+)\.pt"  # how fairseq names the checkpoints of epochs
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lev_plugins.errors import require
 from lev_plugins.noise.confusions import CONFUSION_UNITS, ConfusionTable, write_table
 from lev_plugins.noise.learning import Learner
-from lev_plugins.ranges import at_least
 from lev_plugins.text.lines import nonempty_lines, require_parallel
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.ranges import at_least
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

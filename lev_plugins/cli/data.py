@@ -4,11 +4,11 @@ import argparse
 from pathlib import Path
 
 from lev_plugins.cli.reporting import table
-from lev_plugins.errors import require
-from lev_plugins.files import all_or_nothing_folder, require_free
 from lev_plugins.published import fetching
 from lev_plugins.published.making import make
 from lev_plugins.published.sets import read_sets
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.files import all_or_nothing_folder, require_free
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

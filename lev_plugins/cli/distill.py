@@ -22,15 +22,15 @@ from fairseq.utils import split_paths
 from torch import Tensor
 from tqdm import tqdm
 
-from lev_plugins import checkpoints
 from lev_plugins.cli.flags import requires
-from lev_plugins.data.binarise import load_dictionary
-from lev_plugins.data.tokenise import POST_PROCESSES
-from lev_plugins.errors import UserError, require
-from lev_plugins.files import all_or_nothing, all_or_nothing_folder, lock, require_free, require_new
-from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.ranges import at_least, flag_name
-from lev_plugins.tasks.pairs import whole_pair
+from lev_plugins.export.decoder import CheckpointDecoder
+from lev_plugins.training import checkpoints
+from lev_plugins.training.binarise import load_dictionary
+from lev_plugins.training.pairs import whole_pair
+from lev_plugins.training.tokenise import POST_PROCESSES
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.files import all_or_nothing, all_or_nothing_folder, lock, require_free, require_new
+from lev_plugins.utils.ranges import at_least, flag_name
 
 SEARCH = ["beam", "lenpen", "unkpen", "max_len_a", "max_len_b", "min_len", "no_repeat_ngram_size"]
 SHARD_FLAGS = ["split", "shard_size", "fp16", *SEARCH]  # flags that decide the contents of a shard

@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from lev_plugins.cli.flags import requires
+from lev_plugins.cli.shown import COLOUR, PLAIN, Style, diff_line
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.cli.trace import in_colour
-from lev_plugins.compatibility import require_training
-from lev_plugins.errors import require
-from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.options import EditOptions
-from lev_plugins.model_folder import Decoding, model_path
-from lev_plugins.onnx.folder import has_graphs
-from lev_plugins.ranges import at_least
+from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.folder import has_graphs
+from lev_plugins.editor.options import EditOptions
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.glossary import as_dict
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.protected import PROTECTED_KINDS, parse_kinds
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
-from lev_plugins.traces.shown import COLOUR, PLAIN, Style, diff_line
+from lev_plugins.utils.compatibility import require_training
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.model_folder import Decoding, model_path
+from lev_plugins.utils.ranges import at_least
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

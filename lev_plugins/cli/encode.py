@@ -5,10 +5,10 @@ from collections import Counter
 from pathlib import Path
 
 from lev_plugins.cli import streams
-from lev_plugins.errors import require
-from lev_plugins.files import all_or_nothing
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import PretrainedBPE
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.files import all_or_nothing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

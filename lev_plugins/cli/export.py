@@ -8,16 +8,16 @@ from typing import Any
 
 from lev_plugins.cli.edit import add_decoding_arguments, add_place_arguments, decoding_of
 from lev_plugins.cli.reporting import table
-from lev_plugins.errors import UserError, require
-from lev_plugins.inference.card import LICENSE
-from lev_plugins.inference.exporting import Extras, export
-from lev_plugins.inference.held_out import Tuning
-from lev_plugins.inference.labeller import read_thresholds
-from lev_plugins.json_schema import read_object
-from lev_plugins.model_folder import LABELLER, PROMISED, SAMPLE, moved_folders
-from lev_plugins.ranges import bounded
+from lev_plugins.editor.held_out import Tuning
+from lev_plugins.editor.labeller import read_thresholds
+from lev_plugins.export.card import LICENSE
+from lev_plugins.export.exporting import Extras, export
 from lev_plugins.scoring.metrics import METRICS, REFERENCES, SOURCES
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.json_schema import read_object
+from lev_plugins.utils.model_folder import LABELLER, PROMISED, SAMPLE, moved_folders
+from lev_plugins.utils.ranges import bounded
 
 SELECTION_METRICS = [
     name for name, metric in METRICS.items() if metric.files in (REFERENCES, SOURCES) and not metric.options

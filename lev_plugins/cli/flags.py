@@ -3,8 +3,8 @@
 import argparse
 from collections.abc import Sequence
 
-from lev_plugins.errors import UserError, require
-from lev_plugins.ranges import flag_name
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.ranges import flag_name
 
 NAME_CHECKPOINTS = "name the checkpoints, as in FOLDER/checkpoint.best_*.pt"
 USE_SELECT = "choose sentences with --select, or read the whole trace in a pager"
@@ -32,7 +32,7 @@ def refuse_removed(command: str, words: Sequence[str]) -> None:
 
     >>> refuse_removed("label", ["model", "--json"])
     Traceback (most recent call last):
-    lev_plugins.errors.UserError: --json was removed: label prints JSON anyway: leave it out
+    lev_plugins.utils.errors.UserError: --json was removed: label prints JSON anyway: leave it out
     """
     for word in words:
         flag = word.partition("=")[0]
@@ -45,7 +45,7 @@ def requires(args: argparse.Namespace, condition: str, present: bool, **defaults
 
     >>> requires(argparse.Namespace(by_updates=True, last=None), "--last", present=False, by_updates=False)
     Traceback (most recent call last):
-    lev_plugins.errors.UserError: --by-updates requires --last
+    lev_plugins.utils.errors.UserError: --by-updates requires --last
     """
     for name, default in defaults.items():
         require(present or getattr(args, name) == default, f"{flag_name(name)} requires {condition}")

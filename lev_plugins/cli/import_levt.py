@@ -18,12 +18,12 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from lev_plugins import checkpoints
-from lev_plugins.errors import UserError, require
-from lev_plugins.files import require_new
-from lev_plugins.layers.linear import head_projection
-from lev_plugins.models.levt import SHARING, LevTConfig
-from lev_plugins.ranges import MAX_LAYERS, bounded, flag_name
+from lev_plugins.levt.model import SHARING, LevTConfig
+from lev_plugins.nn.linear import head_projection
+from lev_plugins.training import checkpoints
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.files import require_new
+from lev_plugins.utils.ranges import MAX_LAYERS, bounded, flag_name
 
 Options = dict[str, Any]  # flags of a model
 MAX_INSERTIONS = 255  # in fairseq's LevT; also our default

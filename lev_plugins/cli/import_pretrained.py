@@ -12,11 +12,7 @@ from typing import Any
 
 from fairseq.data import Dictionary
 
-from lev_plugins.errors import UserError, require
-from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
-from lev_plugins.json_schema import read_object
-from lev_plugins.models.backbones import library
-from lev_plugins.ranges import bounded
+from lev_plugins.pretrained import library
 from lev_plugins.text.lines import write_lines
 from lev_plugins.text.pretrained import (
     BYTE_SPECIALS,
@@ -28,6 +24,10 @@ from lev_plugins.text.pretrained import (
     SentencePieces,
     Tokenizer,
 )
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.files import all_or_nothing_folder, open_to_all, require_free
+from lev_plugins.utils.json_schema import read_object
+from lev_plugins.utils.ranges import bounded
 
 MAX_SENTINELS = 10_000
 # models on huggingface.co often include weights for other libraries as well

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lev_plugins import model_folder
 from lev_plugins.cli.reporting import table
-from lev_plugins.model_folder import ModelConfig
+from lev_plugins.utils import model_folder
+from lev_plugins.utils.model_folder import ModelConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 from lev_plugins.cli.edit import add_int8_argument, device_of
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
-from lev_plugins.inference.labeller import Labeller, read_thresholds
-from lev_plugins.inference.options import LabelOptions
-from lev_plugins.model_folder import model_path
+from lev_plugins.editor.labeller import Labeller, read_thresholds
+from lev_plugins.editor.options import LabelOptions
+from lev_plugins.utils.model_folder import model_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,10 +3,10 @@
 import argparse
 
 from lev_plugins.cli import edit
-from lev_plugins.compatibility import quiet
-from lev_plugins.model_folder import model_path
+from lev_plugins.editor.own_words import WordList
 from lev_plugins.serving.lsp import Checker
-from lev_plugins.text.own_words import WordList
+from lev_plugins.utils.compatibility import quiet
+from lev_plugins.utils.model_folder import model_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

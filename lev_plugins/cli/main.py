@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from lev_plugins import compatibility
 from lev_plugins.cli.flags import refuse_removed
-from lev_plugins.errors import explained
+from lev_plugins.utils import compatibility
+from lev_plugins.utils.errors import explained
 
 # what each command does; its module is lev_plugins.cli.NAME, with underscores for dashes
 COMMANDS = {

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from lev_plugins.errors import require
+from lev_plugins.utils.errors import require
 
 SUFFIXES = (".pt", ".out", ".log", ".txt", ".json", ".jsonl")  # a folder such as typos-1.0 keeps its name
 

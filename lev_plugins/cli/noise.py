@@ -6,7 +6,7 @@ from typing import get_args
 
 from lev_plugins.cli import streams
 from lev_plugins.noise import NOISE_FLAGS, NoiseOptions, build_corruption
-from lev_plugins.ranges import flag_name
+from lev_plugins.utils.ranges import flag_name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,15 +14,16 @@ from fairseq.tasks.translation import TranslationTask
 from lev_plugins.cli import preparing
 from lev_plugins.cli.flags import requires
 from lev_plugins.cli.reporting import table
-from lev_plugins.data.binarise import binarise, load_dictionary
-from lev_plugins.data.drafts import marks, notes
-from lev_plugins.data.tokenise import MODEL, tokenising, write_tokens
-from lev_plugins.errors import require
-from lev_plugins.files import all_or_nothing_folder, require_free
-from lev_plugins.ranges import at_least, dictionary_size
+from lev_plugins.levt import notes
 from lev_plugins.scoring import m2
+from lev_plugins.text import marks
 from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel, write_lines
 from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments
+from lev_plugins.training.binarise import binarise, load_dictionary
+from lev_plugins.training.tokenise import MODEL, tokenising, write_tokens
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.files import all_or_nothing_folder, require_free
+from lev_plugins.utils.ranges import at_least, dictionary_size
 
 M2 = ".m2"
 

@@ -13,17 +13,17 @@ from fairseq.data import Dictionary
 from lev_plugins.cli import preparing
 from lev_plugins.cli.flags import requires
 from lev_plugins.cli.reporting import table
-from lev_plugins.data.binarise import load_dictionary
-from lev_plugins.data.labels import text
-from lev_plugins.data.labels.dataset import write_part
-from lev_plugins.data.labels.examples import ExampleEncoder, tokenised_row
-from lev_plugins.data.labels.folder import LABELS, LONGER, WORDS, LabellingInfo, adopt_files, require_template
-from lev_plugins.errors import require
-from lev_plugins.files import all_or_nothing_folder, require_free
-from lev_plugins.ranges import at_least, bounded, dictionary_size
+from lev_plugins.labelling import text
+from lev_plugins.labelling.dataset import write_part
+from lev_plugins.labelling.examples import ExampleEncoder, tokenised_row
+from lev_plugins.labelling.folder import LABELS, LONGER, WORDS, LabellingInfo, adopt_files, require_template
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import DICTIONARY, longest_text
 from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments
+from lev_plugins.training.binarise import load_dictionary
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.files import all_or_nothing_folder, require_free
+from lev_plugins.utils.ranges import at_least, bounded, dictionary_size
 
 MIN_LONGEST = 2  # tokens: a piece and </s>
 DEFAULT_LONGEST = 512

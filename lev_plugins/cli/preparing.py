@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 
 from lev_plugins.cli.flags import requires
-from lev_plugins.data.tokenise import MODEL, learn_sentencepiece
-from lev_plugins.errors import require
-from lev_plugins.ranges import at_least
 from lev_plugins.text.tokenise import bpe_options
+from lev_plugins.training.tokenise import MODEL, learn_sentencepiece
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.ranges import at_least
 
 
 def add_piece_arguments(parser: argparse.ArgumentParser, texts: str) -> None:

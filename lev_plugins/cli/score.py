@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from lev_plugins.cli.log import lines_by_sentence, parse_line
 from lev_plugins.cli.reporting import table
-from lev_plugins.errors import require
-from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.scoring import m2, resampling
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.scoring.metrics import GOLD, MAYBE_SOURCES, METRICS, REFERENCES, SOURCES, SOURCES_ALONE
 from lev_plugins.text.lines import nonempty_lines, require_parallel
-from lev_plugins.traces.log import lines_by_sentence, parse_line
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.ranges import at_least, flag_name
 
 RESAMPLES = 1000  # for --against without --bootstrap
 

@@ -10,17 +10,17 @@ from pathlib import Path
 import lev_plugins
 from lev_plugins.cli import edit
 from lev_plugins.cli.named import named_paths
-from lev_plugins.errors import UserError, require
-from lev_plugins.inference.loading import LABELLING, task_of
-from lev_plugins.inference.options import EditOptions, LabelOptions
-from lev_plugins.model_folder import model_path
-from lev_plugins.ranges import at_least, bounded
+from lev_plugins.editor.loading import LABELLING, task_of
+from lev_plugins.editor.options import EditOptions, LabelOptions
+from lev_plugins.editor.own_words import WordList
 from lev_plugins.serving import running
 from lev_plugins.serving.app import application
 from lev_plugins.serving.context import Context, ServedModel
 from lev_plugins.serving.journal import append_pairs
 from lev_plugins.serving.limits import LOCAL_HOSTS, Access, Limits
-from lev_plugins.text.own_words import WordList
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.model_folder import model_path
+from lev_plugins.utils.ranges import at_least, bounded
 
 TOKEN_ENV = "LEV_PLUGINS_TOKEN"  # environment variable
 SHORTEST_TOKEN = 8

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lev_plugins.errors import UserError, require
 from lev_plugins.text.control import BYTE_ORDER_MARK
+from lev_plugins.utils.errors import UserError, require
 
 # number of a line, from 1, and the lines from there -> as many lines
 Answer = Callable[[int, list[str]], Iterable[str]]

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from lev_plugins.cli.edit import device_of
 from lev_plugins.cli.export import add_held_out_arguments
 from lev_plugins.cli.reporting import table
-from lev_plugins.errors import UserError, require
-from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.held_out import HeldOut, edit_held_out, reliability
-from lev_plugins.inference.options import EditOptions
-from lev_plugins.model_folder import model_path
-from lev_plugins.ranges import at_least, bounded
+from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.held_out import HeldOut, edit_held_out, reliability
+from lev_plugins.editor.options import EditOptions
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.model_folder import model_path
+from lev_plugins.utils.ranges import at_least, bounded
 
 THRESHOLDS = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95,0.99"
 

@@ -5,9 +5,9 @@ import os
 import sys
 from contextlib import nullcontext
 
-from lev_plugins.errors import require
-from lev_plugins.traces.log import Log
-from lev_plugins.traces.shown import COLOUR, PLAIN, sentencepiece, separate, trace_blocks
+from lev_plugins.cli.log import Log
+from lev_plugins.cli.shown import COLOUR, PLAIN, sentencepiece, separate, trace_blocks
+from lev_plugins.utils.errors import require
 
 SPACINGS = {"none": separate, "sentencepiece": sentencepiece}
 

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from lev_plugins.cli.label import add_model_arguments, labeller_from_args
-from lev_plugins.errors import require
-from lev_plugins.files import all_or_nothing
-from lev_plugins.model_folder import is_model_folder
-from lev_plugins.scoring.labelling import best_thresholds, common_threshold, multilabel
+from lev_plugins.labelling.scores import best_thresholds, common_threshold, multilabel
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.files import all_or_nothing
+from lev_plugins.utils.model_folder import is_model_folder
 
 TEST = r"test\d*"  # fairseq's names of test sets
 

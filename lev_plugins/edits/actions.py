@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from lev_plugins.edits.source_alignment import align_to_source
-from lev_plugins.errors import require
+from lev_plugins.utils.errors import require
 
 
 def deletable(tokens: Tensor, bos: int, eos: int, pad: int) -> Tensor:

@@ -14,11 +14,11 @@ from itertools import accumulate, chain
 from pathlib import Path
 from typing import NamedTuple
 
-from lev_plugins.errors import UserError, require
 from lev_plugins.noise.draws import Draw, by_weight
 from lev_plugins.noise.kinds import NoiseKind, word_remains
 from lev_plugins.noise.text import Line, WordSpan, clusters, is_space, like
-from lev_plugins.ranges import bounded
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.ranges import bounded
 
 OCR = Path(__file__).parent / "tables" / "ocr.tsv"
 CONFUSION_UNITS = ("character", "word")

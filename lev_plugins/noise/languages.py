@@ -10,7 +10,7 @@ chat.txt: words of chat and abbreviations that an editor had better leave alone,
 
 from pathlib import Path
 
-from lev_plugins.errors import require
+from lev_plugins.utils.errors import require
 
 LANGUAGE_FOLDERS = Path(__file__).parents[1] / "languages"
 KEYBOARD, ALPHABET, SHORT_WORDS = "keyboard.txt", "alphabet.txt", "short-words.txt"

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from pathlib import Path
 
-from lev_plugins.errors import UserError, require
+from lev_plugins.utils.errors import UserError, require
 
 LAYOUTS = Path(__file__).parent / "tables" / "layouts"
 NO_KEY = "¤"  # a dead or missing key, which keeps the place of the others

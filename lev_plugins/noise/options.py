@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
-from lev_plugins.errors import UserError, require
 from lev_plugins.noise import kinds
 from lev_plugins.noise.confusions import OCR, confuser, read_table
 from lev_plugins.noise.kinds import NoiseKind
@@ -20,7 +19,8 @@ from lev_plugins.noise.languages import (
     language_words,
 )
 from lev_plugins.noise.layouts import known_layouts, neighbouring_keys, shifts
-from lev_plugins.ranges import bounded
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.ranges import bounded
 
 NOISE_KINDS: dict[str, Callable[["NoiseOptions"], NoiseKind]] = {
     "random": lambda options: NoiseKind(

@@ -9,7 +9,7 @@ from itertools import chain, islice, pairwise, starmap
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.data.labels.text import CONLLU_COLUMNS, read_conllu
+from lev_plugins.labelling.text import CONLLU_COLUMNS, read_conllu
 from lev_plugins.noise.draws import shuffled, stream
 from lev_plugins.scoring import m2
 from lev_plugins.text.sentences import sentences

@@ -9,9 +9,9 @@ from urllib.request import Request, urlopen
 
 from tqdm import tqdm
 
-from lev_plugins.errors import UserError, require
-from lev_plugins.model_folder import digest
 from lev_plugins.published.sets import PublishedSet
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.model_folder import digest
 
 BLOCK, TIMEOUT = 1 << 18, 60  # bytes, seconds
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from sacrebleu.metrics import BLEU
 
-from lev_plugins.errors import UserError
 from lev_plugins.scoring.evaluation import Additive, References, by_sacrebleu, formula_of
+from lev_plugins.utils.errors import UserError
 
 
 def evaluate(references: References, texts: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> Additive:

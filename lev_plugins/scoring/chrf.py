@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics import CHRF
 
-from lev_plugins.ranges import bounded
 from lev_plugins.scoring.evaluation import Additive, References, by_sacrebleu
+from lev_plugins.utils.ranges import bounded
 
 
 def evaluate(

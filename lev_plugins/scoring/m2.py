@@ -32,10 +32,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lev_plugins.errors import UserError, at_line, require
-from lev_plugins.ranges import bounded
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.text.lines import nonempty_lines
+from lev_plugins.utils.errors import UserError, at_line, require
+from lev_plugins.utils.ranges import bounded
 
 MAX_UNCHANGED = 2
 BETA = 0.5

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lev_plugins.errors import require
-from lev_plugins.ranges import bounded
 from lev_plugins.scoring.evaluation import Array, Evaluation
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.ranges import bounded
 
 COVERAGE = 0.95
 COUNTS_AT_ONCE = 1_000_000  # bounds the memory and fits the cache; five times this is slower

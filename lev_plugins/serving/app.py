@@ -26,11 +26,11 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lev_plugins.errors import UserError
 from lev_plugins.serving import languagetool, v1
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import bearer, plain_origin
 from lev_plugins.text.control import visible
+from lev_plugins.utils.errors import UserError
 
 logger = logging.getLogger(__name__)
 

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from lev_plugins.errors import require
-from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.labeller import Answer, Labeller
+from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.labeller import Answer, Labeller
+from lev_plugins.editor.own_words import WordList
 from lev_plugins.serving.limits import Access, Limits
 from lev_plugins.serving.queue import Worker
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.glossary import Glossary
-from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import OwnWords
+from lev_plugins.utils.errors import require
 
 EDIT, LABEL = "edit", "label"
 BATCH_SIZE = 8192  # characters that are decoded together

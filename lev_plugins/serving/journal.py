@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lev_plugins.errors import UserError
 from lev_plugins.text.edited import Edit, apply, require_text
 from lev_plugins.text.sentences import sentences
+from lev_plugins.utils.errors import UserError
 
 Pair = tuple[str, str]
 

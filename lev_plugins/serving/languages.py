@@ -3,8 +3,8 @@
 from importlib.resources import files
 from typing import NamedTuple
 
-from lev_plugins.errors import UserError
 from lev_plugins.text.sentences import primary
+from lev_plugins.utils.errors import UserError
 
 
 class Language(NamedTuple):

@@ -8,8 +8,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from lev_plugins.errors import require
-from lev_plugins.json_schema import parse_object, shown
 from lev_plugins.serving.annotated import Annotated, Part, Utf16
 from lev_plugins.serving.context import EDIT, Context, RequestText, ServedModel
 from lev_plugins.serving.languages import Language, find, of_setting
@@ -17,7 +15,9 @@ from lev_plugins.serving.limits import bearer, parse_form, read_body
 from lev_plugins.serving.matches import Match, as_dict, matches
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.sentences import guess_language
-from lev_plugins.version import __version__
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.json_schema import parse_object, shown
+from lev_plugins.utils.version import __version__
 
 SOFTWARE = {
     "name": "lev-plugins",

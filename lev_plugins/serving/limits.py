@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from lev_plugins.errors import UserError
+from lev_plugins.utils.errors import UserError
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 PORT = re.compile(r":\d+$")

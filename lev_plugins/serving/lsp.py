@@ -10,14 +10,14 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import PositionCodec
 
-from lev_plugins.errors import UserError
-from lev_plugins.inference.editor import Editor
+from lev_plugins.editor.editor import Editor
 from lev_plugins.serving.annotated import Annotated, Part
 from lev_plugins.serving.matches import matches
 from lev_plugins.serving.queue import Worker
 from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.segments import Segment, SegmentModel
-from lev_plugins.version import __version__
+from lev_plugins.utils.errors import UserError
+from lev_plugins.utils.version import __version__
 
 SERVER_NAME = "lev-plugins"
 ADD_WORD = f"{SERVER_NAME}.addWord"

@@ -8,7 +8,7 @@ import uvicorn
 from starlette.applications import Starlette
 from uvicorn.server import HANDLED_SIGNALS
 
-from lev_plugins.errors import UserError
+from lev_plugins.utils.errors import UserError
 
 ALL_NETWORKS = ("0.0.0.0", "0", "::", "::0")  # --host of a server that other machines can reach
 MAX_CONNECTIONS = 1000

@@ -7,15 +7,15 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from lev_plugins.errors import UserError, require
-from lev_plugins.json_schema import from_entries, parse_object
-from lev_plugins.ranges import bounded
 from lev_plugins.serving.context import EDIT, LABEL, Context, RequestText
 from lev_plugins.serving.journal import Decision, append_pairs, decided_pairs
 from lev_plugins.serving.limits import read_body
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.glossary import Glossary, as_dict
 from lev_plugins.text.protected import OwnWords
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.json_schema import from_entries, parse_object
+from lev_plugins.utils.ranges import bounded
 
 MAX_WORDS_LENGTH = 100_000  # characters of all words of a request
 RequestBody = TypeVar("RequestBody")

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeVar
 import regex
 from rapidfuzz.distance import Postfix, Prefix
 
-from lev_plugins.errors import UserError, require
 from lev_plugins.text.control import visible
+from lev_plugins.utils.errors import UserError, require
 
 Item = TypeVar("Item")
 JSON_DIGITS = 4  # of a confidence
@@ -204,9 +204,9 @@ def trim(original: str, edit: Edit) -> Edit:
 def as_list(name: str, values: Iterable[Item]) -> list[Item]:
     """Returns the items as a list, and refuses a string, whose items would be its letters.
 
-    >>> as_list("texts", "He go home.")
+    >>> as_list("texts", "He go.")
     Traceback (most recent call last):
-    lev_plugins.errors.UserError: texts must be a list, but is 'He go home.': put a single text in brackets, [text]
+    lev_plugins.utils.errors.UserError: texts must be a list, but is 'He go.': put a single text in brackets, [text]
     """
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
         value = f"{visible(repr(values)):.60}"
@@ -219,7 +219,7 @@ def require_text(text: object) -> None:
 
     >>> require_text("a\\ud83d")
     Traceback (most recent call last):
-    lev_plugins.errors.UserError: the text 'a\\ud83d' has \\ud83d at 1, half of a character: give both halves
+    lev_plugins.utils.errors.UserError: the text 'a\\ud83d' has \\ud83d at 1, half of a character: give both halves
     """
     if not isinstance(text, str):
         raise UserError(f"a text must be a string, but is {visible(repr(text)):.60}")

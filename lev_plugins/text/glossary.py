@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lev_plugins.errors import at_line, require
 from lev_plugins.text.edited import Edit, Edited, Span, Term
 from lev_plugins.text.protected import OwnWords, capitalised
+from lev_plugins.utils.errors import at_line, require
 
 
 class Glossary:
@@ -23,9 +23,9 @@ class Glossary:
     def parse(cls, lines: Iterable[str], name: str) -> Glossary:
         """Reads lines ``term TAB translation``; empty ones are skipped. Errors begin with the name.
 
-        >>> Glossary.parse(["hat\\tHut", "hat\\tMütze"], "terms.tsv")
+        >>> Glossary.parse(["a\\tHut", "a\\tM"], "t.tsv")
         Traceback (most recent call last):
-        lev_plugins.errors.UserError: terms.tsv, line 2: 'hat' already has the translation 'Hut': leave one of them out
+        lev_plugins.utils.errors.UserError: t.tsv, line 2: 'a' already has the translation 'Hut': leave one of them out
         """
         terms: dict[str, str] = {}
         for number, line in enumerate(lines, 1):

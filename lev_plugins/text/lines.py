@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lev_plugins.errors import UserError, at_line, require
+from lev_plugins.utils.errors import UserError, at_line, require
 
 
 def read_lines(path: Path, ending: bytes = b"\r") -> Iterator[str]:

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import regex
 
-from lev_plugins.errors import UserError, require
 from lev_plugins.text.ids import BLANK
 from lev_plugins.text.pretrained import ByteTokenizer, SentencePieces
+from lev_plugins.utils.errors import UserError, require
 
 # letters and digits (w8rd is one word), with vowel signs, combining accents and joiners
 LETTERS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}\u200c\u200d]*"

@@ -8,9 +8,9 @@ config.json, model.safetensors    the model, as ``transformers`` writes it; row 
 
 from pathlib import Path
 
-from lev_plugins.errors import UserError, require
-from lev_plugins.json_schema import read_object
 from lev_plugins.text.ids import FILLER, TokenDictionary
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.json_schema import read_object
 
 DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER = "dict.txt", "symbols.txt", "spiece.model", "tokenizer.json"
 MOVED_HINT = (

@@ -54,8 +54,8 @@ from typing import Any
 
 import regex
 
-from lev_plugins.errors import require
 from lev_plugins.text.edited import Edit, Edited, Span, parts_of
+from lev_plugins.utils.errors import require
 
 LETTER, WORD_CHAR = r"[\p{L}\p{M}]", r"[\p{L}\p{M}\p{N}_]"
 DOMAINS = (

@@ -8,11 +8,11 @@ from typing import Protocol
 
 import sentencepiece
 
-from lev_plugins.errors import UserError, require
-from lev_plugins.ranges import flag_name
 from lev_plugins.text.ids import BLANK
 from lev_plugins.text.offsets import spell_words, words_with_places
 from lev_plugins.text.pretrained import PretrainedBPE
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.ranges import flag_name
 
 IMPLIED = {"sentencepiece_model": "sentencepiece", "pretrained_tokenizer": "pretrained"}  # flags that need no --bpe
 BPES: dict[str, tuple[str, ...]] = {  # fairseq's and our own, and the flags of each

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins import model_folder
+from lev_plugins.utils import model_folder
 from tests.commands import ENVIRONMENT, succeed
 from tests.helpers import write_lines
 from tests.integration.test_spelling import WORDS, prepared, train

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from lev_plugins import checkpoints
+from lev_plugins.training import checkpoints
 from tests import labelling, systems, teachers
 from tests.commands import ADAM, QUIET, USER_DIR, Result, hypotheses, run, succeed
 from tests.simulated_gpu import a_gpu

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lev_plugins import checkpoints
-from lev_plugins.inference.labeller import Labeller, read_thresholds
-from lev_plugins.inference.options import LabelOptions
+from lev_plugins.editor.labeller import Labeller, read_thresholds
+from lev_plugins.editor.options import LabelOptions
+from lev_plugins.training import checkpoints
 from tests.commands import QUIET, TRAINED, USER_DIR, Result, run, succeed, two_ranks
 from tests.labelling import prepare, write_text
 

@@ -17,7 +17,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.serving.lsp import ADD_WORD
 from tests.commands import ENVIRONMENT, ROOT, succeed
 from tests.systems import speller
-from tests.unit.onnx.test_without_torch import HEAVY, run
+from tests.unit.editor.test_without_torch import HEAVY, run
 
 SECONDS = 60
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from lev_plugins import checkpoints
+from lev_plugins.training import checkpoints
 from tests.commands import ADAM, LEVT, QUIET, USER_DIR, Running, generate, hypotheses, succeed, train, two_ranks
 from tests.integration import test_correction
 from tests.labelling import folder_of

@@ -15,12 +15,12 @@ from typing import Any
 import language_tool_python
 import pytest
 
-from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.options import EditOptions
+from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.options import EditOptions
 from lev_plugins.serving.context import Context
 from tests.commands import ENVIRONMENT, ROOT
 from tests.serving import Client, FakeEditor, models, serving
-from tests.unit.inference.test_editor import CHARS, GOLDEN, NOISES, NOISY
+from tests.unit.editor.test_editor import CHARS, GOLDEN, NOISES, NOISY
 
 SERVE = ["-m", "lev_plugins", "serve", GOLDEN / "pbd" / "checkpoint.pt", "--data", NOISY, "--bpe", "chars"]
 

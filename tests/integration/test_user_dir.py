@@ -40,8 +40,8 @@ def user_dir(*folders: object, cwd: Path = ROOT, **environment: str) -> Result:
 
 def registered(line: str, parent: Path = ROOT) -> None:
     task, model, *files = line.split()
-    assert [task, model] == ["lev_plugins.tasks.text_editing", "lev_plugins.models.levt"]
-    expected = [parent / "lev_plugins" / file for file in ("tasks/text_editing.py", "models/levt.py")]
+    assert [task, model] == ["lev_plugins.levt.task", "lev_plugins.levt.model"]
+    expected = [parent / "lev_plugins" / file for file in ("levt/task.py", "levt/model.py")]
     assert [os.path.realpath(file) for file in files] == [os.path.realpath(file) for file in expected]
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from lev_plugins import checkpoints
 from lev_plugins.cli.main import main
+from lev_plugins.training import checkpoints
 from tests import pretrained
 from tests.commands import outputs, succeed
 from tests.systems import CORRECTION, SYSTEMS, System, flags_of

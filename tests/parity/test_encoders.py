@@ -18,21 +18,22 @@ from torch import Tensor, nn
 
 import lev_plugins
 from lev_plugins.cli.main import main
-from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
-from lev_plugins.data.tokenise import Words
-from lev_plugins.errors import UserError
-from lev_plugins.layers.linear import Linear, pack_weights
-from lev_plugins.models.backbones import library
-from lev_plugins.models.backbones.library_encoder import LibraryEncoder
-from lev_plugins.models.enct5_config import EncT5Config
-from lev_plugins.models.levt import LevT
-from lev_plugins.onnx import names, tracing
-from lev_plugins.onnx.graph_file import check_graph
-from lev_plugins.onnx.label_graph import enct5_graphs
-from lev_plugins.spelling.batch_words import BatchWords, EditingDictionary, UnknownWords
-from lev_plugins.spelling.word_pieces import WordTokenizer
-from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
+from lev_plugins.editor import names
+from lev_plugins.editor.graph_file import check_graph
+from lev_plugins.edits.batch_words import BatchWords, EditingDictionary, UnknownWords
+from lev_plugins.edits.word_pieces import WordTokenizer
+from lev_plugins.export import tracing
+from lev_plugins.export.label_graph import enct5_graphs
+from lev_plugins.labelling.config import EncT5Config
+from lev_plugins.labelling.task import TextLabellingConfig, TextLabellingTask
+from lev_plugins.levt.dataset import RollIn, TextEditingDataset
+from lev_plugins.levt.model import LevT
+from lev_plugins.nn.linear import Linear, pack_weights
+from lev_plugins.pretrained import library
+from lev_plugins.pretrained.library_encoder import LibraryEncoder
 from lev_plugins.text.pretrained import PretrainedBPE, longest_text
+from lev_plugins.training.tokenise import Words
+from lev_plugins.utils.errors import UserError
 from tests.helpers import EOS, collated, livened, toy_config, toy_pairs, toy_task
 from tests.labelling import prepare
 from tests.pretrained import (

@@ -9,11 +9,11 @@ import torch
 from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
-from lev_plugins.inference.labeller import Labeller
-from lev_plugins.models.backbones.enct5_weights import t5_name
-from lev_plugins.models.enct5 import EncT5
-from lev_plugins.models.enct5_config import EncT5Config
-from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
+from lev_plugins.editor.labeller import Labeller
+from lev_plugins.labelling.config import EncT5Config
+from lev_plugins.labelling.model import EncT5
+from lev_plugins.labelling.task import TextLabellingConfig, TextLabellingTask
+from lev_plugins.pretrained.weights import t5_name
 from tests.commands import succeed
 from tests.helpers import collated
 from tests.labelling import prepare, task_of

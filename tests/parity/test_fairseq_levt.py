@@ -14,12 +14,12 @@ from fairseq.tasks.translation_lev import TranslationLevenshteinConfig, Translat
 from torch import Tensor, nn
 
 from lev_plugins.cli.import_levt import convert
-from lev_plugins.data.drafts.dataset import RollIn
 from lev_plugins.edits.expert import align
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.errors import UserError
-from lev_plugins.generators.generator import RefinementGenerator
-from lev_plugins.models.levt import SHARING, LevT, LevTConfig
+from lev_plugins.levt.dataset import RollIn
+from lev_plugins.levt.generator import RefinementGenerator
+from lev_plugins.levt.model import SHARING, LevT, LevTConfig
+from lev_plugins.utils.errors import UserError
 from tests.helpers import (
     BOS,
     EOS,

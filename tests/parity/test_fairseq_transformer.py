@@ -10,8 +10,8 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from torch import Tensor
 
 from lev_plugins.cli.import_levt import SIDE_MODULES, convert_blocks, convert_modules
-from lev_plugins.layers.linear import Linear
-from lev_plugins.models.pbd import PBD
+from lev_plugins.correction.pbd import PBD
+from lev_plugins.nn.linear import Linear
 from tests.helpers import EOS, PAD, left_padded, random_rows, rows_to_tensor, toy_dictionary, toy_pbd, toy_transformer
 
 # ours, and what fairseq calls it where that is not the same

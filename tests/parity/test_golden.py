@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import lev_plugins
-from lev_plugins.errors import UserError
-from lev_plugins.inference.editor import Editor
+from lev_plugins.editor.editor import Editor
 from lev_plugins.text.protected import parse_kinds
+from lev_plugins.utils.errors import UserError
 from tests.commands import ROOT, succeed
 
 GOLDEN = ROOT / "tests" / "golden"

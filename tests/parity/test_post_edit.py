@@ -9,8 +9,8 @@ from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEn
 from fairseq.models.transformer import TransformerEncoderBase, TransformerModel
 from torch import Tensor
 
-from lev_plugins.models.post_edit import PostEditTransformer
-from lev_plugins.tasks.text_editing import TextEditingTask
+from lev_plugins.levt.post_edit import PostEditTransformer
+from lev_plugins.levt.task import TextEditingTask
 from tests.helpers import (
     BOS,
     EOS,

@@ -10,7 +10,7 @@ import torch
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
-from lev_plugins.models.gated import GATES
+from lev_plugins.correction.gated import GATES
 from tests.helpers import EOS, PAD
 
 pytest.importorskip("transformers")

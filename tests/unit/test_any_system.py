@@ -15,7 +15,7 @@ import pytest
 
 import lev_plugins
 from lev_plugins.cli.main import main
-from lev_plugins.model_folder import CONFIG, model_path
+from lev_plugins.utils.model_folder import CONFIG, model_path
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = "the vlaue of teh function .\r\nZürich\n\nteh"
@@ -23,7 +23,7 @@ TEXT = "the vlaue of teh function .\r\nZürich\n\nteh"
 BARE = """
 import builtins, ctypes, os, signal, sys
 from types import SimpleNamespace
-import lev_plugins.memory
+import lev_plugins.utils.memory
 
 original, unix = builtins.__import__, "fcntl grp pwd resource termios pty tty syslog readline posix".split()
 def import_(name, space=None, *rest, **more):
@@ -41,7 +41,7 @@ def memory(status):
     assert status[0] == 64  # as the documentation of Windows has it
     status[1] = 8 << 30
 ctypes.windll = SimpleNamespace(kernel32=SimpleNamespace(GlobalMemoryStatusEx=memory))
-lev_plugins.memory.sys = SimpleNamespace(platform="win32")
+lev_plugins.utils.memory.sys = SimpleNamespace(platform="win32")
 """
 COMMAND = "\nimport sys; from lev_plugins.cli.main import main; sys.exit(main())"
 PROGRAMS = {"here": COMMAND} | ({"bare": BARE + COMMAND} if sys.platform == "linux" else {})
@@ -150,7 +150,7 @@ FOLDERS = """
 import os, sys
 from pathlib import Path
 from types import SimpleNamespace
-from lev_plugins import files
+from lev_plugins.utils import files
 if sys.platform == "linux":
     replace, fsync = os.replace, os.fsync
     def over_no_folder(source, target):

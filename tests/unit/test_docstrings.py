@@ -52,4 +52,4 @@ def test_worked_examples(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_files_are_found() -> None:
-    assert {"lev_plugins/edits/actions.py", "lev_plugins/models/pbd.py", "examples/english/typos.py"} < set(FILES)
+    assert {"lev_plugins/edits/actions.py", "lev_plugins/correction/pbd.py", "examples/english/typos.py"} < set(FILES)

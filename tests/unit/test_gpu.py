@@ -12,12 +12,12 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.utils import move_to_cuda
 from torch.utils._pytree import tree_flatten
 
-from lev_plugins.edits.mark_bits import KEEP
+from lev_plugins.edits.embedding import SampleSizes
 from lev_plugins.edits.options import RefinementOptions
-from lev_plugins.errors import explain
-from lev_plugins.generators.generator import RefinementGenerator
-from lev_plugins.models.levt import LevT
-from lev_plugins.spelling.embedding import SampleSizes
+from lev_plugins.levt.generator import RefinementGenerator
+from lev_plugins.levt.model import LevT
+from lev_plugins.text.mark_bits import KEEP
+from lev_plugins.utils.errors import explain
 from tests import spelling as spelled
 from tests.helpers import (
     PAD,
@@ -34,7 +34,7 @@ from tests.helpers import (
     toy_task,
 )
 from tests.simulated_gpu import simulated_gpu
-from tests.unit.tasks import test_text_correction as correction
+from tests.unit.correction import test_task as correction
 
 AN_ITERATION = 3  # waits for the GPU; see docs/scaling.md
 A_BATCH = 10  # at most: what comes in, what is told in the end

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 import lev_plugins
-from lev_plugins import model_folder
 from lev_plugins.cli import adapt
-from lev_plugins.inference.editor import Editor
-from lev_plugins.model_folder import model_path
+from lev_plugins.editor.editor import Editor
+from lev_plugins.utils import model_folder
+from lev_plugins.utils.model_folder import model_path
 from tests.commands import ROOT
-from tests.unit.onnx.test_without_torch import HEAVY, run
+from tests.unit.editor.test_without_torch import HEAVY, run
 
 EN = ROOT / "models" / "en"
 RIGHT = [

@@ -17,15 +17,15 @@ from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, FairseqTask
 from omegaconf import OmegaConf, open_dict
 
-from lev_plugins import model_folder
-from lev_plugins.data.drafts.dataset import RollIn
-from lev_plugins.errors import UserError
-from lev_plugins.fairseq_fixes.copies import COPIES
-from lev_plugins.inference import load_model
-from lev_plugins.models.levt import LEVT_PRESETS
-from lev_plugins.tasks.text_correction import TextCorrectionTask
-from lev_plugins.tasks.text_editing import TextEditingTask
-from lev_plugins.tasks.text_labelling import TextLabellingTask
+from lev_plugins.correction.task import TextCorrectionTask
+from lev_plugins.export import load_model
+from lev_plugins.labelling.task import TextLabellingTask
+from lev_plugins.levt.dataset import RollIn
+from lev_plugins.levt.model import LEVT_PRESETS
+from lev_plugins.levt.task import TextEditingTask
+from lev_plugins.training.copies import COPIES
+from lev_plugins.utils import model_folder
+from lev_plugins.utils.errors import UserError
 from tests.commands import ROOT
 from tests.helpers import FIRST_WORD, collated, toy_pairs, toy_task
 

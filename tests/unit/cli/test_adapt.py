@@ -12,14 +12,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from lev_plugins import checkpoints, model_folder
 from lev_plugins.cli import adapt
 from lev_plugins.cli.main import main
-from lev_plugins.data.binarise import load_dictionary
-from lev_plugins.errors import UserError
-from lev_plugins.inference.exporting import Extras
-from lev_plugins.models.levt import LevTConfig
-from lev_plugins.tasks.text_editing import TextEditingConfig
+from lev_plugins.export.exporting import Extras
+from lev_plugins.levt.model import LevTConfig
+from lev_plugins.levt.task import TextEditingConfig
+from lev_plugins.training import checkpoints
+from lev_plugins.training.binarise import load_dictionary
+from lev_plugins.utils import model_folder
+from lev_plugins.utils.errors import UserError
 from tests.helpers import Refusal, write_lines
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "folders" / "0.2"

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from lev_plugins import checkpoints
 from lev_plugins.cli import average
 from lev_plugins.cli.main import main
+from lev_plugins.training import checkpoints
 
 
 def write(path, number, **changes):

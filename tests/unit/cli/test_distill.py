@@ -8,10 +8,10 @@ import pytest
 import torch
 from fairseq.data import Dictionary, data_utils
 
-from lev_plugins import checkpoints
 from lev_plugins.cli import distill
 from lev_plugins.cli.main import main
-from lev_plugins.inference.decoder import CheckpointDecoder
+from lev_plugins.export.decoder import CheckpointDecoder
+from lev_plugins.training import checkpoints
 from tests.commands import succeed
 from tests.helpers import Refusal
 from tests.teachers import LEVT, TRANSFORMER, random_triples, write_teacher

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from lev_plugins.cli.main import main
-from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.options import EditOptions
-from lev_plugins.text.calibration import Evidence
+from lev_plugins.editor.calibration import Evidence
+from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.options import EditOptions
 from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.segments import Segment
 from lev_plugins.text.tokenise import Tokeniser
 from tests.commands import ROOT
 from tests.helpers import Refusal, Run, write_lines
-from tests.unit.inference.test_editor import DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, characters, generated
+from tests.unit.editor.test_editor import DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, characters, generated
 
 PBD = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(NOISY), "--bpe", "chars"]
 CORRECTOR = ["edit", *PBD, "--beam", "3", "--cpu"]
@@ -246,7 +246,7 @@ def test_without_torch_a_model_without_graphs_is_refused_in_one_line(
     folder: str, monkeypatch: pytest.MonkeyPatch, refusal: Refusal
 ) -> None:
     needs = "lev-plugins needs torch 2.6 or newer, but it is not installed: pip install 'torch>=2.6'"
-    monkeypatch.setattr("lev_plugins.compatibility.problem", lambda: needs)
+    monkeypatch.setattr("lev_plugins.utils.compatibility.problem", lambda: needs)
     monkeypatch.setattr("lev_plugins.cli.edit.has_graphs", lambda model: False)
     monkeypatch.setitem(sys.modules, "torch", None)
     assert refusal("edit", folder) == f"lev-plugins: error: {needs}\n"

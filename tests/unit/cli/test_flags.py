@@ -4,8 +4,8 @@ import pytest
 
 from lev_plugins.cli.flags import REMOVED_FLAGS
 from lev_plugins.cli.main import main
-from lev_plugins.errors import UserError
-from lev_plugins.tasks.text_editing import TextEditingTask
+from lev_plugins.levt.task import TextEditingTask
+from lev_plugins.utils.errors import UserError
 from tests.helpers import toy_config, toy_model, toy_task
 
 

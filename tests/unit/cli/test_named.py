@@ -7,7 +7,7 @@ import pytest
 
 from lev_plugins.cli.named import named_paths
 from lev_plugins.cli.serve import load_models
-from lev_plugins.errors import UserError
+from lev_plugins.utils.errors import UserError
 
 
 def test_names_of_models(tmp_path: Path) -> None:

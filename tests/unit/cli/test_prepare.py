@@ -8,13 +8,13 @@ import pytest
 import sentencepiece
 from fairseq.data import Dictionary, data_utils
 
-from lev_plugins import files
 from lev_plugins.cli import prepare
 from lev_plugins.cli.main import main
-from lev_plugins.data.tokenise import learn_sentencepiece
-from lev_plugins.errors import UserError
-from lev_plugins.spelling.batch_words import EditingDictionary
+from lev_plugins.edits.batch_words import EditingDictionary
 from lev_plugins.text.lines import read_lines
+from lev_plugins.training.tokenise import learn_sentencepiece
+from lev_plugins.utils import files
+from lev_plugins.utils.errors import UserError
 from tests.helpers import Refusal, toy_task
 
 WORDS = ["ein", "kleiner", "hund", "läuft", "über", "die", "grüne", "wiese", "und", "schaut", "漢字", "نص"]

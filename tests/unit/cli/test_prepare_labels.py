@@ -9,10 +9,10 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from lev_plugins.cli.main import main
-from lev_plugins.data.labels.dataset import BinarisedExamples
-from lev_plugins.data.labels.folder import LabellingInfo
-from lev_plugins.data.labels.text import Labels
-from lev_plugins.errors import UserError
+from lev_plugins.labelling.dataset import BinarisedExamples
+from lev_plugins.labelling.folder import LabellingInfo
+from lev_plugins.labelling.text import Labels
+from lev_plugins.utils.errors import UserError
 from tests.helpers import Refusal, write_lines
 
 ROWS = {

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins import checkpoints, model_folder
 from lev_plugins.cli import edit, serve
 from lev_plugins.cli.main import build_parser
-from lev_plugins.errors import UserError
+from lev_plugins.training import checkpoints
+from lev_plugins.utils import model_folder
+from lev_plugins.utils.errors import UserError
 from tests.commands import run
 from tests.helpers import Refusal
 

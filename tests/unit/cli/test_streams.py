@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lev_plugins.cli import streams
-from lev_plugins.errors import UserError
+from lev_plugins.utils.errors import UserError
 
 
 def test_a_person_is_answered_after_every_line(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> None:

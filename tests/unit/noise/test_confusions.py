@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins.errors import UserError
 from lev_plugins.noise import NoiseOptions, build_corruption
+from lev_plugins.utils.errors import UserError
 from tests.helpers import noise
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins.errors import UserError
 from lev_plugins.noise import NoiseOptions, build_corruption
 from lev_plugins.noise.confusions import read_table
 from lev_plugins.noise.languages import (
@@ -20,6 +19,7 @@ from lev_plugins.noise.languages import (
 )
 from lev_plugins.noise.layouts import neighbouring_keys
 from lev_plugins.noise.options import with_language_files
+from lev_plugins.utils.errors import UserError
 
 TEXTS = {"en": "The quick brown fox jumps over 7 lazy dogs", "uk": "Щедрий ґазда їсть 7 борщів із сім'єю"}
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins.errors import UserError
 from lev_plugins.noise.layouts import known_layouts, neighbouring_keys
+from lev_plugins.utils.errors import UserError
 from tests.helpers import noise
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lev_plugins.errors import UserError
 from lev_plugins.noise import NoiseOptions, build_corruption
+from lev_plugins.utils.errors import UserError
 
 
 @pytest.mark.parametrize(

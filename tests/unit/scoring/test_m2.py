@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.errors import UserError
 from lev_plugins.scoring import m2
 from lev_plugins.scoring.m2 import Counts, Gold, GoldEdit, Node
+from lev_plugins.utils.errors import UserError
 from tests.helpers import licensed_data, thorough
 
 # what the official scorer comes with, which has another licence than this package

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lev_plugins.errors import UserError
 from lev_plugins.scoring import resampling
 from lev_plugins.scoring.evaluation import Additive, additive, ratio
+from lev_plugins.utils.errors import UserError
 
 
 def system(seed: int, right: float, sentences: int = 200) -> Additive:

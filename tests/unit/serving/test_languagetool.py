@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 
 import pytest
 
+from lev_plugins.editor.own_words import WordList
 from lev_plugins.serving.annotated import Annotated, Part
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.matches import matches
 from lev_plugins.text.edited import Edit, Edited
-from lev_plugins.text.own_words import WordList
 from tests.serving import Client, FakeEditor, models, serving
 
 

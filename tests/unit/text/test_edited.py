@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.errors import UserError
 from lev_plugins.text.edited import Edit, Edited, apply, in_word, parts_of, trim
+from lev_plugins.utils.errors import UserError
 from tests.helpers import thorough
 
 ODD = " \t\r\n\u00a0\u2028ab1'\u2019.,é\u0301\u200d😀👩ßﬁ½日本のกا\ufeff"

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins.errors import UserError
 from lev_plugins.text.edited import Term
 from lev_plugins.text.glossary import Glossary, find_terms
 from lev_plugins.text.lines import read_lines
+from lev_plugins.utils.errors import UserError
 
 
 def targets(glossary: dict[str, str], source: str) -> list[str]:

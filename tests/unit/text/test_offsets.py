@@ -14,9 +14,8 @@ import regex
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from lev_plugins.errors import UserError
-from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.options import EditOptions
+from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.options import EditOptions
 from lev_plugins.text.edited import Edit, Span
 from lev_plugins.text.offsets import Offsets, Unit, offsets_of
 from lev_plugins.text.rewrites import rewrites
@@ -24,6 +23,7 @@ from lev_plugins.text.segments import Segment
 from lev_plugins.text.sentences import lines
 from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser
+from lev_plugins.utils.errors import UserError
 from tests.helpers import thorough
 
 pytest.importorskip("transformers")

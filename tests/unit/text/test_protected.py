@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.cli.edit import decoding_of
-from lev_plugins.edits.mark_bits import KEEP, SPAN
-from lev_plugins.errors import UserError
-from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.options import EditOptions
-from lev_plugins.model_folder import Decoding
+from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.options import EditOptions
+from lev_plugins.editor.own_words import WordList
 from lev_plugins.text.edited import Edit, Edited, Span, apply
-from lev_plugins.text.own_words import WordList
+from lev_plugins.text.mark_bits import KEEP, SPAN
 from lev_plugins.text.protected import PATTERNS, OwnWords, letters_of, protected_spans, without_protected
 from lev_plugins.text.segments import Segment
 from lev_plugins.text.tokenise import Tokeniser
+from lev_plugins.utils.errors import UserError
+from lev_plugins.utils.model_folder import Decoding
 from tests import teachers
 from tests.commands import ROOT
 from tests.helpers import thorough
@@ -388,7 +388,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     def fail(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("lev_plugins.text.own_words.all_or_nothing", fail)
+    monkeypatch.setattr("lev_plugins.editor.own_words.all_or_nothing", fail)
     words = WordList(tmp_path / "words.txt")
     with pytest.raises(UserError, match=r"words\.txt cannot be written"):
         words.add("alpha")

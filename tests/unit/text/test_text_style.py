@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from lev_plugins.errors import UserError
-from lev_plugins.inference.editor import Editor
+from lev_plugins.editor.editor import Editor
 from lev_plugins.text.edited import Edit
 from lev_plugins.text.rewrites import rewrites
 from lev_plugins.text.segments import Segment
 from lev_plugins.text.text_style import TextStyle, warn_once
 from lev_plugins.text.tokenise import Tokeniser
+from lev_plugins.utils.errors import UserError
 
 
 class Replacing:

@@ -1,1 +1,0 @@
-"""fairseq datasets: noisy sources (here), drafts and labels."""

@@ -1,1 +1,0 @@
-"""Drafts: marks and notes, loading, and the dataset of (source, draft, target)."""

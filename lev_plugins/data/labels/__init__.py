@@ -1,1 +1,0 @@
-"""Labelled texts: reading, the prepared folder, and the dataset with packing."""

@@ -1,0 +1,1 @@
+"""The editor and the labeller: a model folder in, edits and labels out."""

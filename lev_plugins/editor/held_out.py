@@ -1,0 +1,214 @@
+"""Held-out text calibrates an editor and chooses its ``--min-confidence``; each text is edited once for all values.
+
+texts = edit_held_out(editor, [(Path("dev.typos"), Path("dev.clean"))], [Path("news.clean")])
+weights = calibrate_texts(texts)       # the texts now have calibrated confidences
+lowest_harmless(texts, 2)              # the lowest min_confidence that breaks 2 of 1,000 words of text like news.clean
+texts[0].harm(0.5).details             # what is repaired with 0.5
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import log, sqrt
+from pathlib import Path
+
+import numpy as np
+
+from lev_plugins.editor import calibration
+from lev_plugins.editor.editor import Editor
+from lev_plugins.scoring import harm
+from lev_plugins.scoring.evaluation import Additive, Array
+from lev_plugins.scoring.metrics import METRICS, SOURCES
+from lev_plugins.text.edited import Edited
+from lev_plugins.text.lines import nonempty_lines, require_parallel
+from lev_plugins.text.sentences import primary
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.model_folder import Decoding, ModelConfig
+
+CONFIDENCES = [*(hundredth / 100 for hundredth in range(100)), 0.995, 0.999]  # values of --min-confidence to try
+MIN_EDITS = 100  # to calibrate on
+ERROR = 0.05  # highest probability that a promise does not hold
+MAX_BROKEN = 10  # a promise counts no more words of a line: else one line in a million could break any promise
+MAX_COPIES = 1000  # of a text, for the estimate of how long it must be
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class HeldOut:
+    """A text, its correction, and what the editor would change; a clean text is its own correction."""
+
+    noisy: Path
+    clean: Path
+    references: list[str]
+    edited: list[Edited]
+
+    @property
+    def is_clean(self) -> bool:
+        return self.noisy == self.clean
+
+    @property
+    def labels(self) -> list[bool]:
+        """Returns whether each edit is right."""
+        pairs = zip(self.edited, self.references, strict=True)
+        return [calibration.is_right(edited.original, edit, clean) for edited, clean in pairs for edit in edited.edits]
+
+    def lines(self, min_confidence: float) -> list[str]:
+        return [edited.without_unsure(min_confidence).text for edited in self.edited]
+
+    def harm(self, min_confidence: float) -> Additive:
+        sources = None if self.is_clean else [edited.original for edited in self.edited]
+        return harm.evaluate(sources, self.references, self.lines(min_confidence))
+
+    def scores(self, min_confidence: float) -> dict[str, float]:
+        """Returns what the model card says of this text."""
+        result, setting = self.harm(min_confidence), f"with --min-confidence {min_confidence:g}"
+        scores = {f"{self.noisy.name}: right words broken, of 1,000, {setting}": result.score}
+        if not self.is_clean:
+            scores[f"{self.noisy.name}: typos repaired, %, {setting}"] = result.details["% of typos repaired"]
+        return {name: round(value, 2) for name, value in scores.items()}
+
+
+def edit_held_out(editor: Editor, pairs: Sequence[tuple[Path, Path]], clean: Sequence[Path]) -> list[HeldOut]:
+    """Edits the texts; to try thresholds afterwards, load the editor with ``min_confidence=0``.
+
+    pairs: files of noisy and clean text
+    clean: files of text that is right
+    """
+    texts = []
+    for noisy, reference in [*pairs, *zip(clean, clean, strict=True)]:
+        lines, references = nonempty_lines(noisy), nonempty_lines(reference)
+        require_parallel(noisy, len(lines), reference, len(references))
+        texts.append(HeldOut(noisy, reference, references, editor.edit(lines)))
+    return texts
+
+
+def calibrate_texts(texts: Sequence[HeldOut], language: str | None = None) -> dict[str, float]:
+    """Fits weights on the pairs and applies them to all texts; {}: there are too few edits."""
+    pairs = [text for text in texts if not text.is_clean]
+    features = [edit.evidence for text in pairs for edited in text.edited for edit in edited.edits]
+    labels = [label for text in pairs for label in text.labels]
+    if len(labels) < MIN_EDITS or len(set(labels)) == 1:
+        logger.warning(
+            f"confidences are not calibrated: that takes {MIN_EDITS} edits, some right and some wrong, but of the "
+            f"{len(labels)} edits of the held-out texts, {sum(labels)} are right"
+        )
+        return {}
+    weights = calibration.fit(features, labels)
+    # Exponents: ``calibrate`` raises the confidence of some edits to them before it is compared with min_confidence.
+    # NAME is for capitalised unknown words, unless the language capitalises all nouns. KNOWN, for words of the
+    # dictionary, and FOREIGN, in sentences of mostly unknown words, apply if most edits are of unknown words.
+    if language is None or primary(language) not in calibration.CAPITAL_NOUNS:
+        weights[calibration.NAME] = calibration.EXPONENT
+    if sum(calibration.Evidence(*row).unknown for row in features) > len(features) / 2:
+        weights[calibration.KNOWN] = weights[calibration.FOREIGN] = calibration.EXPONENT
+    for text in texts:
+        text.edited = [calibration.calibrate(edited, weights) for edited in text.edited]
+    return weights
+
+
+def keeps_promise(counts: Array, max_broken: float, copies: int = 1) -> bool:
+    """Returns whether these lines show that at most ``max_broken`` of 1,000 words of text like theirs are broken.
+
+    It is a test by betting (Waudby-Smith and Ramdas 2024), which needs no approximation where few lines break words.
+    Each line multiplies a capital by 1 + stake * (words that it may break - words that it breaks). If text like this
+    broke more than promised, the expected capital would be at most 1, and so its probability of reaching 1 / ERROR at
+    most ERROR. The stake is that with the fastest growth, as far as it can be known from the lengths of the lines.
+
+    counts: for each line, how many words are broken, and of how many; further columns do not matter
+    copies: answers for a text in which each of the lines occurs so often
+    """
+    broken, allowed = counts[:, 0], max_broken / 1000 * counts[:, 1]
+    stake = min(1 / MAX_BROKEN, sqrt(2 * log(1 / ERROR) / (copies * allowed.sum())))
+    growth = np.log1p(stake * (allowed - np.minimum(broken, MAX_BROKEN))).sum()
+    return bool(copies * growth >= log(1 / ERROR))
+
+
+def lowest_harmless(texts: Sequence[HeldOut], max_broken: float) -> float:
+    """Returns the lowest min_confidence that breaks at most so many of 1,000 words, in text like each clean text.
+
+    The values are tested from strict to lax until the first failure: that one of them passes although it breaks more
+    has a probability of at most ERROR (fixed-sequence testing, as in Learn then Test: Angelopoulos et al. 2021).
+    """
+    lowest = None
+    for value in reversed(CONFIDENCES):
+        harms = [(text.harm(value), text) for text in texts if text.is_clean]
+        failures = [row for row in harms if not keeps_promise(row[0].statistics, max_broken)]
+        if failures:
+            break
+        lowest = value
+    if lowest is None:
+        (result, text), *_ = failures
+        lines, tries = len(text.references), range(2, MAX_COPIES)
+        copies = next((count for count in tries if keeps_promise(result.statistics, max_broken, count)), None)
+        advice = f"give about {copies * lines:,} such lines" if copies else "train on more text of this kind"
+        raise UserError(
+            f"--promise-broken {max_broken:g} cannot be kept: edits that are {value} sure break {result.score:.1f} of "
+            f"1,000 right words in the {lines:,} lines of {text.clean}; {advice}, or promise less"
+        )
+    return lowest
+
+
+def best_scoring(texts: Sequence[HeldOut], name: str) -> float:
+    """Returns the min_confidence with the best score on the pairs, the highest of equal ones."""
+    pairs = [text for text in texts if not text.is_clean]
+    metric = METRICS[name]
+    sources = [[edited.original for text in pairs for edited in text.edited]] if metric.files == SOURCES else []
+    references = [line for text in pairs for line in text.references]
+
+    def score(value: float) -> float:
+        result = metric.evaluate(*sources, references, [line for text in pairs for line in text.lines(value)])
+        return result.score if result.higher_is_better else -result.score
+
+    return max(CONFIDENCES, key=lambda value: (score(value), value))
+
+
+def reliability(texts: Sequence[HeldOut]) -> list[dict[str, float]]:
+    """Compares, for each tenth of confidence, the mean confidence and the share of edits that are right."""
+    confidences = np.array([edit.confidence for text in texts for edited in text.edited for edit in edited.edits])
+    labels = np.array([label for text in texts for label in text.labels])
+    tenths = np.minimum(confidences * 10, 9).astype(int)
+    rows = [(tenth / 10, confidences[tenths == tenth], labels[tenths == tenth]) for tenth in np.unique(tenths).tolist()]
+    return [
+        {"at least": lower, "edits": len(claimed), "claimed": float(claimed.mean()), "right": float(right.mean())}
+        for lower, claimed, right in rows
+    ]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What ``export`` does with held-out text."""
+
+    pairs: Sequence[tuple[Path, Path]] = ()  # noisy and clean
+    clean: Sequence[Path] = ()
+    max_broken: float | None = None  # --promise-broken
+    metric: str | None = None  # --best
+
+    def __bool__(self) -> bool:
+        return bool(self.pairs or self.clean)
+
+    def check(self, decoding: Decoding) -> None:
+        choices = [self.max_broken, self.metric, decoding.min_confidence]
+        require(self.max_broken is None or bool(self.clean), "--promise-broken needs --clean FILE: text that is right")
+        require(self.max_broken is None or self.max_broken > 0, "--promise-broken must be above 0")
+        require(self.metric is None or bool(self.pairs), "--best needs --calibrate NOISY CLEAN")
+        require(choices.count(None) >= 2, "--promise-broken, --best and --min-confidence say the same: give one")
+
+    def apply(self, editor: Editor, config: ModelConfig) -> ModelConfig:
+        """Returns the configuration with calibration, min_confidence and scores from the held-out text."""
+        texts = edit_held_out(editor, self.pairs, self.clean)
+        weights = calibrate_texts(texts, config.decoding.language) if self.pairs else {}
+        minimum, promises = config.decoding.min_confidence, {}
+        if self.max_broken is not None:
+            minimum = lowest_harmless(texts, self.max_broken)
+            promises = {
+                f"{text.clean.name}: right words broken, of 1,000, in text like its {len(text.references):,} lines, "
+                f"at most, with {1 - ERROR:.0%} confidence": self.max_broken
+                for text in texts
+                if text.is_clean
+            }
+        elif self.metric is not None:
+            minimum = best_scoring(texts, self.metric)
+        scores = {name: value for text in texts for name, value in text.scores(minimum or 0.0).items()}
+        decoding = replace(config.decoding, min_confidence=minimum)
+        return replace(config, calibration=weights, decoding=decoding, scores={**config.scores, **scores, **promises})

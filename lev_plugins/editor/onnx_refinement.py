@@ -1,0 +1,119 @@
+"""The policies of a LevT as graphs in ONNX Runtime, for ``generators.refinement``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from lev_plugins.editor import names
+from lev_plugins.editor.folder import path_of
+from lev_plugins.editor.session import Session
+from lev_plugins.editor.word_features import IntendedWordFeatures
+from lev_plugins.edits.refinement import Choices, Insertions, Policies, Sentence, removed_tokens, replaced_tokens
+from lev_plugins.edits.source_alignment import align_to_source
+from lev_plugins.text.ids import PAD, UNK, Array, Rows, padded
+
+
+class Graphs:
+    """The three graphs of a levt."""
+
+    def __init__(self, folder: Path, bits: int, vocabulary: int, placeholder: int) -> None:
+        """
+        folder: the model folder
+        bits: those of the products of the graphs, 32 or 8
+        vocabulary: the number of words in the target dictionary
+        placeholder: the id that the model reads as a placeholder
+        """
+        self.vocabulary, self.placeholder = vocabulary, placeholder
+        bits = bits if (folder / path_of(names.ENCODER, bits)).is_file() else 8  # a compact folder has no others
+        graphs = (names.ENCODER, names.DECIDE, names.FILL)
+        self.encoder, self.decide, self.fill = (Session(folder, name, bits) for name in graphs)
+
+
+class GraphPolicies(Policies):
+    """The policies for one batch of sources, which are encoded once."""
+
+    def __init__(self, graphs: Graphs, sources: Rows, spelling: IntendedWordFeatures | None = None) -> None:
+        """
+        graphs: those of the model
+        sources: in ids of the source dictionary
+        spelling: with --spelling, reads the words of the batch
+        """
+        self.graphs, self.spelling = graphs, spelling
+        rows = padded(sources)
+        inputs = {} if spelling is None else {**spelling.ngrams, **spelling.pieces(rows)}
+        # not ``self.features``: without spelling, a source may have a dictionary of its own, which is the longer one
+        words = rows[None] if spelling is None else spelling.read(rows)
+        self.memory, *outputs = graphs.encoder({names.WORDS: words, **inputs})
+        self.unknown_vectors, self.source_states = outputs[:1], outputs[1:]  # [] where the model has none
+        self.real, self.sources = rows != PAD, rows.tolist()
+        # what was decided together with the last deletions, by the number of each sentence
+        self.insertions: dict[int, Array] = {}
+
+    def deletion(self, sentences: list[Sentence]) -> Array:
+        log_odds, insertions = self.decide(sentences)
+        self.insertions = {sentence.number: insertions[:, row] for row, sentence in enumerate(sentences)}
+        return log_odds
+
+    def placeholder(self, sentences: list[Sentence]) -> Insertions:
+        changed = [s for s in sentences if s.removed or s.number not in self.insertions]
+        if changed:
+            _, insertions = self.decide(changed)
+            self.insertions |= {sentence.number: insertions[:, row] for row, sentence in enumerate(changed)}
+        joined = np.zeros((3, len(sentences), max(len(sentence.words) for sentence in sentences) - 1))
+        for row, sentence in enumerate(sentences):
+            slots = len(sentence.words) - 1
+            joined[:, row, :slots] = self.insertions[sentence.number][:, :slots]
+        self.insertions = {}
+        return Insertions(*joined)
+
+    def decide(self, sentences: list[Sentence]) -> tuple[Array, Array]:
+        """Returns the log-odds of deletions (B, T), and the fields of ``Insertions`` (3, B, T - 1)."""
+        deletion, none, best, _, counts = self.graphs.decide(self.inputs(sentences, *removed_tokens(sentences)))
+        return deletion[:, :, 1] - deletion[:, :, 0], np.stack([counts, best - none, none])
+
+    def token(self, sentences: list[Sentence]) -> Choices:
+        placeholder, candidates = self.graphs.placeholder, dict[str, Array]()
+        positions = np.flatnonzero(padded([sentence.tokens for sentence in sentences]) == placeholder)
+        replaced = replaced_tokens(sentences, placeholder)
+        if self.spelling is not None:
+            candidates = self.spelling.candidates_of(replaced.flat[positions], PAD)
+        inputs = self.inputs(sentences, replaced, (replaced != PAD).astype(np.int64))
+        words, log_probs = self.graphs.fill({names.PLACEHOLDERS: positions, **inputs, **candidates})
+        # a stranger's graph may know more words than the dictionary
+        words = np.where((words >= 0) & (words < self.graphs.vocabulary), words, UNK)
+        offers = [list(zip(*pair, strict=True)) for pair in zip(words.tolist(), log_probs.tolist(), strict=True)]
+        return Choices([row[0][0] for row in offers], [row[0][1] for row in offers], offers)
+
+    def inputs(self, sentences: list[Sentence], removed: Array, counts: Array) -> dict[str, Array]:
+        """Returns what a graph reads of sentences.
+
+        sentences: n of them, of which the longest has T tokens
+        removed: (n, T) the token that was removed after each token, or that it replaces
+        counts: (n, T) the number of these
+        """
+        numbers = [sentence.number for sentence in sentences]
+        rows = padded([sentence.tokens for sentence in sentences])
+        is_whole_batch = len(numbers) == len(self.real)
+        inputs = {
+            names.WORDS: self.features(rows),
+            names.MEMORY: self.memory if is_whole_batch else self.memory[:, numbers],
+            names.SOURCE_MASK: self.real if is_whole_batch else self.real[numbers],
+            **dict(zip(names.REMOVED, (removed, counts), strict=True)),
+        }
+        for vectors in self.unknown_vectors:
+            inputs[names.UNKNOWN_VECTORS] = vectors
+        if self.spelling is not None and not self.unknown_vectors:
+            inputs |= self.spelling.spelled(removed)
+        for states in self.source_states:
+            pairs = zip(rows.tolist(), (self.sources[number] for number in numbers), strict=True)
+            inputs[names.SOURCE_STATES] = states[numbers]
+            inputs[names.SOURCE_ALIGNMENT] = np.array([align_to_source(*pair, PAD) for pair in pairs])
+        return inputs
+
+    def features(self, rows: Array) -> Array:
+        """Returns what the graphs read of tokens: (B, T) -> (F, B, T)."""
+        if self.spelling is None:
+            return np.where(rows > self.graphs.vocabulary, UNK, rows)[None]
+        return self.spelling.read(rows)

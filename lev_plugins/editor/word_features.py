@@ -1,0 +1,110 @@
+"""Features of words that the ONNX graphs read: rows of their tables, by the rules of ``spelling.embedding``.
+
+Rows: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown words of the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lev_plugins.editor import names
+from lev_plugins.editor.folder import StoredIndex
+from lev_plugins.edits.candidates import CAPITALISED, CASES, LEVELS, SHAPES, UPPERCASE, Spellings, flat_ngrams
+from lev_plugins.text.ids import UNK, Array
+
+
+class NgramFeatures:
+    """Reads the words of a batch as an ``NgramEmbedding`` does."""
+
+    def __init__(self, index: StoredIndex, unknown: Sequence[str]) -> None:
+        """
+        index: the words of the dictionary
+        unknown: the words of the batch that it lacks
+        """
+        self.index, self.size, self.unknown = index, len(index.words), unknown or ["a"]  # ONNX inputs must not be empty
+        in_dictionary, in_batch = index.spellings, Spellings.of_words(self.unknown, index.buckets)
+        self.ngrams = ngram_inputs(in_batch.ngrams, in_batch.ngram_starts)
+        self.shapes = in_dictionary.shapes, in_batch.shapes
+        self.letter_hashes = in_dictionary.letter_hashes, in_batch.letter_hashes
+
+    def look_up(self, tables: tuple[Array, Array], rows: Array) -> Array:
+        """Looks up rows in the table of the dictionary, or in that of the batch for unknown words."""
+        in_dictionary, in_batch = np.minimum(rows, self.size), np.maximum(rows - self.size - 1, 0)
+        return np.where(rows > self.size, tables[1][..., in_batch], tables[0][..., in_dictionary])
+
+    def level(self, rows: Array) -> Array:
+        """Returns how familiar each word is; 0: it does not occur in the training text."""
+        count = np.where(rows > self.size, 0, self.index.all_counts[np.minimum(rows, self.size)])
+        return np.searchsorted(LEVELS, count, "right")
+
+    def read(self, rows: Array) -> Array:
+        """Returns the fields of ``WordFeatures`` that an ``NgramEmbedding`` has: (B, T) -> (4, B, T)."""
+        level = self.level(rows)
+        own_rows = np.where(level == 0, UNK, rows)
+        return np.stack([rows, own_rows, level, self.look_up(self.shapes, rows)]).astype(np.int64)
+
+
+class IntendedWordFeatures(NgramFeatures):
+    """Reads the words of a batch as an ``IntendedWordEmbedding`` does."""
+
+    def __init__(self, index: StoredIndex, unknown: Sequence[str]) -> None:
+        """
+        index: the words of the dictionary
+        unknown: the words of the batch that it lacks
+        """
+        super().__init__(index, unknown)
+        self.guesses = index.guesses(index.nearest(self.unknown))
+
+    def read(self, rows: Array) -> Array:
+        """Returns all fields of ``WordFeatures``: (B, T) -> (7, B, T)."""
+        unknown, level, shapes = rows > self.size, self.level(rows), self.look_up(self.shapes, rows)
+        guesses, distances = np.where(unknown, self.guesses[:, np.maximum(rows - self.size - 1, 0)], 0)
+        case = shapes % CASES
+        is_guess = (level == 0) & (distances == 0) & ((case == CAPITALISED) | (case == UPPERCASE))
+        level = np.where(is_guess, np.searchsorted(LEVELS, self.index.counts[guesses], "right"), level)
+        own_rows = np.where(level == 0, UNK, np.where(is_guess, guesses, rows))
+        joined_level = np.searchsorted(LEVELS, self.joined_counts(rows, shapes), "right")
+        return np.stack([rows, own_rows, level, shapes, guesses, distances, joined_level]).astype(np.int64)
+
+    def pieces(self, rows: Array) -> dict[str, Array]:
+        """Returns what a pre-trained model reads of sources (B, S); {}: the model has none."""
+        pieces = self.index.pieces
+        if pieces is None:
+            return {}
+        return dict(zip(names.PIECES, pieces.in_rows(rows, self.unknown), strict=True))
+
+    def joined_counts(self, rows: Array, shapes: Array) -> Array:
+        """Returns what ``spelling.embedding.joined_counts`` returns in torch: (B, T)."""
+        (values, occurrences), counts = self.index.hash_counts, np.zeros_like(rows)
+        if len(values):
+            (left, _), (right, power) = (self.look_up(self.letter_hashes, side) for side in (rows[:, :-1], rows[:, 1:]))
+            with np.errstate(over="ignore"):
+                both = left * power + right
+            place = np.minimum(np.searchsorted(values, both), len(values) - 1)
+            occurs = (values[place] == both) & (left != 0) & (right != 0) & (shapes[:, 1:] >= CASES)
+            counts[:, :-1] = occurrences[place] * occurs
+        return counts
+
+    def spelled(self, removed: Array) -> dict[str, Array]:
+        """Returns what a compact graph reads of removed words (B, T), by their n-grams: ids after the unknown words."""
+        rows = np.unique(removed[(removed > UNK) & (removed < self.size)])
+        ngrams, starts = flat_ngrams([*self.unknown, *(self.index.words[row] for row in rows)], self.index.buckets)
+        offset, in_dictionary = self.size + 1 + len(self.unknown), np.isin(removed, rows)
+        ids = np.where(in_dictionary, offset + np.searchsorted(rows, removed), removed)
+        return {**ngram_inputs(ngrams, starts), names.SPELLED: ids}
+
+    def candidates_of(self, rows: Array, pad: int) -> dict[str, Array]:
+        """Returns the candidates for words (n,) that are replaced; ``pad`` says that there is none."""
+        nearest = self.index.nearest_to(rows.tolist(), self.unknown)
+        shapes = np.where(rows == pad, SHAPES, self.look_up(self.shapes, rows)).astype(np.int64)
+        return dict(zip(names.CANDIDATES, (*nearest, shapes, rows), strict=True))
+
+
+def ngram_inputs(ngrams: Array, starts: Array) -> dict[str, Array]:
+    """Returns what a graph reads of the n-grams (P,) of words; ``starts`` (U + 1,): where those of each word begin."""
+    lengths = np.diff(starts)
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    inputs = (ngrams, owners, np.maximum(lengths, 1).astype(np.float32))
+    return dict(zip(names.NGRAMS, inputs, strict=True))

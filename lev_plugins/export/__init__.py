@@ -1,0 +1,1 @@
+"""From a checkpoint to a model folder: graphs, model card and calibration."""

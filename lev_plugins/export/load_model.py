@@ -1,0 +1,311 @@
+"""Loads checkpoints or a model folder as fairseq's models, with their configuration and task."""
+
+import json
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Collection, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from fairseq import checkpoint_utils, tasks
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq.dataclass.utils import omegaconf_no_object_check, overwrite_args_by_name
+from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+from fairseq.tasks import TASK_DATACLASS_REGISTRY, FairseqTask
+from fairseq.utils import split_paths
+from omegaconf import DictConfig, OmegaConf, open_dict
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from lev_plugins import registration  # noqa: F401  a checkpoint names its task and model
+from lev_plugins.labelling.folder import WORDS, LabellingInfo
+from lev_plugins.labelling.task import TextLabellingConfig, TextLabellingTask
+from lev_plugins.levt.model import LevT
+from lev_plugins.training import checkpoints
+from lev_plugins.training.binarise import load_dictionary
+from lev_plugins.utils import model_folder
+from lev_plugins.utils.errors import UserError, explained, require
+from lev_plugins.utils.json_schema import read_object
+from lev_plugins.utils.model_folder import BACKBONE, GRAPHS, LABELLER, WEIGHTS, ModelConfig
+from lev_plugins.utils.ranges import MAX_LAYERS, MAX_SIZE, bounded
+
+# the models that a folder may hold, by task
+ARCHITECTURES = {
+    "text_editing": ["levt"],
+    "text_correction": ["pbd", "gated_trans", "gated_bert", "gated_bart", "gated_t5", "transformer"],
+    "text_labelling": ["enct5"],
+}
+PAIRS = ("source_lang", "target_lang", "left_pad_source", "max_source_positions", "max_target_positions")
+# the flags of a task that say how it decodes
+TASK_FLAGS = {
+    "text_editing": (*PAIRS, "max_ratio", "max_ratio_floor", "min_words", "soft_protection"),
+    "text_correction": (*PAIRS, "min_edit_confidence"),
+    "text_labelling": (),
+}
+# the flags of a model that matter only in training, or name files
+LEFT_OUT = {
+    *("backbone_lr_factor", "freeze_backbone", "freeze_encoder", "freeze_embeddings", "decoder_init"),
+    *("encoder_embed_path", "decoder_embed_path", "encoder_layers_to_keep", "decoder_layers_to_keep"),
+    *("checkpoint_activations", "offload_activations", "min_params_to_wrap", "base_layers", "base_shuffle"),
+}
+MAX_COMPUTED = 30_000_000  # numbers that a model computes: of 15,000 positions on both sides, 1,000 wide
+OTHER_VERSION = "export it again with the installed version of lev-plugins"
+
+
+class Loaded(NamedTuple):
+    """One or several models of one task."""
+
+    models: list[Any]
+    cfg: Any  # fairseq's configuration of the last
+    task: Any
+
+
+def torch_device(name: str) -> torch.device:
+    """Returns a device of torch that this machine has."""
+    try:
+        return torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise UserError(f"device must be one that torch has here, such as cpu, but is {name!r}") from error
+
+
+def read_models(
+    paths: list[Path],
+    overrides: Mapping[str, object],
+    allowed_tasks: Collection[str] = (),
+    folder: ModelConfig | None = None,
+) -> Loaded:
+    """Loads checkpoints, which form an ensemble, or one model folder.
+
+    paths: the checkpoints, or the folder
+    overrides: flags of task and model that replace those of the training
+    allowed_tasks: the names of the tasks that a checkpoint may be of; (): any
+    folder: the contents of the folder's config.json, if they have been read
+    """
+    if model_folder.is_model_folder(paths[0]):
+        require(len(paths) == 1, f"{paths[0]} is a folder, but an ensemble consists of checkpoints: name one model")
+        return read_folder(paths[0], overrides, folder)
+    return read_checkpoints(paths, overrides, allowed_tasks)
+
+
+def read_checkpoints(paths: list[Path], overrides: Mapping[str, object], allowed_tasks: Collection[str] = ()) -> Loaded:
+    """Loads checkpoints of these tasks, or of any, after a check that the folders they read exist."""
+    models, cfg, task = [], None, None
+    for path in paths:
+        state = checkpoints.load(path, mmap=True)
+        name = checkpoints.config_of(state, "task", "_name")
+        require(
+            not allowed_tasks or name in allowed_tasks,
+            f"{path} was trained with --task {name}: give a checkpoint of --task {' or '.join(allowed_tasks)}",
+        )
+        reads_backbone = name != "text_labelling" and checkpoints.config_of(state, "model", "backbone") is not None
+        require(
+            "backbone" not in overrides or reads_backbone,
+            f"--backbone has no effect on {path}, which reads no pre-trained model: leave it out",
+        )
+        data = checkpoints.config_of(state, "task", "data")
+        if data and "data" not in overrides:
+            folder = split_paths(data)[0]
+            require(
+                os.path.isdir(folder),
+                f"{path} was trained with the data in {folder}, but there is no such folder: name it with --data",
+            )
+        try:
+            model, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], dict(overrides), task=task)
+        except RuntimeError as error:
+            if "size mismatch" not in str(error):
+                raise
+            raise UserError(
+                f"{path} does not fit the dictionaries in {overrides.get('data', 'its data folder')}: use a data "
+                "folder with the dict.*.txt files of its training"
+            ) from error
+        models += model
+    return Loaded(models, cfg, task)
+
+
+def stored_names(model: nn.Module) -> dict[str, str]:
+    """Returns the name under which a folder stores each weight: tied weights have one name.
+
+    >>> stored_names(nn.ModuleList([nn.ReLU(), nn.Linear(1, 1), nn.Linear(1, 1)]))
+    {'1.weight': '1.weight', '1.bias': '1.bias', '2.weight': '2.weight', '2.bias': '2.bias'}
+    >>> one = nn.Linear(1, 1)
+    >>> stored_names(nn.ModuleList([one, one]))
+    {'0.weight': '0.weight', '0.bias': '0.bias', '1.weight': '0.weight', '1.bias': '0.bias'}
+    """
+    names: dict[int, str] = {}
+    return {name: names.setdefault(id(weight), name) for name, weight in model.state_dict(keep_vars=True).items()}
+
+
+# ---- flags -----------------------------------------------------------------------------------------------------------
+
+
+def family_of(architecture: str) -> str:
+    """
+    >>> family_of("transformer_iwslt_de_en"), family_of("levt")
+    ('transformer', 'levt')
+    """
+    return ARCH_MODEL_NAME_REGISTRY.get(architecture, architecture)
+
+
+def is_legacy(architecture: str) -> bool:
+    """Returns whether fairseq keeps the flags of the model in a Namespace."""
+    return family_of(architecture) not in MODEL_DATACLASS_REGISTRY
+
+
+def flags_of(architecture: str) -> set[str]:
+    """Returns the names of the flags that a folder may have for the model."""
+    if is_legacy(architecture):
+        parser = ArgumentParser(add_help=False)
+        MODEL_REGISTRY[family_of(architecture)].add_args(parser)
+        names = {action.dest for action in parser._actions} | {"max_source_positions", "max_target_positions"}
+    else:
+        names = {field.name for field in fields(MODEL_DATACLASS_REGISTRY[family_of(architecture)])} - {"_name"}
+    return names - LEFT_OUT
+
+
+# ---- a folder --------------------------------------------------------------------------------------------------------
+
+
+def read_folder(folder: Path, overrides: Mapping[str, object], config: ModelConfig | None = None) -> Loaded:
+    require(
+        "data" not in overrides,
+        f"{folder} is a model folder, which has its own dictionaries, but a data folder is given as well: name a "
+        "checkpoint",
+    )
+    config = model_folder.read(folder) if config is None else config
+    require(
+        (folder / WEIGHTS).exists() or not (folder / GRAPHS).is_dir(),
+        f"{folder} has no {WEIGHTS}, which torch needs: use it on a CPU with the package onnxruntime, without settings "
+        "that graphs do not know, or export its checkpoint again with --trainable",
+    )
+    check_flags(config, folder)
+    try:
+        cfg = configuration(config, folder, overrides)
+        task = build_task(config, cfg, folder)
+        state = {"cfg": cfg, "model": read_weights(task, cfg, folder)}
+        # with a state, fairseq only checks that the path exists, and reads nothing from it
+        models, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(folder)], task=task, state=state)
+        checkpoints.require_finite_weights(models[0])
+        return Loaded(models, cfg, task)
+    except UserError:
+        raise
+    except Exception as error:  # whatever fails in building a model from a folder is a fault of the folder
+        _, reason = explained(error)
+        reason = reason or " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise UserError(f"{folder} cannot be loaded ({reason}): {OTHER_VERSION}") from error
+
+
+# flags that gated models had in version 0.2: not unknown here, so that a gated model refuses them with its own message
+RETIRED = {"spelling", "spelling_buckets"}
+
+
+def check_flags(config: ModelConfig, folder: Path) -> None:
+    path = folder / model_folder.CONFIG
+    families = ARCHITECTURES.get(config.task, [])
+    require(
+        bool(families) and (config.kind == LABELLER) == (config.task == "text_labelling"),
+        f"{path}: task must be text_labelling for a labeller, and text_editing or text_correction for an editor, but "
+        f"is {config.task!r}",
+    )
+    require(
+        family_of(config.architecture) in families,
+        f"{path}: the architecture must be one of {', '.join(families)}, or a size of it, but is "
+        f"{config.architecture!r}",
+    )
+    entries = {
+        "model_flags": (config.model_flags, flags_of(config.architecture)),
+        "task_flags": (config.task_flags, TASK_FLAGS[config.task]),
+    }
+    for entry, (flags, names) in entries.items():
+        # one that is off may be of another version of fairseq
+        active = [name for name, value in flags.items() if value not in (None, False)]
+        unknown = sorted({*active} - {*names, *RETIRED})
+        if unknown:
+            raise UserError(f"{path}: {entry} has an unknown entry {unknown[0][:60]!r}: {OTHER_VERSION}")
+    backbone = config.model_flags.get("backbone")
+    require(backbone in (None, BACKBONE), f"{path}: backbone must be {BACKBONE!r}, but is {backbone!r}")
+    for side in () if config.kind == LABELLER else ("source_lang", "target_lang"):
+        language = config.task_flags.get(side)
+        require(isinstance(language, str), f"{path}: task_flags must have {side}, a text, but it is {language!r}")
+        model_folder.require_plain(str(language), f"{path}: {side}")
+
+
+def configuration(config: ModelConfig, folder: Path, overrides: Mapping[str, object]) -> DictConfig:
+    """Builds the configuration that a checkpoint would have, with defaults for what matters only in training."""
+    legacy = is_legacy(config.architecture)  # otherwise the flags say all that the name of a size stands for
+    flags: dict[str, Any] = {"_name": config.architecture if legacy else family_of(config.architecture)}
+    flags |= config.model_flags
+    if flags.get("backbone") is not None:
+        backbone = folder / BACKBONE
+        model_folder.require_listed(config, folder, BACKBONE)
+        check_sizes(read_object(backbone / "config.json"), backbone / "config.json")
+        flags["backbone"] = str(backbone)
+    if flags.get("encoder_config") is not None:
+        check_sizes(json.loads(str(flags["encoder_config"])), folder / model_folder.CONFIG)
+    names = {field.name for field in fields(TASK_DATACLASS_REGISTRY[config.task])}
+    changed = {name: value for name, value in overrides.items() if name in names}
+    cfg = OmegaConf.structured(FairseqConfig())
+    with omegaconf_no_object_check(), open_dict(cfg):  # for a Namespace
+        cfg.task = {"_name": config.task, **config.task_flags, **changed, "data": str(folder)}
+        cfg.model = Namespace(**flags) if legacy else flags
+        cfg.optimizer = {"_name": "adam"}
+    overwrite_args_by_name(cfg, dict(overrides))
+    return cfg
+
+
+def check_sizes(entries: Mapping[str, object], path: Path) -> None:
+    """Checks the numbers in the configuration of a pre-trained model, since its library believes every number."""
+    for name, value in entries.items():
+        if type(value) is int:  # and no bool
+            bounded(f"{path}: {name[:60]}", value, -MAX_SIZE, MAX_LAYERS if name.endswith("layers") else MAX_SIZE)
+
+
+def build_task(config: ModelConfig, cfg: DictConfig, folder: Path) -> FairseqTask:
+    """Builds the task without its training data."""
+    require(
+        os.pathsep not in str(folder),
+        f"fairseq cannot read {folder}, because its name has the character {os.pathsep!r}: rename it",
+    )
+    if config.task != "text_labelling":
+        for side in ("source_lang", "target_lang"):
+            model_folder.require_listed(config, folder, f"dict.{config.task_flags[side]}.txt")
+        return tasks.setup_task(cfg.task, from_checkpoint=True)
+    info = LabellingInfo.of(config, folder)
+    settings = TextLabellingConfig(data=str(folder), label_kind=info.kind)
+    return TextLabellingTask(settings, info, load_dictionary(folder / WORDS), info.labels(folder))
+
+
+def read_weights(task: FairseqTask, cfg: DictConfig, folder: Path) -> dict[str, Tensor]:
+    """Returns the weights of a folder under all names that the model has for them.
+
+    Their sizes are compared with those of the model before memory is allocated for it.
+    """
+    with torch.device("meta"):
+        model = task.build_model(cfg.model, from_checkpoint=True)
+        names = stored_names(model)
+        stored = {name: torch.empty(shape) for name, shape in model_folder.read_shapes(folder).items()}
+    if isinstance(model, LevT):
+        model.upgrade_names(stored)
+    needed = {name: weight for name, weight in model.state_dict().items() if names[name] == name}
+    for name in sorted(stored.keys() | needed.keys()):
+        shape, needed_shape = (tuple(side[name].shape) if name in side else "none" for side in (stored, needed))
+        require(
+            shape == needed_shape,
+            f"{folder / WEIGHTS} does not fit {model_folder.CONFIG}: {name[:80]} has the shape {shape}, but the model "
+            f"needs {needed_shape}: {model_folder.AGAIN}",
+        )
+    # tensors that the model computes rather than loads, such as fairseq's tables of positions
+    saved = {id(tensor) for tensor in model.state_dict(keep_vars=True).values()}
+    values = (value for part in model.modules() for value in (*vars(part).values(), *part.buffers(recurse=False)))
+    tensors = [value for value in values if isinstance(value, Tensor) and id(value) not in saved]
+    unsaved = sum(tensor.numel() for tensor in tensors if tensor.is_floating_point())
+    require(
+        unsaved <= MAX_COMPUTED,
+        f"{folder / model_folder.CONFIG}: the model computes {unsaved:,} numbers for its positions, but may have at "
+        f"most {MAX_COMPUTED:,}: train and export it with smaller --max-source-positions and --max-target-positions",
+    )
+    weights = load_file(folder / WEIGHTS)
+    if isinstance(model, LevT):
+        model.upgrade_names(weights)
+    return {name: weights[stored] for name, stored in names.items()}

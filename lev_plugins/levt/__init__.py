@@ -1,0 +1,1 @@
+"""The Levenshtein Transformer (Gu et al., 2019): model, loss, task, data and decoding."""

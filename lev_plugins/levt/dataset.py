@@ -1,0 +1,260 @@
+"""Sources, optional drafts and targets as a fairseq dataset, with the roll-ins of Algorithm 1; and typed lines.
+
+Shapes: B batch, S source length, T target length, N length of the drafts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, ListDataset, data_utils
+from torch import Tensor
+
+from lev_plugins.edits.actions import RemovedTokens, removed_after, replaced_per_placeholder, source_positions
+from lev_plugins.edits.batch_words import BatchWords, EditingDictionary, EditingStates, SpeltRow, UnknownWords
+from lev_plugins.edits.candidates import WordIndex
+from lev_plugins.edits.expert import align, insertion_labels, random_deletions
+from lev_plugins.training.batch import Batch, NetInput, TypedBatch
+from lev_plugins.training.batching import KeepLastBatch
+from lev_plugins.training.noisy import NoisyWords
+from lev_plugins.utils.errors import require
+
+
+@dataclass(frozen=True)
+class RollIn:
+    """How the states of training are drawn.
+
+    A draw depends only on (seed, epoch, index), and not on workers, batches, the number of processes or restarts.
+    """
+
+    seed: int
+    alpha: float = 0.0  # share of drafted examples whose deletions are learned from the draft
+    beta: float = 0.0  # share of drafted examples whose insertions are learned from the draft
+    every_epoch: bool = True  # False: the same states in every epoch, for validation
+
+    def generator(self, epoch: int, index: int) -> torch.Generator:
+        sequence = np.random.SeedSequence((self.seed, epoch if self.every_epoch else 0, index))
+        return torch.Generator().manual_seed(int(sequence.generate_state(1, np.uint64)[0]) >> 1)
+
+
+class EditingExample(TypedDict, total=False):
+    """A sentence with what its roll-in drew."""
+
+    id: int
+    source: SpeltRow
+    draft: SpeltRow | None
+    target: Tensor | None  # (T,)
+    delete_from_draft: bool  # whether deletions are learned from the draft
+    insert_into_draft: bool
+    missing: Tensor  # (T,) True = a target token that the roll-in leaves out
+
+
+def as_spelt(row: Tensor | SpeltRow) -> SpeltRow:
+    return row if isinstance(row, SpeltRow) else SpeltRow(row)
+
+
+class TextEditingDataset(KeepLastBatch):
+    """Adds drafts and roll-ins to a ``LanguagePairDataset`` whose two sides both begin with <s>.
+
+    The source is padded as in the pair, everything on the target side on the right.
+    """
+
+    unknown_words: UnknownWords | None = None  # shared by all batches; None: each batch has its own
+    batch_words: BatchWords | None = None  # of ``unknown_words``, for models that spell
+
+    def __init__(
+        self,
+        pair: LanguagePairDataset,
+        drafts: FairseqDataset | None = None,
+        rollin: RollIn | None = None,
+        pad_to_multiple: int = 1,
+        teacher_forcing: bool = False,
+        noise: NoisyWords | None = None,
+        index: WordIndex | None = None,
+    ) -> None:
+        """
+        Args:
+            pair: sources and targets; of noisy words, only the targets
+            drafts: one for each source
+            rollin: how training states are drawn; None: a batch contains what decoding needs
+            pad_to_multiple: widths of batches are a multiple of this
+            teacher_forcing: a batch contains what an autoregressive model learns from
+            noise: sources and drafts are the targets with this noise
+            index: the words of the dictionary, for models that spell
+        """
+        super().__init__(pair)
+        if drafts is not None:
+            # a draft shares the length limit of the side that it is read with
+            if teacher_forcing:
+                pair.src_sizes = np.maximum(pair.src_sizes, drafts.sizes)
+            elif pair.tgt_sizes is not None:
+                pair.tgt_sizes = np.maximum(pair.tgt_sizes, drafts.sizes)
+        elif noise is not None:  # the source is the draft
+            pair.tgt_sizes = np.maximum(pair.src_sizes, pair.tgt_sizes)
+        pair.sizes = pair.src_sizes if pair.tgt_sizes is None else np.vstack((pair.src_sizes, pair.tgt_sizes)).T
+        self.drafts, self.rollin, self.pad_to_multiple = drafts, rollin, pad_to_multiple
+        self.teacher_forcing, self.noise, self.index = teacher_forcing, noise, index
+
+    def __getitem__(self, index: int) -> EditingExample:
+        pair: LanguagePairDataset = self.dataset
+        target = pair.tgt[index] if pair.tgt is not None else None
+        source = as_spelt(pair.src[index])
+        draft = None if self.drafts is None else as_spelt(self.drafts[index])
+        noisy = None if self.noise is None or target is None else self.noise(index, self.epoch)
+        if noisy is not None:
+            source = draft = pair.tgt_dict.draft(noisy)
+        elif self.noise is not None and draft is None:
+            draft = source
+        elif self.index is not None and draft is not None and torch.equal(draft.ids, source.ids.long()):
+            source = draft  # which may say how its unknown words are spelt; binarised sources cannot
+        example: EditingExample = {"id": index, "source": source, "draft": draft, "target": target}
+        if self.rollin is not None and target is not None:
+            generator = self.rollin.generator(self.epoch, index)
+            has_draft = draft is not None and len(draft.ids) > 2
+            u, v = torch.rand(2, generator=generator).tolist()
+            example["insert_into_draft"] = has_draft and u < self.rollin.beta
+            example["delete_from_draft"] = has_draft and v < self.rollin.alpha
+            example["missing"] = random_deletions(target.numel(), generator)
+        return example
+
+    def collater(self, examples: list[EditingExample], pad_to_length: dict[str, int] | None = None) -> Batch:
+        if not examples:
+            return {}
+        pair: LanguagePairDataset = self.dataset
+        examples = sorted(examples, key=lambda example: -len(example["source"].ids))
+        words = self.unknown_words or UnknownWords((pair.tgt_dict or pair.src_dict).size)
+        sources = [words.ids_of(e["source"]) if self.index else e["source"].ids for e in examples]
+        net_input: NetInput = {
+            "src_tokens": self._pad(sources, left_pad=pair.left_pad_source),
+            "src_lengths": torch.tensor([len(source) for source in sources]),
+        }
+        batch: Batch = {
+            "id": torch.tensor([e["id"] for e in examples]),
+            "nsentences": len(examples),
+            "ntokens": int(net_input["src_lengths"].sum()),
+            "target": None,
+            "net_input": net_input,
+        }
+        drafts = [e["draft"] for e in examples if e["draft"] is not None]  # of all examples, or of none
+        if drafts:
+            net_input["draft"] = self._pad([words.ids_of(draft) for draft in drafts])
+            if any(draft.marks is not None and draft.marks.any() for draft in drafts):
+                marks = [torch.zeros_like(d.ids) if d.marks is None else d.marks for d in drafts]
+                batch["marks"] = data_utils.collate_tokens(marks, 0, pad_to_multiple=self.pad_to_multiple)
+        if self.index is not None:
+            batch_words = self.batch_words or BatchWords.of_words(words.spellings, self.index)
+            net_input["words"] = batch_words.with_pieces(net_input["src_tokens"], words.spellings, self.index)
+        batch["unknown_words"] = words.spellings
+        targets = [e["target"] for e in examples if e["target"] is not None]  # of all examples, or of none
+        if targets:
+            batch["ntokens"] = sum(target.numel() for target in targets)
+            batch["target"] = self._pad([target[1:] for target in targets])  # for scoring: without <s>
+            if self.rollin is not None:
+                net_input["states"] = self._states(examples, self._pad(targets), net_input, words)
+            if self.teacher_forcing:
+                batch["ntokens"] -= len(examples)  # <s> is not predicted
+                # </s> comes first, where fairseq's decoders start, instead of last: (B, T - 1)
+                net_input["prev_output_tokens"] = self._pad([target[:-1] for target in targets])
+                net_input["prev_output_tokens"][:, 0] = pair.tgt_dict.eos()
+        return batch
+
+    def _states(
+        self, examples: list[EditingExample], target: Tensor, net_input: NetInput, words: UnknownWords
+    ) -> EditingStates:
+        """Returns the roll-in states with their insertion labels, computed on the CPU, in a worker process.
+
+        ``target``: (B, T).
+        """
+        pad, sources, drafts = self.dataset.tgt_dict.pad(), net_input["src_tokens"], net_input.get("draft")
+        missing = torch.zeros_like(target, dtype=torch.bool)
+        for row, example in zip(missing, examples, strict=True):
+            row[: example["missing"].numel()] = example["missing"]
+        replaced = torch.full_like(target, pad)
+        removed = RemovedTokens(torch.full_like(target, pad), torch.zeros_like(target))
+        from_draft = None
+        if drafts is not None:
+            from_draft = torch.tensor([e["delete_from_draft"] for e in examples])
+            rows = [i for i, e in enumerate(examples) if e["insert_into_draft"]]
+            if rows:
+                alignment = align(self.dataset.tgt_dict.unknown_to_unk(drafts[rows]), target[rows], pad)
+                missing[rows] = ~alignment.matched & target[rows].ne(pad)
+                deleted = ~alignment.kept & drafts[rows].ne(pad)
+                replaced[rows] = replaced_per_placeholder(drafts[rows], deleted, missing[rows], pad)
+                width = min(target.size(1), drafts.size(1))  # the remaining tokens fit into both
+                for all_rows, values in zip(removed, removed_after(drafts[rows], deleted, pad), strict=True):
+                    all_rows[rows, :width] = values[:, :width]
+        labels, placeholders = insertion_labels(target, missing, pad), missing.flatten().nonzero()[:, 0]
+        states = EditingStates(target, *labels, placeholders, replaced, *removed, from_draft)
+        if self.index is not None:
+            candidates = self.index.nearest_to(replaced.flatten()[placeholders].tolist(), words.spellings)
+            states = states._replace(candidates=tuple(map(torch.from_numpy, candidates)))
+        if self.index is not None and self.index.pieces is not None:
+            texts = labels.tokens, target.masked_fill(missing, self.dataset.tgt_dict.size)
+            kept_alignment, target_alignment = (source_positions(rows, sources, pad) for rows in texts)
+            states = states._replace(kept_alignment=kept_alignment, target_alignment=target_alignment)
+        return states
+
+    def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:
+        pad = self.dataset.src_dict.pad()
+        return data_utils.collate_tokens(rows, pad, left_pad=left_pad, pad_to_multiple=self.pad_to_multiple)
+
+
+# ---- typed lines -----------------------------------------------------------------------------------------------------
+
+
+def split_line(line: str) -> tuple[str, str | None]:
+    """Splits a line at its TAB into source and draft; the draft is None if there is no TAB.
+
+    >>> split_line("ein Haus\\ta hose"), split_line("ein Haus")
+    (('ein Haus', 'a hose'), ('ein Haus', None))
+    """
+    parts = line.split("\t")
+    require(
+        len(parts) <= 2,
+        f"an input line must be `source` or `source<TAB>draft`, but this one has {len(parts) - 1} TABs: {line!r}",
+    )
+    return parts[0], parts[1] if len(parts) == 2 else None
+
+
+class TypedLines(TextEditingDataset):
+    """The lines of ``fairseq-interactive``.
+
+    It prints results when it has decoded all lines, so the unknown words of all lines are numbered together.
+    """
+
+    def __init__(
+        self,
+        rows: list[tuple[SpeltRow, SpeltRow]],
+        src_dict: Dictionary,
+        tgt_dict: EditingDictionary,
+        left_pad_source: bool = True,
+        index: WordIndex | None = None,
+    ) -> None:
+        """
+        Args:
+            rows: sources without <s>, and their drafts
+            src_dict: the dictionary of the sources
+            tgt_dict: the dictionary of the drafts
+            left_pad_source: on which side sources are padded
+            index: the words of the dictionary, for models that spell
+        """
+        bos = torch.tensor([src_dict.bos()])
+        sources = [row._replace(ids=torch.cat([bos, row.ids])) for row, _ in rows]
+        lengths = [len(row.ids) for row in sources]
+        pair = LanguagePairDataset(sources, lengths, src_dict, tgt_dict=tgt_dict, left_pad_source=left_pad_source)
+        # no sizes: generators refuse drafts that are too long, with the right number, which fairseq does not know
+        drafts = ListDataset([draft for _, draft in rows], np.zeros(len(rows), dtype=int))
+        super().__init__(pair, drafts, index=index)
+        self.unknown_words = UnknownWords(tgt_dict.size)
+        for source, draft in rows:
+            if index is not None:
+                self.unknown_words.ids_of(source)
+            self.unknown_words.ids_of(draft)
+        self.batch_words = None if index is None else BatchWords.of_words(self.unknown_words.spellings, index)
+
+    def collater(self, examples: list[EditingExample], pad_to_length: dict[str, int] | None = None) -> Batch:
+        batch = super().collater(examples, pad_to_length)
+        return {**batch, "constraints": TypedBatch(batch)}

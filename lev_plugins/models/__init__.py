@@ -1,1 +1,0 @@
-"""The models, one file per system."""

@@ -1,1 +1,0 @@
-"""Separate learning rates for some weights."""

@@ -1,0 +1,1 @@
+"""Pre-trained encoders and decoders of transformers: import, weights and modules."""

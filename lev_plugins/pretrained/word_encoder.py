@@ -1,0 +1,75 @@
+"""The states of a pre-trained encoder as vectors of whole words: ``levt --backbone``.
+
+The encoder reads the pieces of all words of a text, as it did in its own training. The vector of a word is the mean
+over its pieces, projected to the width of the model, so no other part of a levt has to know the encoder's dictionary.
+The states after all blocks are concatenated, since the last block may have lost information about single words: that of
+MiniLM, for one, was trained to represent a whole sentence by one vector.
+
+Shapes: B rows, S words, C channels of the model, N pieces of all words of a batch.
+"""
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from fairseq.data import Dictionary
+from torch import Tensor, nn
+
+from lev_plugins.nn.linear import Linear
+from lev_plugins.nn.scaled_adam import scale_learning_rate
+from lev_plugins.pretrained.weights import backbone_sizes, encoder_of, load_backbone
+
+
+class BackboneWords(nn.Module):
+    def __init__(self, sizes: dict[str, Any], symbols: Dictionary, dim: int, dropout: float, frozen: bool) -> None:
+        """
+        Args:
+            sizes: those of the encoder (``backbone_sizes``)
+            symbols: the dictionary of the encoder
+            dim: the width of the model
+            dropout: the rate in the encoder
+            frozen: the encoder's weights are not trained
+        """
+        super().__init__()
+        shape = Namespace(**sizes, dropout=dropout)
+        self.frozen = frozen
+        self.encoder = encoder_of(symbols, shape).requires_grad_(not frozen)
+        self.block_dim, concatenated_dim = shape.embed_dim, shape.layers * shape.embed_dim
+        self.project = Linear(concatenated_dim, dim)
+        nn.init.normal_(self.project.weight, std=concatenated_dim**-0.5)
+        nn.init.zeros_(self.project.bias)
+
+    def load(self, folder: Path, lr_factor: float) -> None:
+        """Read the pre-trained weights, to start a training; they learn with ``lr_factor`` times the learning rate."""
+        load_backbone(self.encoder, Namespace(**backbone_sizes(folder)), folder)
+        scale_learning_rate(self.encoder.parameters(), lr_factor)
+
+    def upgrade_projection(self, weight: Tensor) -> Tensor:
+        """Returns the ``weight`` of ``project`` with zeros for all blocks but the last, if it is for that one alone."""
+        if weight.shape != (self.project.out_features, self.block_dim):
+            return weight
+        return F.pad(weight, (self.project.in_features - self.block_dim, 0))
+
+    def train(self, mode: bool = True) -> "BackboneWords":
+        super().train(mode)
+        self.encoder.train(mode and not self.frozen)
+        return self
+
+    def forward(self, tokens: Tensor, rows: Tensor, places: Tensor, owners: Tensor) -> Tensor:
+        """Returns the vectors of words: (B, S) -> (B, S, C).
+
+        Args:
+            tokens: (B, S) the words
+            rows: (R, W) their pieces, as the encoder reads them
+            places: (N,) the place of each piece in the flattened rows
+            owners: (N,) the place of its word in the flattened tokens
+        """
+        # projected before anything else, since the concatenated states are wide
+        x = self.encoder(rows, None, of_all_blocks=self.project).flatten(0, 1)[places]  # (N, C)
+        x = torch.cat([x, torch.ones_like(x[:, :1])], 1)  # the last column counts the pieces
+        sums = x.new_zeros(tokens.numel(), x.size(1)).scatter_add(0, owners[:, None].expand_as(x), x)
+        counts = sums[:, -1:]
+        without_pieces = self.project.bias.to(x)  # padding and <s>
+        return torch.where(counts > 0, sums[:, :-1] / counts.clamp(min=1), without_pieces).view(*tokens.shape, -1)

@@ -1,1 +1,0 @@
-"""Words by their letters: candidates for misspelt words, vectors and scores of words that a dictionary lacks."""

@@ -1,1 +1,0 @@
-"""The fairseq tasks, which combine data, decoding and models."""

@@ -1,0 +1,1 @@
+"""What the three systems share under fairseq: data, checkpoints, batches, precision, and patches of fairseq."""

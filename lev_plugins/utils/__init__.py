@@ -1,0 +1,1 @@
+"""Errors, files, ranges of flags, and model folders."""

@@ -1,0 +1,281 @@
+"""Reads the model folder that ``lev-plugins export`` writes, without torch.
+
+config.json            what the model is, how it is rebuilt, and how it decodes by default (``ModelConfig``)
+model.safetensors      the weights, if torch is to read them; those that are tied are stored once
+graphs/, index.npz     what is read without torch: ``onnx.folder``
+dict.*.txt, dict.txt   fairseq's dictionaries of source and target, or of the pieces of a labeller
+labels.txt             the labels of a labeller; thresholds.json: when to give each of them
+sentencepiece.bpe.model, tokenizer/ or codes.txt   what cuts text into pieces
+sample.txt, promised.txt   for lev-plugins adapt: lines of the training text, and of held-out text of other kinds
+layout.txt, confusions.tsv   what the noise of the training reads
+backbone/              the sizes of a pre-trained model, without weights
+README.md              the model card
+
+A folder may be untrusted: nothing in it is executed, and nothing outside it is read.
+"""
+
+import hashlib
+import json
+import os
+import re
+from argparse import Namespace
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import entry_points
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from safetensors import SafetensorError, safe_open
+
+from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.json_schema import from_entries, read_object
+from lev_plugins.utils.ranges import check_ranges, flag_name
+
+FORMAT = 1
+CONFIG, WEIGHTS, CARD, THRESHOLDS = "config.json", "model.safetensors", "README.md", "thresholds.json"
+KEPT = "words.txt"  # words that an editor leaves alone
+SAMPLE, PROMISED = "sample.txt", "promised.txt"  # for lev-plugins adapt: text of the training, and held-out text
+BACKBONE, GRAPHS = "backbone", "graphs"
+INSTALLED = "lev_plugins.models"  # entry points of the packages of scripts/model_wheel.py
+EDITOR, LABELLER = "editor", "labeller"
+NOUNS = {EDITOR: "an editor", LABELLER: "a labeller"}
+# fairseq's --bpe -> its flag that names a file, and that file in the folder
+TOKENISER_FILES: dict[str, tuple[str, str] | None] = {
+    "sentencepiece": ("sentencepiece_model", "sentencepiece.bpe.model"),
+    "pretrained": ("pretrained_tokenizer", "tokenizer"),
+    "subword_nmt": ("bpe_codes", "codes.txt"),
+    **dict.fromkeys(("words", "chars", "characters", "bytes")),
+}
+EDITING_FLAGS = ("iter_decode_max_iter", "iter_decode_eos_penalty")  # flags that only text_editing has
+SEARCH_FLAGS = ("beam", *EDITING_FLAGS)  # of fairseq; --keep-bias is one of the task
+AGAIN = "export it again, or copy it again from where it came"
+PLAIN_NAME = re.compile(r"[\w+@][\w.+@-]*")
+LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+
+Flag = bool | int | float | str | None
+Settings = TypeVar("Settings", bound="Decoding")
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How an editor decodes; None stands for the default of the task or the editor."""
+
+    beam: int | None = None
+    iter_decode_max_iter: int | None = None
+    iter_decode_eos_penalty: float | None = None
+    keep_bias: float | None = None
+    min_confidence: float | None = None
+    language: str | None = None
+    edit_also: str | None = None
+
+    def check(self) -> None:
+        """Checks the values; messages name the flags of ``edit`` and ``export``."""
+        check_ranges(self)
+        also = self.edit_also
+        require(also is None or isinstance(also, str), f"--edit-also must be text such as a,b, but is {also!r}")
+        require(
+            self.language is None or LANGUAGE.fullmatch(str(self.language)) is not None,
+            f"--language must be a code such as de or pt-BR, but is {self.language!r}",
+        )
+
+    def check_for(self, *tasks: str) -> None:
+        """Raises an error for a setting that has no effect on a model of any of these tasks."""
+        of_task = f"of --task {' or '.join(dict.fromkeys(tasks))}"
+        for flag in self.given():
+            effective = any(flag in self.suited_to(task).given() for task in tasks)
+            require(effective, f"{flag_name(flag)} has no effect on a model {of_task}: leave it out")
+
+    def suited_to(self: Settings, task: str) -> Settings:
+        """Returns these settings without those that have no effect on a model of the task."""
+        ignored = {"text_editing": ["beam"], "text_correction": EDITING_FLAGS, "text_labelling": self.given()}
+        return replace(self, **dict.fromkeys(ignored.get(task, ())))
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Returns those of these settings, or of all that a model folder may have, that are not None."""
+        every = names or tuple(Decoding.__dataclass_fields__)
+        return {name: value for name in every if (value := getattr(self, name)) is not None}
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The contents of config.json."""
+
+    format: int
+    made_with: str
+    kind: str
+    task: str
+    architecture: str
+    model_flags: dict[str, Flag]
+    task_flags: dict[str, Flag]
+    files: dict[str, str]  # the other files that the model needs, with their SHA-256 digests
+    tokeniser: str | None = None  # fairseq's --bpe; None: text is cut at white space
+    labelling: dict[str, Flag] = field(default_factory=dict)  # how a labeller reads text
+    decoding: Decoding = field(default_factory=Decoding)
+    calibration: dict[str, float] = field(default_factory=dict)  # weights by which confidences become probabilities
+    form: dict[str, bool | None] = field(default_factory=dict)  # the style of its training text: ``text.text_style``
+    updates: int | None = None
+    promise: float | None = None  # the most words of 1,000 right ones that it breaks in held-out text
+    noise: dict[str, Flag] = field(default_factory=dict)  # of its training, as flags of ``lev-plugins noise``
+    scores: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def tokeniser_file(self) -> dict[str, str]:
+        """fairseq's flag for the tokeniser's file, with the name of the file; empty without one."""
+        entry = None if self.tokeniser is None else TOKENISER_FILES[self.tokeniser]
+        return {} if entry is None else {entry[0]: entry[1]}
+
+    def bpe(self, folder: Path) -> Namespace | None:
+        """Returns the options that fairseq builds the BPE from."""
+        if self.tokeniser is None:
+            return None
+        return Namespace(bpe=self.tokeniser, **{flag: str(folder / name) for flag, name in self.tokeniser_file.items()})
+
+
+def model_path(path: str | Path) -> Path:
+    """Returns the folder of a model that is installed or in the checkout, unless a file has this name, or ``path``."""
+    if not Path(path).exists():
+        for point in entry_points(group=INSTALLED, name=str(path)):
+            return Path(str(files(point.module)))
+        beside = Path(__file__).parents[2] / "models" / path
+        if (beside / CONFIG).is_file():
+            return beside
+    return Path(path)
+
+
+def is_model_folder(path: str | Path) -> bool:
+    """Returns whether ``path`` is a model folder and not a checkpoint, which is a file."""
+    return Path(path).is_dir()
+
+
+def read_kind(path: str | Path, kind: str, **checkpoint_flags: object) -> ModelConfig | None:
+    """Returns the configuration of a folder, which must be of this kind; None for a checkpoint.
+
+    ``checkpoint_flags`` name what a folder has inside, so with a folder they must be None.
+    """
+    if not is_model_folder(path):
+        return None
+    config = read(path)
+    command = {EDITOR: "edit", LABELLER: "label"}[config.kind]
+    require(config.kind == kind, f"{path} is {NOUNS[config.kind]}: use lev-plugins {command}")
+    for name, value in checkpoint_flags.items():
+        require(value is None, f"{flag_name(name)} is for a checkpoint, but {path} is a model folder: leave it out")
+    return config
+
+
+def moved_folders(data: str | Path | None, backbone: str | Path | None = None) -> dict[str, str]:
+    """Returns overrides for a checkpoint whose data or pre-trained model have moved since training.
+
+    >>> moved_folders(None, Path("models/t5"))
+    {'backbone': 'models/t5'}
+    """
+    return {name: str(path) for name, path in (("data", data), ("backbone", backbone)) if path is not None}
+
+
+def save(config: ModelConfig, folder: Path) -> None:
+    text = json.dumps(asdict(config), ensure_ascii=False, allow_nan=False, indent=1)
+    (folder / CONFIG).write_text(f"{text}\n", encoding="utf-8")
+
+
+def read(folder: str | Path) -> ModelConfig:
+    """Returns the configuration of a model folder, whose files must be those that were exported."""
+    config, folder = read_unchecked(folder), Path(folder)
+    path = folder / CONFIG
+    require(
+        config.kind in (EDITOR, LABELLER) and (config.kind == LABELLER) == bool(config.labelling),
+        f"{path}: kind must be {EDITOR}, or {LABELLER} with the entry labelling, but is {config.kind!r}",
+    )
+    require(
+        config.tokeniser is None or config.tokeniser in TOKENISER_FILES,
+        f"{path}: tokeniser must be null or one of {', '.join(TOKENISER_FILES)}, but is {config.tokeniser!r}",
+    )
+    try:
+        config.decoding.check()
+    except UserError as error:
+        raise UserError(f"{path}, decoding: {error}") from error
+    if not (folder / GRAPHS).is_dir():
+        member(folder, WEIGHTS)
+    for name, expected in config.files.items():
+        require_plain(name, f"{path}: a name in files")
+        require(digest(member(folder, name)) == expected, f"{folder / name} is not the file that was exported: {AGAIN}")
+    for name in config.tokeniser_file.values():
+        require_listed(config, folder, name)
+    return config
+
+
+def read_unchecked(folder: str | Path) -> ModelConfig:
+    """Returns the configuration of a model folder without a look at its other files."""
+    folder = Path(folder)
+    make = "make one with lev-plugins export CHECKPOINT OUT"
+    require(folder.is_dir(), f"{folder} is {'a file, not a' if folder.exists() else 'no'} model folder: {make}")
+    require((folder / CONFIG).is_file(), f"{folder} is not a model folder, because it has no {CONFIG}: {make}")
+    path = member(folder, CONFIG)
+    entries = read_object(path)
+    version = entries.get("format")
+    if type(version) is not int:
+        raise UserError(f"{path} was not written by lev-plugins export (it has no format version): {make}")
+    require(
+        1 <= version <= FORMAT,
+        f"{folder} has format version {version}, but this version of lev-plugins reads only up to {FORMAT}: "
+        "pip install --upgrade lev-plugins",
+    )
+    return from_entries(ModelConfig, entries, str(path))
+
+
+def require_listed(config: ModelConfig, folder: Path, name: str) -> None:
+    """Requires that config.json lists this file, or all files of this folder, because only those have been checked."""
+    members = {entry.removeprefix(f"{name}/") for entry in config.files if entry.startswith(f"{name}/")}
+    require(name in config.files or bool(members), f"{folder / CONFIG}: files must have {name}: {AGAIN}")
+    if members:
+        names = {path.name for path in (folder / name).iterdir()}
+        require(names == members, f"{folder / name} must have exactly the files {', '.join(sorted(members))}")
+
+
+def require_plain(name: str, what: str) -> None:
+    """Requires the name of a visible file in the folder, or in a folder of it; ``what`` is for the message.
+
+    >>> require_plain("dict.de.txt", "a name")
+    >>> require_plain("../dict.de.txt", "a name")
+    Traceback (most recent call last):
+    lev_plugins.utils.errors.UserError: a name must have only letters, digits and -_.+@, but is '../dict.de.txt'
+    """
+    parts = name.split("/")
+    plain = len(name) <= 200 and len(parts) <= 2 and all(PLAIN_NAME.fullmatch(part) for part in parts)
+    require(plain, f"{what} must have only letters, digits and -_.+@, but is {name[:200]!r}")
+
+
+def path_inside(folder: Path, name: str) -> Path:
+    """Returns the path of a member of the folder, which must not be a link to something outside."""
+    path = folder / name
+    target = os.path.realpath(path)  # Path.resolve may raise an error for a link to itself
+    require(
+        Path(target).is_relative_to(os.path.realpath(folder)),
+        f"{path} is a link that leads out of the folder: copy the folder with its files, for example with cp -rL",
+    )
+    return path
+
+
+def member(folder: Path, name: str) -> Path:
+    """Returns the path of a file of the folder, which must exist."""
+    path = path_inside(folder, name)
+    require(path.is_file(), f"{folder} is incomplete, because it has no {name}: {AGAIN}")
+    return path
+
+
+def digest(path: Path) -> str:
+    """Returns the SHA-256 digest of a file."""
+    sha256 = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            sha256.update(block)
+    return sha256.hexdigest()
+
+
+def read_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
+    """Returns the shape of each weight, by its name."""
+    path = member(folder, WEIGHTS)
+    try:
+        with safe_open(path, framework="np") as file:
+            names = file.keys()
+            return {name: tuple(file.get_slice(name).get_shape()) for name in names}
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path} is damaged ({error}): {AGAIN}") from error

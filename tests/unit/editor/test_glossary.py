@@ -1,0 +1,178 @@
+"""Editors with a glossary: all terms are in the output, and nothing else is changed for them."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.cli.main import main
+from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.options import EditOptions
+from lev_plugins.text import marks
+from lev_plugins.text.glossary import Glossary, as_dict, find_terms
+from lev_plugins.utils.errors import UserError
+from tests.helpers import thorough, write_lines
+from tests.systems import SYSTEMS, System
+
+TERMS = {"w1": "v5", "w2 w3": "Zürich", "w2": "v6 v7", "w9": "iPhone 17 Pro", "Kopf": "C++", "w4": "v5"}
+WORDS = [*(f"v{n}" for n in range(1, 10)), "Zürich", "iPhone", "17", "C++", "v6 v7", ".", "(so)", "unbekannt"]
+source_words = st.lists(
+    st.sampled_from([*(f"w{n}" for n in range(1, 10)), "W1", "kopf", "Kopf", ".", "w2 w3"]), min_size=1, max_size=6
+)
+draft_words = st.lists(st.sampled_from(WORDS), max_size=7)
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> System:
+    """A levt with random weights, which deletes, inserts and replaces much."""
+    return replace(SYSTEMS["levt"](tmp_path_factory.mktemp("levt")), decoding={})
+
+
+def load(kind: str, system: System, **options: Any) -> Editor:
+    if kind == "torch":
+        return system.load(glossary=Glossary(TERMS), **options)
+    folder = system.checkpoint.parent / "folder"
+    folder = folder if folder.exists() else system.export(folder)
+    return Editor.load(folder, options=EditOptions(glossary=Glossary(TERMS), **options))
+
+
+@pytest.fixture(scope="module", params=["torch", "graphs"])
+def editor(request: pytest.FixtureRequest, system: System) -> Editor:
+    return load(request.param, system)
+
+
+@pytest.fixture(scope="module", params=["torch", "graphs"])
+def timid(request: pytest.FixtureRequest, system: System) -> Editor:
+    """Changes nothing by itself."""
+    return load(request.param, system, keep_bias=1000)
+
+
+@pytest.fixture(scope="module")
+def without_glossary(system: System) -> Editor:
+    return system.load()
+
+
+# ---- the property ----------------------------------------------------------------------------------------------------
+
+
+@thorough
+@given(source=source_words, draft=draft_words, blank=st.sampled_from([" ", "  ", "\t"]))
+def test_all_terms_are_in_the_output(editor: Editor, source: list[str], draft: list[str], blank: str) -> None:
+    (edited,) = editor.edit([" ".join(source)], [blank.join(draft)])
+    assert find_terms(edited.terms, edited.text)[1] == []
+    assert all(term["used"] for term in as_dict(edited).get("terms", []))
+    counts = Counter(term.target for term in edited.terms)
+    assert all(edited.text.count(target) >= count for target, count in counts.items())
+
+
+@thorough
+@given(source=source_words, draft=draft_words.filter(bool), protected=st.integers(0, 6))
+def test_no_other_word_is_moved_for_a_term(timid: Editor, source: list[str], draft: list[str], protected: int) -> None:
+    marked = [f"⟦!{word}⟧" if i == protected else word for i, word in enumerate(draft)]
+    (edited,) = timid.edit([" ".join(source)], [" ".join(marked)])
+    assert edited.original == " ".join(draft)
+    targets = set(TERMS.values())
+    for edit in edited.edits:  # terms, each in place of nothing or of one or two words, and nothing else
+        removed = edited.original[edit.start : edit.end]
+        assert edit.replacement.strip() in targets and edit.confidence == 1.0
+        assert len(removed.split()) <= 2 and (removed == removed.strip())
+    if protected < len(draft):
+        assert draft[protected] in edited.text
+    assert find_terms(edited.terms, edited.text)[1] == []
+    assert not find_terms(edited.terms, edited.original)[1] or edited.edits
+
+
+@thorough
+@given(source=source_words, draft=st.none() | draft_words)
+def test_typed_lines_get_the_same_terms(without_glossary: Editor, source: list[str], draft: list[str] | None) -> None:
+    editor = without_glossary
+    task, glossary, texts = editor.model.decoder.task, Glossary(TERMS), [" ".join(source), " ".join(draft or [])]
+    task.glossary = glossary
+    rows, lengths = task.get_interactive_tokens_and_lengths(["\t".join(texts[: 1 if draft is None else 2])], str.strip)
+    matches = glossary.terms_in(texts[0])
+    line = editor.with_terms(*texts, (), matches)[1] if matches else texts[1]
+    expected = task.tgt_dict.draft(*marks.tokenize(line, str.strip))
+    assert rows[0][1].ids.tolist() == expected.ids.tolist() and rows[0][1].unknown == expected.unknown
+    assert rows[0][1].marks.tolist() == expected.marks.tolist()
+    ((_, best),) = editor.model.decoder.best(task.build_dataset_for_inference(rows, lengths), range(1), 1000)
+    text = task.target_dictionary.string(best["tokens"])
+    assert find_terms(glossary.terms_in(texts[0]), text)[1] == []
+
+
+def test_a_draft_with_all_terms_is_left_alone(timid: Editor) -> None:
+    (edited,) = timid.edit(["w1 w2 w3"], ["v1 v5  Zürich v2"])
+    assert edited.text == edited.original == "v1 v5  Zürich v2" and edited.edits == ()
+    assert as_dict(edited)["terms"] == [
+        {"source": "w1", "target": "v5", "used": True},
+        {"source": "w2 w3", "target": "Zürich", "used": True},
+    ]
+
+
+# ---- what users ask --------------------------------------------------------------------------------------------------
+
+
+def edited(editor: Editor, source: str, draft: str | None) -> str:
+    return editor.edit([source], [draft])[0].text
+
+
+def test_without_drafts_a_term_is_replaced(timid: Editor) -> None:
+    assert edited(timid, "w1  w9, w2 w3", None) == "v5  iPhone 17 Pro, Zürich"
+    assert edited(timid, "w1.txt and http://w1.com/w1", None) == "w1.txt and http://w1.com/w1"
+    glossary = Glossary({"web site": "website"})
+    assert timid.edit(["Web site and web site"], glossaries=[glossary])[0].text == "Website and website"
+    ((result),) = timid.edit(["a w1 b"])
+    assert [(edit.start, edit.end, edit.confidence) for edit in result.edits] == [(2, 4, 1.0)]
+    assert result.original == "a w1 b" and result.sentences == ((0, 6),)
+
+
+@pytest.mark.parametrize("name", ["pbd", "gated_trans"])
+def test_a_corrector_replaces_terms_as_well(name: str, tmp_path: Path) -> None:
+    editor = SYSTEMS[name](tmp_path).load(beam=2, glossary=Glossary({"abc": "Xyz-1"}), min_confidence=0.9)
+    assert "Xyz-1" in edited(editor, "a abc b", None)
+
+
+def test_soft_terms_may_be_changed(system: System) -> None:
+    # deletes all that it may
+    rash = {"keep_bias": -900, "task_flags": {"soft_protection": 0.0}, "glossary": {"w1": "v5"}}
+    soft, hard = (system.load(soft_glossary=soft, **rash) for soft in (True, False))
+    (lost,), (used,) = (editor.edit(["w1 w2"], ["v1 v2"]) for editor in (soft, hard))
+    assert "v5" not in lost.text and as_dict(lost)["terms"] == [{"source": "w1", "target": "v5", "used": False}]
+    assert "v5" in used.text and as_dict(used)["terms"] == [{"source": "w1", "target": "v5", "used": True}]
+
+
+def test_a_glossary_of_each_text_and_a_dial(timid: Editor) -> None:
+    results = timid.edit(["w1", "w1"], ["v1", "v1"], glossaries=[Glossary({"w1": "a b"}), None], min_confidence=1.0)
+    assert ["a b" in result.text for result in results] == [True, False]
+    assert "v5" in results[1].text  # None: that of the options
+
+
+def test_marks_of_the_draft_stay(timid: Editor) -> None:
+    words = edited(timid, "w1", "⟦!v1⟧ v2 ⟦-v3⟧").split()
+    assert "v1" in words and "v5" in words and "v3" not in words
+    for draft, message in (("⟦!v1", "the mark at character 1 of the"), ("v1 " * 2000, "a draft has 2,000 tokens")):
+        with pytest.raises(UserError, match=f"line 2: {message}"):
+            timid.edit(["w1", "w1"], ["v1", draft])
+
+
+def test_the_command(system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Any) -> None:
+    write_lines(tmp_path / "terms.tsv", ["w1\tZürich"])
+    write_lines(tmp_path / "drafts", ["v1 v2", "v3"])
+    source = write_lines(tmp_path / "sources", ["w1 w2", "w3"])
+    flags = [*system.flags, "--cpu", "--drafts", tmp_path / "drafts", "--glossary", tmp_path / "terms.tsv", "--json"]
+    with source.open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert main(["edit", *map(str, [system.checkpoint, *flags])]) == 0
+    first, second = (json.loads(line) for line in capsysbinary.readouterr().out.splitlines())
+    assert "Zürich" in first["text"] and first["terms"] == [{"source": "w1", "target": "Zürich", "used": True}]
+    assert "terms" not in second
+
+
+def test_refusals(system: System, refusal: Any) -> None:
+    with pytest.raises(FileNotFoundError, match=r"none\.tsv"):
+        system.load(glossary="none.tsv")
+    assert "--soft-glossary requires --glossary" in refusal("edit", system.checkpoint, "--soft-glossary")

@@ -1,0 +1,45 @@
+"""The user's own words, in a file that several servers may change."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from lev_plugins.editor.own_words import WordList
+from lev_plugins.utils.errors import UserError
+
+
+def test_the_list_of_words_is_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("teh\n\n New York \n", "utf-8")
+    words = WordList(path)
+    assert list(words.words) == ["teh", "New York"]
+    assert words.add("Zürich") and not words.add("Zürich")
+    assert words.delete("teh") and not words.delete("teh")
+    assert path.read_text("utf-8") == "New York\nZürich\n"
+    text = "Zürich, New York, new york"
+    assert [text[a:b] for a, b in words.protected.spans(text)] == ["Zürich", "New York"]
+    with pytest.raises(UserError, match="word must not contain blanks: add one at a time"):
+        words.add("a b")
+    with pytest.raises(UserError, match="word must have 1 to 200 characters, but has 0"):
+        words.add("")
+    assert WordList().protected.spans(text) == [] and WordList(tmp_path / "none").words == {}
+
+
+def test_a_list_of_words_stays_private_and_linked(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.txt", tmp_path / "words.txt"
+    real.touch(0o600)
+    link.symlink_to(real)
+    assert WordList(link).add("teh")
+    assert link.is_symlink() and real.read_text("utf-8") == "teh\n" and real.stat().st_mode & 0o777 == 0o600
+
+
+def test_words_may_change_from_many_threads(tmp_path: Path) -> None:
+    """Each reads the file, adds a word and writes it."""
+    words = WordList(tmp_path / "words")
+    threads = [threading.Thread(target=words.add, args=(f"w{number}",)) for number in range(20)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len((tmp_path / "words").read_text(encoding="utf-8").split()) == len(words.words) == 20

@@ -1,0 +1,123 @@
+"""The small folder of a ``levt --spelling``: what it leaves out, and that its edits are those of 8 bits."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import lev_plugins
+from lev_plugins.editor.folder import pack, unpack
+from lev_plugins.editor.options import EditOptions
+from lev_plugins.edits.embedding import WHOLE_VOCABULARY
+from lev_plugins.export import load_model
+from lev_plugins.export.compact import Biases, ComputedSinusoids, compact
+from lev_plugins.levt.model import LevT
+from lev_plugins.utils import model_folder
+from lev_plugins.utils.errors import UserError
+from tests.systems import SYSTEMS, System
+
+SPELLED = "levt that spells"
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> System:
+    return SYSTEMS[SPELLED](tmp_path_factory.mktemp("system"))
+
+
+@pytest.fixture(scope="module")
+def folders(system: System, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The small folder, and the one with all."""
+    place = tmp_path_factory.mktemp("folders")
+    return system.export(place / "small"), system.export(place / "large", "--trainable")
+
+
+def model_of(system: System) -> LevT:
+    (model,) = load_model.read_models([system.checkpoint], {"data": str(system.data)}).models
+    assert isinstance(model, LevT)
+    return model.eval()
+
+
+def test_it_has_one_set_of_weights_and_one_dictionary(folders: tuple[Path, Path]) -> None:
+    files = [{path.relative_to(folder).as_posix() for path in folder.rglob("*.*")} for folder in folders]
+    missing = files[1] - files[0]
+    assert {path for path in missing if not path.startswith("dict.")} == {
+        model_folder.WEIGHTS,
+        *(f"graphs/{name}.onnx" for name in ("encoder", "decide", "fill")),
+    }
+    assert len([path for path in missing if path.startswith("dict.")]) == 1 and not files[0] - files[1]
+
+
+def test_its_edits_are_those_of_8_bits(system: System, folders: tuple[Path, Path]) -> None:
+    small, large = folders
+    edits = [
+        system.answers(lev_plugins.load(folder, options=EditOptions(cpu_int8=in_8_bits)))
+        for folder, in_8_bits in ((small, False), (small, True), (large, True))
+    ]
+    assert edits[0] == edits[1] == edits[2] and any(edited.edits for edited in edits[0])
+
+
+def test_a_text_is_edited_as_it_is_beside_any_others(system: System, folders: tuple[Path, Path]) -> None:
+    """Activations are rounded by rows; one scale for a batch would make neighbours matter."""
+    editor = lev_plugins.load(folders[0], options=EditOptions(iter_decode_max_iter=3))
+    texts = [
+        f"{text} {word} valeu" for text in system.texts for word in ("teh", "funtcion", "Zürich", "qqqqqqqqqqqqqq")
+    ]
+    together = [edited.edits for edited in editor.edit(texts)]
+    assert together == [editor.edit([text])[0].edits for text in texts]
+
+
+def test_its_words_have_the_vectors_of_the_model(system: System) -> None:
+    model = model_of(system)
+    _, tables = compact(model)
+    words = model.decoder.embedding.tokens.vectors(None)
+    ids = torch.arange(tables.vocabulary + 1)[None]
+    with torch.no_grad():
+        exact, rounded = words.vector_of(ids, ids), tables.rows(ids)
+    # to 7 bits: half a step of the largest of all channels, times the root of their number
+    error = (exact - rounded).norm(dim=-1) / exact.norm(dim=-1).clamp(min=1e-2)
+    assert 0 < error.max() < 0.5 / 63 * exact.size(-1) ** 0.5
+    torch.testing.assert_close(exact[0, -1], rounded[0, -1], rtol=1e-3, atol=1e-5)  # the placeholder
+
+
+def test_its_biases_and_positions_are_those_of_the_model(system: System) -> None:
+    model = model_of(system)
+    scorer, embedding = model.decoder.word_scorer, model.decoder.embedding
+    shapes = torch.tensor([0, 5, 8, 3])
+    with torch.no_grad():
+        rows = Biases(scorer).rows(lambda: shapes, shapes)
+        torch.testing.assert_close(rows, scorer.biases_by_shape(WHOLE_VOCABULARY)[shapes], rtol=1e-3, atol=1e-3)
+    positions = torch.tensor([[embedding.pad, 2, 3, 90]])
+    computed = ComputedSinusoids(embedding.tokens.embedding_dim, embedding.pad)
+    torch.testing.assert_close(computed(positions), embedding.sinusoids(positions), rtol=1e-4, atol=1e-5)
+
+
+def test_torch_needs_the_weights(folders: tuple[Path, Path]) -> None:
+    with pytest.raises(UserError, match=r"has no model\.safetensors, which torch needs: .* --trainable"):
+        lev_plugins.load(folders[0], options=EditOptions(search_flags={"iter_decode_with_beam": 2}))
+    assert lev_plugins.load(folders[1], options=EditOptions(search_flags={"iter_decode_with_beam": 2}))
+
+
+def test_a_folder_with_the_index_of_version_0_2_is_read(
+    system: System, folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(folders[0], tmp_path / "old"))
+    np.savez(folder / "index.npz", having=np.zeros(3, dtype=np.int32))
+    config = model_folder.read_unchecked(folder)
+    config.files["index.npz"] = model_folder.digest(folder / "index.npz")
+    model_folder.save(config, folder)
+    assert system.answers(lev_plugins.load(folder)) == system.answers(lev_plugins.load(folders[0]))
+
+
+@pytest.mark.parametrize("numbers", [[], [0], [127, 128, 16_383, 16_384, 2_097_152, 2**31 - 1]])
+def test_packed_numbers(numbers: list[int]) -> None:
+    begins = np.array([0, 0, len(numbers), len(numbers)])
+    packed = pack(np.array(numbers, dtype=np.int32), begins)
+    assert unpack(packed, begins).tolist() == numbers
+    with pytest.raises(ValueError, match="too long"):  # before it takes a step for each byte
+        unpack(np.array([*[128] * 5, 1], dtype=np.uint8), np.array([0, 1]))
+    for damaged in (packed[:-1], np.append(packed, np.uint8(1)), np.append(packed, np.uint8(200))):
+        if len(damaged) != len(packed):
+            with pytest.raises(ValueError, match="too few or too many"):
+                unpack(damaged, begins)

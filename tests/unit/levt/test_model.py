@@ -1,0 +1,120 @@
+"""The model: what each option builds, that each trains, and what is refused."""
+
+from argparse import Namespace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from fairseq.models import ARCH_CONFIG_REGISTRY
+from torch import Tensor, nn
+
+from lev_plugins.levt.criterion import head_loss
+from lev_plugins.levt.model import IGNORE, SHARING, HeadOutput, Learning, LevT, LevTOutput, roll_in
+from lev_plugins.nn.output_loss import SummedLoss
+from lev_plugins.utils.errors import UserError
+from tests.helpers import run_model, toy_batch, toy_config, toy_dictionary, toy_model, toy_task
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    **{f"share-{name}": {"share_weights": name} for name in SHARING},
+    "early-exit": {"deletion_layers": 1, "placeholder_layers": 1},
+    "early-exit-own-stacks": {"deletion_layers": 1, "placeholder_layers": 1, "share_weights": "none"},
+    "learned-positions": {"encoder_learned_pos": True, "decoder_learned_pos": True},
+    "pre-norm": {"encoder_normalize_before": True, "decoder_normalize_before": True},
+    "all-embeddings": {"share_all_embeddings": True},
+    "target-embeddings": {"share_decoder_input_output_embed": True},
+    "unk-placeholder": {"placeholder": "unk"},
+    "one-insertion": {"max_insertions": 1},
+    "bert": {"apply_bert_init": True, "activation_fn": "gelu"},
+    "unscaled": {"no_scale_embedding": True},
+    "wide-encoder": {"encoder_embed_dim": 24},
+}
+
+
+def total(output: LevTOutput) -> Tensor:
+    """The sum of the three cross-entropies."""
+    heads = (output.deletion, output.placeholder, output.token)
+    losses = [nn.functional.cross_entropy(h.logits, h.labels, ignore_index=IGNORE, reduction="sum") for h in heads]
+    return torch.stack(losses).sum()
+
+
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+def test_every_parameter_learns(options: dict[str, Any]) -> None:
+    model = toy_model(**options)
+    total(run_model(model, toy_batch())).backward()
+    idle = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+    assert idle == []
+
+
+def test_a_placeholder_of_its_own_is_no_output_class() -> None:
+    model = toy_model(share_all_embeddings=True)
+    size = len(toy_dictionary())
+    assert model.placeholder == size
+    assert model.decoder.embedding.tokens.num_embeddings == size + 1
+    assert run_model(model, toy_batch()).token.logits.size(1) == size
+
+
+REFUSED = {
+    r"--deletion-layers must be between 0 .* and --decoder-layers \(2\), but is 3": {"deletion_layers": 3},
+    r"--placeholder-layers must be between 0 .* and --decoder-layers \(2\), but is -1": {"placeholder_layers": -1},
+    "--share-all-embeddings requires equal .*, but they are 24 and 16": {
+        "share_all_embeddings": True,
+        "encoder_embed_dim": 24,
+    },
+}
+
+
+@pytest.mark.parametrize(("message", "options"), REFUSED.items())
+def test_a_wrong_option_is_refused_by_name(message: str, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=message):
+        toy_model(**options)
+
+
+def test_one_table_for_two_dictionaries_is_refused() -> None:
+    task = toy_task(toy_dictionary(30), toy_dictionary(20))
+    with pytest.raises(UserError, match=r"dict\.source\.txt and dict\.target\.txt differ: run fairseq-preprocess"):
+        toy_model(task, share_all_embeddings=True)
+
+
+def test_a_task_that_prepares_no_edits_is_refused() -> None:
+    other = SimpleNamespace(cfg=SimpleNamespace(_name="translation"))
+    with pytest.raises(UserError, match="--arch levt does not work with --task translation: use --task text_editing"):
+        LevT.build_model(toy_config(), other)
+
+
+def test_sampling_rolls_in_words_as_often_as_the_model_says() -> None:
+    probabilities = torch.tensor([0.1, 0.2, 0.3, 0.4])
+    output = HeadOutput(probabilities.log().expand(8000, 4), torch.zeros(8000))
+    drawn = roll_in(output, output.labels, Learning("sample", torch.Generator().manual_seed(1)))
+    shares = torch.bincount(drawn, minlength=4) / 8000
+    assert (shares - probabilities).abs().max() < 4 * (0.25 / 8000) ** 0.5
+
+
+def test_dae_rolls_in_the_missing_words_at_random() -> None:
+    words = torch.tensor([5, 6, 7]).repeat(100)
+    output = HeadOutput(torch.zeros(300, 24), words)
+    drawn = roll_in(output, words, Learning("dae", torch.Generator().manual_seed(1)))
+    assert not drawn.equal(words)
+    assert set(drawn.tolist()) == {5, 6, 7}
+
+
+def test_with_dae_a_summed_loss_teaches_what_logits_do() -> None:
+    model, batch = toy_model(), toy_batch()
+    results = []
+    for may_sum_loss in (False, True):
+        torch.manual_seed(1)
+        output = run_model(model, batch, rollin="dae", may_sum_loss=may_sum_loss, token_smoothing=0.1)
+        assert isinstance(output.token, SummedLoss) is may_sum_loss
+        loss = head_loss(output.token, 0.1).loss + head_loss(output.deletion, 0.0).loss
+        gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+        results.append((output.deletion.tokens, loss, [gradient for gradient in gradients if gradient is not None]))
+    (tokens, loss, gradients), (tokens_of_sum, loss_of_sum, gradients_of_sum) = results
+    assert tokens_of_sum.equal(tokens) and loss_of_sum.allclose(loss)
+    for gradient, gradient_of_sum in zip(gradients, gradients_of_sum, strict=True):
+        assert gradient_of_sum.allclose(gradient, atol=1e-5)
+
+
+def test_a_preset_has_the_flags_that_older_checkpoints_lack() -> None:
+    args = Namespace(deletion_layers=0)
+    ARCH_CONFIG_REGISTRY["levt_tiny"](args)
+    assert (args.backbone, args.backbone_lr_factor, args.spelling, args.deletion_layers) == (None, 1, False, 0)

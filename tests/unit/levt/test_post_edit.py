@@ -1,0 +1,134 @@
+"""The autoregressive post-editor: what it is made of, and what it cannot be asked."""
+
+from argparse import Namespace
+from typing import Any
+
+import pytest
+import torch
+from fairseq.criterions.cross_entropy import CrossEntropyCriterion
+from fairseq.dataclass.configs import GenerationConfig
+from fairseq.models.transformer import TransformerModel
+from omegaconf import OmegaConf
+
+from lev_plugins.levt.model import LevT
+from lev_plugins.levt.post_edit import PostEditTransformer
+from lev_plugins.levt.task import TextEditingTask
+from lev_plugins.training.encoder_decoder import EncoderDecoderConfig
+from lev_plugins.utils.errors import UserError
+from tests.helpers import (
+    BOS,
+    EOS,
+    PAD,
+    random_rows,
+    toy_config,
+    toy_dataset,
+    toy_model,
+    toy_post_editor,
+    toy_sizes,
+    toy_task,
+)
+
+SOURCES, TARGETS, DRAFTS = (random_rows(5, seed, shortest=1) for seed in (1, 2, 3))
+
+# --- the model
+
+
+@pytest.mark.parametrize("options", [{}, {"share_all_embeddings": True}, {"share_decoder_input_output_embed": True}])
+def test_every_parameter_learns(options: dict[str, Any]) -> None:
+    model = toy_post_editor(**options)
+    dataset = toy_dataset(SOURCES, TARGETS, DRAFTS, teacher_forcing=True)
+    batch = dataset.collater([dataset[i] for i in range(5)])
+    CrossEntropyCriterion(toy_task(), sentence_avg=False)(model, batch)[0].backward()
+    idle = [name for name, parameter in model.named_parameters() if parameter.grad is None or not parameter.grad.any()]
+    assert idle == []
+
+
+def test_a_draft_longer_than_the_table_is_refused_and_padding_does_not_count() -> None:
+    model = toy_post_editor(encoder_learned_pos=True, max_source_positions=6)
+    source, longest = torch.tensor([[BOS, 5, EOS]]), [BOS, 5, 6, 7, 8, EOS]
+    assert model.encoder(source, draft=torch.tensor([[*longest, PAD, PAD]]))
+    with pytest.raises(UserError, match=r"a draft has 7 tokens.* positions for 6: .*--max-source-positions"):
+        model.encoder(source, draft=torch.tensor([[*longest[:-1], 9, EOS]]))
+
+
+def test_marks_are_refused() -> None:
+    task, model = toy_task(), toy_post_editor()
+    generator = task.build_generator([model], Namespace())
+    rows, lengths = task.get_interactive_tokens_and_lengths(["w1 w2\tw3 ⟦!w4⟧"], str.strip)
+    dataset = task.build_dataset_for_inference(rows, lengths)
+    with pytest.raises(UserError, match="ignores marks: remove them from the draft"):
+        task.inference_step(generator, [model], dataset.collater([dataset[0]]))
+
+
+# --- the task
+
+
+def built(task: TextEditingTask, arch: str, from_checkpoint: bool = False) -> Any:
+    if arch == "transformer":
+        return task.build_model(Namespace(arch=arch, **toy_sizes()), from_checkpoint)
+    config = toy_config() if arch == "levt" else EncoderDecoderConfig(**toy_sizes())
+    config._name = arch
+    return task.build_model(OmegaConf.structured(config), from_checkpoint)
+
+
+def test_the_task_trains_the_model_on_its_batches() -> None:
+    task = toy_task(draft_lang="mt")
+    assert not task.autoregressive
+    assert isinstance(built(task, "post_edit_transformer"), PostEditTransformer)
+    assert task.autoregressive
+    assert isinstance(built(task, "levt"), LevT)
+    assert not task.autoregressive
+
+
+def test_a_reranker_leaves_the_batches_as_they_were() -> None:
+    task = toy_task()
+    built(task, "levt", from_checkpoint=True)
+    assert isinstance(built(task, "transformer", from_checkpoint=True), TransformerModel)
+    assert not task.autoregressive
+
+
+def test_training_without_drafts_is_refused_and_decoding_is_not() -> None:
+    with pytest.raises(UserError, match="requires drafts: set --draft-lang"):
+        built(toy_task(), "post_edit_transformer")
+    assert built(toy_task(), "post_edit_transformer", from_checkpoint=True)
+
+
+@pytest.mark.parametrize("from_checkpoint", [False, True])  # True: fairseq-validate
+def test_the_criterion_of_another_model_is_refused(from_checkpoint: bool) -> None:
+    task = toy_task(draft_lang="mt")
+    for arch, wrong in (("levt", "cross_entropy"), ("post_edit_transformer", "dual_policy")):
+        built(task, arch, from_checkpoint)
+        with pytest.raises(UserError, match=f"--criterion must be .* for .*, but is {wrong}"):
+            task.build_criterion(Namespace(criterion=wrong))
+
+
+def test_another_architecture_is_refused() -> None:
+    with pytest.raises(UserError, match="levt_fast or post_edit_transformer, but --arch is transformer"):
+        built(toy_task(draft_lang="mt"), "transformer")
+
+
+def test_flags_of_the_editor_are_refused() -> None:
+    task = toy_task(draft_lang="mt", keep_bias=1)
+    with pytest.raises(UserError, match=r"--keep-bias is for a levt .*: leave it out"):
+        built(task, "post_edit_transformer", from_checkpoint=True)
+    assert built(task, "levt")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("iter_decode_max_iter", "is for refinement, which a post_edit_transformer does not do"),
+        ("replace_unk", "reads only the source"),
+        ("constraints", "reads the text after a TAB, which is the draft here"),
+    ],
+)
+def test_flags_that_do_not_go_with_drafts_are_refused(name: str, message: str) -> None:
+    with pytest.raises(UserError, match=f"--{name.replace('_', '-')} {message}"):
+        toy_task().build_generator([toy_post_editor()], GenerationConfig(**{name: 7}))
+
+
+@pytest.mark.parametrize("reranking", [True, False])
+def test_a_mixed_ensemble_is_refused(reranking: bool) -> None:
+    flags = Namespace(iter_decode_with_external_reranker=reranking, iter_decode_with_beam=3)
+    with pytest.raises(UserError, match="and a LevT, but it works in an ensemble only with its own kind"):
+        toy_task().build_generator([toy_model(), toy_post_editor()], flags)

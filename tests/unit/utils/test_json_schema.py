@@ -1,0 +1,65 @@
+"""JSON of strangers: what a dataclass does not say is refused, and the message names it."""
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lev_plugins.utils.errors import UserError
+from lev_plugins.utils.json_schema import from_entries, parse_object
+
+
+@dataclass
+class Inner:
+    size: float
+
+
+@dataclass
+class Outer:
+    name: str
+    on: bool
+    inner: Inner
+    numbers: list[int] = field(default_factory=list)
+    more: dict[str, float | str | None] = field(default_factory=dict)
+    anything: Any = None
+
+
+GOOD: dict[str, Any] = {"name": "a", "on": True, "inner": {"size": 1}}
+
+
+def test_what_fits_is_taken() -> None:
+    entries = {**GOOD, "more": {"a": None}, "numbers": [1], "anything": [{}]}
+    assert from_entries(Outer, entries, "x") == Outer("a", True, Inner(1), [1], {"a": None}, [{}])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"on": 1}, "x: on must be true or false, but is 1"),
+        ({"name": None}, "x: name must be text, but is None"),
+        ({"inner": []}, "x: inner must be an object, but is []"),
+        ({"inner": {"size": True}}, "x: inner: size must be a finite number, but is True"),
+        ({"inner": {"size": math.inf}}, "x: inner: size must be a finite number, but is inf"),
+        ({"inner": {"size": 10**400}}, "x: inner: size must be a finite number, but is 1000"),
+        ({"numbers": [1, 2.5]}, "x: numbers must be a list of a whole number, but is [1, 2.5]"),
+        ({"more": {"a": []}}, "x: more must be an object of a finite number or text or null, but is {'a': []}"),
+        ({"others": 1}, "x has an unknown entry 'others'"),
+        ({"name": "a" * 999, "on": "b" * 999}, "x: on must be true or false, but is '" + "b" * 59 + "..."),
+    ],
+)
+def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        from_entries(Outer, {**GOOD, **changes}, "x")
+
+
+@given(st.binary(max_size=40))
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+def test_any_bytes_are_an_object_or_refused(text: bytes) -> None:
+    try:
+        assert isinstance(parse_object(text, "x"), dict)
+    except UserError as error:
+        assert str(error).startswith("x is not")

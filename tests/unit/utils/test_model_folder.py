@@ -1,0 +1,519 @@
+"""A model folder: self-contained, the same outputs as the checkpoint, and refused in one line where it is not right."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+import torch
+from safetensors.torch import load_file, save_file
+
+import lev_plugins
+from lev_plugins.cli.main import main
+from lev_plugins.editor.options import EditOptions
+from lev_plugins.export import card, load_model
+from lev_plugins.export.exporting import without_paths
+from lev_plugins.utils import files, model_folder
+from lev_plugins.utils.errors import UserError
+from tests import labelling as toy_labels
+from tests import teachers
+from tests.helpers import Refusal
+from tests.pretrained import sentencepieces
+from tests.systems import GOLDEN, SYSTEMS, System
+from tests.unit.editor.test_without_torch import HEAVY, run
+
+Change = Callable[[dict[str, Any]], None]
+
+
+@pytest.fixture(scope="module", params=SYSTEMS)
+def moved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[System, Any, Path]:
+    """A system, what its checkpoint answered, and its folder: nothing else of it is left."""
+    place = tmp_path_factory.mktemp(request.param) / "original"
+    place.mkdir()
+    system = SYSTEMS[request.param](place)
+    expected = system.answers(system.load())
+    system.export(place / "out" / "mine", "--no-graphs")
+    folder = place.parent / "elsewhere" / "mine"
+    shutil.move(place / "out", folder.parent)
+    shutil.rmtree(place)
+    return system, expected, folder
+
+
+def test_a_folder_answers_as_its_checkpoint(moved: tuple[System, Any, Path]) -> None:
+    system, expected, folder = moved
+    assert system.answers(lev_plugins.load(folder)) == expected
+    if system.bpe or system.drafts:
+        assert any(each.edits for each in expected)
+
+
+def test_it_is_complete_and_has_no_pickle_and_no_path(moved: tuple[System, Any, Path]) -> None:
+    folder = moved[-1]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} <= {".json", ".txt", ".model", ".safetensors", ".md"}
+    assert all(path.stat().st_mode & 0o044 == 0o044 for path in files)
+    outside = re.compile(rb"/tmp/|original|backbone-of-training")
+    assert [path.name for path in files if outside.search(path.read_bytes())] == []
+    config = model_folder.read(folder)
+    unlisted = (model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD)
+    assert {path.relative_to(folder).as_posix() for path in files} == {*unlisted, *config.files}
+
+
+def test_the_card_can_be_followed(
+    moved: tuple[System, Any, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = moved[-1]
+    card = (folder / "README.md").read_text("utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", card, re.M | re.S)
+    assert len([line for line in code.splitlines() if line]) == 3
+    monkeypatch.chdir(folder.parent)
+    exec(code)
+    assert capsys.readouterr().out
+
+
+# ---- the card and what info says -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The corrector of the golden set, with all that an export can say."""
+    out = tmp_path_factory.mktemp("pbd") / "corrector"
+    score = out.parent / "score.json"
+    score.write_text(json.dumps({"name": "GLEU", "system": {"score": 38.25}}))
+    flags = ["--data", GOLDEN / "noisy" / "data", "--bpe", "chars", "--beam", 3, "--keep-bias", 0.25]
+    flags += ["--min-confidence", 0.3, "--language", "pt-BR", "--license", "mit", "--scores", "WRR=70.5", score]
+    assert export(GOLDEN / "pbd" / "checkpoint.pt", out, *flags) == 0
+    return out
+
+
+def export(checkpoint: Path, out: Path, *flags: object) -> int:
+    return main([str(word) for word in ("export", checkpoint, out, "--no-graphs", *flags)])
+
+
+def test_info_is_a_table_or_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(folder), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["kind"], facts["architecture"], facts["updates"]) == ("editor", "pbd", 150)
+    assert facts["parameters"] == sum(weight.numel() for weight in load_file(folder / "model.safetensors").values())
+    assert facts["decoding"] == {"beam": 3, "keep_bias": 0.25, "min_confidence": 0.3, "language": "pt-BR"}
+    assert facts["scores"] == {"WRR": 70.5, "GLEU": 38.25}
+    assert facts["dictionaries"] == {"dict.clean.txt": 20, "dict.noisy.txt": 20}
+    assert main(["info", str(folder)]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert table[0].split() == ["kind", "editor"]
+    assert any(line.split() == ["scores", "WRR:", "70.5"] for line in table)
+    assert not any("labelling" in line for line in table)
+    assert not HEAVY & run("info", str(folder))[0]
+
+
+def test_half_stores_the_same_weights_in_16_bits(folder: Path, tmp_path: Path) -> None:
+    data = ["--data", GOLDEN / "noisy" / "data", "--bpe", "chars"]
+    assert export(GOLDEN / "pbd" / "checkpoint.pt", tmp_path / "half", *data, "--half") == 0
+    exact, half = (load_file(place / "model.safetensors") for place in (folder, tmp_path / "half"))
+    assert exact.keys() == half.keys() and any(weight.dtype == torch.float16 for weight in half.values())
+    for name, weight in exact.items():
+        assert torch.equal(half[name], weight.half() if weight.is_floating_point() else weight), name
+    (model,) = load_model.read_models([tmp_path / "half"], {}).models
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+def test_front_matter_is_that_of_the_hub(folder: Path) -> None:
+    _, front, text = (folder / "README.md").read_text("utf-8").split("---\n", 2)
+    yaml = pytest.importorskip("yaml")
+    assert yaml.safe_load(front) == {
+        "language": ["pt-BR"],
+        "license": "mit",
+        "library_name": "fairseq",
+        "pipeline_tag": "text-generation",
+        "tags": ["lev-plugins", "text-correction", "pbd"],
+    }
+    assert "| WRR | 70.5 |" in text and "| updates | 150 |" in text and "| `--criterion` |" in text
+
+
+def test_a_checkpoint_that_knows_nothing_of_its_training(folder: Path) -> None:
+    config = replace(model_folder.read(folder), scores={}, updates=None)
+    text = card.card("it's", config, 12, card.training_settings({"model": {}}), None)
+    assert "## Training" not in text and "## Scores" not in text and "license" not in text and "updates" not in text
+    assert """lev-plugins edit 'it'"'"'s' < in.txt""" in text
+
+
+def test_defaults_of_the_folder_hold_unless_flags_say_otherwise(folder: Path) -> None:
+    editor = lev_plugins.load(folder)
+    other = lev_plugins.load(folder, options=EditOptions(min_confidence=0.0, keep_bias=20))
+    assert (editor.min_confidence, editor.language, editor.model.decoder.task.cfg.keep_bias) == (0.3, "pt-BR", 0.25)
+    assert editor.model.decoder.generator.beam_size == 3
+    assert (other.min_confidence, other.model.decoder.task.cfg.keep_bias) == (0.0, 20)
+    assert other.edit(["aBc"])[0].edits == ()
+
+
+def test_a_sentencepiece_model_cuts_as_before(tmp_path: Path) -> None:
+    pieces = tmp_path / "pieces"
+    sentencepieces(pieces, ["abc de f", "a bc def", "fade"] * 9, 14, hard_vocab_limit=False)
+    given = ["--data", PBD[2], "--sentencepiece-model", f"{pieces}.model"]
+    assert export(Path(PBD[0]), tmp_path / "out", *given) == 0
+    path = tmp_path / "out" / "sentencepiece.bpe.model"
+    models = [sentencepiece.SentencePieceProcessor(model_file=str(file)) for file in (f"{pieces}.model", path)]
+    texts = ["abc", "de fa  bc", "x ﬁ", ""]
+    assert models[0].encode(texts) == models[1].encode(texts) and models[0].encode(texts)[0]
+    assert str(tmp_path).encode() not in path.read_bytes()
+    pieces_of_text = models[0].encode("abc de", out_type=str)
+    assert lev_plugins.load(tmp_path / "out").tokeniser.encode("abc de") == " ".join(pieces_of_text)
+
+
+def test_a_damaged_sentencepiece_model(tmp_path: Path) -> None:
+    path = tmp_path / "x.model"
+    path.write_bytes(b"\x12\xff")
+    with pytest.raises(UserError, match=r"the sentencepiece model .*x\.model is damaged: copy it again"):
+        without_paths(path)
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+PBD = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(GOLDEN / "noisy" / "data"), "--bpe", "chars"]
+LABELS = [str(GOLDEN / "labels" / "checkpoint.pt"), "--data", str(GOLDEN / "labels" / "data")]
+LEVT = [str(GOLDEN / "levt" / "checkpoint.pt"), "--data", str(GOLDEN / "levt" / "data")]
+POST_EDIT = [str(GOLDEN / "post_edit" / "checkpoint.pt"), "--data", str(GOLDEN / "levt" / "data")]
+
+
+def test_a_model_of_another_task(tmp_path: Path, refusal: Refusal) -> None:
+    data = GOLDEN / "noisy" / "data"
+    path = teachers.write_teacher(tmp_path / "other.pt", data, *teachers.TRANSFORMER, "-s", "noisy", "-t", "clean")
+    said = refusal("export", path, tmp_path / "out", "--data", data)
+    assert f"{path} was trained with --task translation --arch transformer, which cannot be exported" in said
+    assert "there is no checkpoint" in refusal("export", tmp_path, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("given", "flags", "message"),
+    [
+        (["none.pt"], [], "there is no checkpoint none.pt"),
+        (PBD, ["--license", "My licence"], "--license must be a name as on the Hugging Face hub"),
+        (PBD, ["--language", "x y"], "--language must be a code such as de or pt-BR, but is 'x y'"),
+        (PBD, ["--scores", "nothing"], "--scores: nothing is neither NAME=VALUE nor a file"),
+        (PBD, ["--scores", "{json}"], "is not a number: give NAME=VALUE, or a file from lev-plugins score --json"),
+        (PBD, ["--scores", "a=b"], "--scores a=b: 'b' is not a number"),
+        (PBD, ["--scores", "a=nan"], "--scores a=nan must be a finite number"),
+        (PBD, ["--iter-decode-max-iter", "3"], "--iter-decode-max-iter has no effect on a model of --task text_corr"),
+        (PBD, ["--thresholds", "{json}"], "--thresholds is for a labeller"),
+        (PBD, ["--beam", "0"], "--beam must be between 1 and 1000, but is 0"),
+        (LEVT, ["--beam", "3"], "--beam has no effect on a model of --task text_editing: leave it out"),
+        (LABELS, ["--min-confidence", "0.5"], "--min-confidence has no effect on a model of --task text_labelling"),
+        (LABELS, ["--bpe", "chars"], "--bpe is for an editor, but"),
+        (LABELS, ["--thresholds", "{json}"], "thresholds are for multilabel models, not for classification"),
+        (POST_EDIT, [], "--arch post_edit_transformer, which cannot be exported; these can: --task text_"),
+    ],
+)
+def test_exports_that_are_refused(
+    given: list[str], flags: list[str], message: str, tmp_path: Path, refusal: Refusal
+) -> None:
+    (tmp_path / "thresholds.json").write_text('{"no": 0.5}')
+    flags = [flag.replace("{json}", str(tmp_path / "thresholds.json")) for flag in flags]
+    assert message in refusal("export", given[0], tmp_path / "out", *given[1:], *flags)
+    assert [path.name for path in tmp_path.iterdir()] == ["thresholds.json"]
+
+
+def test_only_a_model_folder_is_replaced(tmp_path: Path, refusal: Refusal) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine.txt").write_text("mine")
+    assert f"OUT {out} is not empty (it contains mine.txt)" in refusal("export", PBD[0], out, *PBD[1:])
+    said = refusal("export", PBD[0], out, *PBD[1:], "--overwrite")
+    assert f"--overwrite replaces only a model folder: {out} is not a model folder, because it has no config" in said
+    (out / "config.json").write_text('{"model_type": "t5"}')  # of a pre-trained model
+    (out / "model.safetensors").write_text("")
+    said = refusal("export", PBD[0], out, *PBD[1:], "--overwrite")
+    assert "--overwrite replaces only a model folder" in said and "was not written by lev-plugins export" in said
+    assert (out / "mine.txt").read_text() == "mine"
+    shutil.rmtree(out)
+    assert main(["export", PBD[0], str(out), *PBD[1:], "--scores", "WRR=70.5"]) == 0 and (out / "graphs").is_dir()
+    assert "is not empty" in refusal("export", PBD[0], out, *PBD[1:])
+    assert export(Path(PBD[0]), out, *PBD[1:], "--overwrite") == 0 and not (out / "graphs").exists()
+    assert model_folder.read(out).scores == {} and [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", ["my-notes.txt", ".git/HEAD", "graphs/notes.txt", "empty"])
+def test_what_no_export_wrote_is_not_removed(name: str, folder: Path, tmp_path: Path, refusal: Refusal) -> None:
+    out = Path(shutil.copytree(folder, tmp_path / "out"))
+    (out / name).parent.mkdir(exist_ok=True)
+    (out / name).mkdir() if name == "empty" else (out / name).write_text("mine")
+    before = contents(out)
+    said = refusal("export", PBD[0], out, *PBD[1:], "--overwrite")
+    assert re.search(rf"{out}/{name.split('/')[0]}\S* was not written by an export: move it elsewhere", said)
+    assert contents(out) == before and (out / name).exists()
+
+
+def test_a_link_to_a_model_folder_is_not_followed(folder: Path, tmp_path: Path, refusal: Refusal) -> None:
+    real, link = Path(shutil.copytree(folder, tmp_path / "real")), tmp_path / "link"
+    link.symlink_to("real")
+    before = contents(real)
+    said = refusal("export", PBD[0], link, *PBD[1:], "--overwrite")
+    assert f"{link} is a link: name the folder that it leads to" in said
+    assert contents(real) == before and link.is_symlink()
+
+
+def test_a_stop_leaves_the_old_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = Path(shutil.copytree(folder, tmp_path / "out"))
+
+    def stop(*unused: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lev_plugins.export.exporting.save_file", stop)
+    assert export(Path(PBD[0]), out, *PBD[1:], "--overwrite") == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and model_folder.read(out).scores["WRR"] == 70.5
+
+
+def test_a_link_to_an_empty_folder_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with files.all_or_nothing_folder(tmp_path / "link") as folder:
+        (folder / "file").write_text("a")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "file").read_text() == "a"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+
+
+def test_a_file_may_be_read_by_whom_the_user_lets_read_files_and_a_link_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("real")
+    old_mask = os.umask(0o027)
+    try:
+        with files.all_or_nothing(tmp_path / "link") as file:
+            file.write(b"new")
+    finally:
+        os.umask(old_mask)
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_bytes() == b"new"
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
+    (tmp_path / "real").chmod(0o600)
+    with files.all_or_nothing(tmp_path / "link") as file:
+        file.write(b"newer")
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+
+
+# ---- folders of strangers --------------------------------------------------------------------------------------------
+
+
+def edited(config: Change) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        path = folder / "config.json"
+        entries = json.loads(path.read_text("utf-8"))
+        config(entries)
+        path.write_text(json.dumps(entries), "utf-8")
+
+    return change
+
+
+def entry(*path: str, value: Any) -> Callable[[Path], None]:
+    def change(entries: dict[str, Any]) -> None:
+        for name in path[:-1]:
+            entries = entries[name]
+        entries[path[-1]] = value
+
+    return edited(change)
+
+
+def content(name: str, text: bytes) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_bytes(text) and None
+
+
+def weights(change: Change) -> Callable[[Path], None]:
+    def rewrite(folder: Path) -> None:
+        tensors = {name: weight.clone() for name, weight in load_file(folder / "model.safetensors").items()}
+        change(tensors)
+        save_file(tensors, folder / "model.safetensors")
+
+    return rewrite
+
+
+def with_nan(tensors: dict[str, Any]) -> None:
+    next(weight for weight in tensors.values() if weight.dim() == 2)[0, 0] = torch.nan
+
+
+def without_one(tensors: dict[str, Any]) -> None:
+    del tensors[sorted(tensors)[0]]
+
+
+def link(name: str, target: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        (folder / name).rename(folder.parent / "outside.txt")
+        (folder / name).symlink_to(target)
+
+    return change
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "newer": (entry("format", value=2), r"has format version 2, but .* reads only up to 1: pip install --upgrade lev-"),
+    "no format": (edited(lambda c: c.pop("format")), "was not written by lev-plugins export"),
+    "not JSON": (content("config.json", b"{"), r"config\.json is not valid JSON"),
+    "long": (content("config.json", b" " * (17 << 20)), r"config\.json has .* bytes, but must have at most"),
+    "no config": (lambda folder: (folder / "config.json").unlink(), "is not a model folder, because it has no config"),
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"is incomplete, .* no model\.safetensors"),
+    "no dictionary": (lambda folder: (folder / "dict.noisy.txt").unlink(), r"is incomplete, .* no dict\.noisy\.txt"),
+    "other dictionary": (content("dict.noisy.txt", b"a 1\n"), r"dict\.noisy\.txt is not the file that was exported"),
+    "unknown entry": (entry("more", value=1), "has an unknown entry 'more'"),
+    "missing entry": (edited(lambda c: c.pop("task")), "has no entry 'task'"),
+    "form": (entry("form", "tall", value=True), "form has an unknown entry 'tall'"),
+    "unknown flag": (entry("model_flags", "encoder_embed_path", value="/etc/passwd"), "unknown entry 'encoder_embed_"),
+    "unknown task flag": (entry("task_flags", "data", value="/"), "task_flags has an unknown entry 'data'"),
+    "another task": (entry("task", value="translation"), "task must be text_labelling for a labeller"),
+    "another model": (entry("architecture", value="lstm"), "the architecture must be one of pbd, .*, but is 'lstm'"),
+    "another kind": (entry("kind", value="server"), "kind must be editor, or labeller"),
+    "tokeniser": (entry("tokeniser", value="gpt2"), "tokeniser must be null or one of sentencepiece"),
+    "language": (entry("task_flags", "source_lang", value="../x"), r"source_lang must have only letters"),
+    "way out": (entry("files", "../x", value=""), r"a name in files must have only letters, .* but is '\.\./x'"),
+    "dictionary not listed": (edited(lambda c: c["files"].pop("dict.noisy.txt")), r"files must have dict\.noisy\.txt"),
+    "no language": (edited(lambda c: c["task_flags"].pop("target_lang")), "task_flags must have target_lang, a text"),
+    "many positions": (
+        edited(lambda c: c["model_flags"].update(max_source_positions=10**6, max_target_positions=10**6)),
+        "the model computes .* numbers for its positions",
+    ),
+    "tokeniser not listed": (entry("tokeniser", value="sentencepiece"), r"files must have sentencepiece\.bpe\.model"),
+    "link": (link("dict.noisy.txt", "../outside.txt"), "is a link that leads out of the folder: copy the folder with"),
+    "link to itself": (link("model.safetensors", "model.safetensors"), r"is incomplete, .* no model\.safetensors"),
+    "endless": (link("config.json", "/dev/zero"), "is not a model folder|leads out"),
+    "many layers": (entry("model_flags", "layers", value=10**9), "--layers must be at most 1000, but is 1000000000"),
+    "wide": (
+        entry("model_flags", "embed_dim", value=1_000_000),
+        r"has the shape \(64,\), but the model needs \(2000000,\)",
+    ),
+    "beam": (entry("decoding", "beam", value=10**6), r"config\.json, decoding: --beam must be between 1 and 1000"),
+    "NaN": (weights(with_nan), "the model has NaN or infinite weights, first in"),
+    "a weight less": (weights(without_one), "does not fit config.json: .* has the shape none, but the model needs"),
+    "cut short": (lambda folder: os.truncate(folder / "model.safetensors", 1000), r"model\.safetensors is damaged \("),
+}
+
+
+DAMAGES_OF_LABELLERS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "template": (entry("labelling", "template", value="{0.__class__}"), "template may have"),
+    "kind": (entry("labelling", "kind", value="guessing"), "kind must be classification or"),
+    "columns": (entry("labelling", "columns", value=0), "columns must be between 1 and 1000"),
+    "longest": (entry("labelling", "longest", value=10**9), "longest must be between 1 and 1000000"),
+    "separator": (entry("labelling", "separator", value=""), "separator must not be empty"),
+    "labels not listed": (edited(lambda c: c["files"].pop("labels.txt")), r"files must have labels\.txt"),
+    "unknown entry of labelling": (entry("labelling", "more", value="/etc/passwd"), "has an unknown entry 'more'"),
+    "a task of editors": (entry("task", value="text_editing"), "task must be text_labelling for a labeller"),
+    "NaN in a labeller": (weights(with_nan), "the model has NaN or infinite weights"),
+}
+
+
+@pytest.fixture(scope="module")
+def labeller(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("labels") / "out"
+    assert export(Path(LABELS[0]), out, *LABELS[1:]) == 0
+    return out
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, *DAMAGES_OF_LABELLERS])
+def test_a_damaged_folder_is_refused_in_one_line(
+    damage: str, folder: Path, labeller: Path, tmp_path: Path, refusal: Refusal
+) -> None:
+    command, original = ("edit", folder) if damage in DAMAGES else ("label", labeller)
+    copy = Path(shutil.copytree(original, tmp_path / "copy"))
+    change, message = (DAMAGES | DAMAGES_OF_LABELLERS)[damage]
+    change(copy)
+    assert re.search(message, refusal(command, copy, "--cpu"))
+
+
+def test_what_is_no_model_folder(folder: Path, tmp_path: Path, refusal: Refusal) -> None:
+    assert "is not a model folder, because it has no config.json" in refusal("edit", tmp_path)
+    assert "none is no model folder" in refusal("info", "none")
+    assert "there is no checkpoint none" in refusal("edit", "none")
+    assert f"{folder} is an editor: use lev-plugins edit" in refusal("label", folder)
+    said = refusal("edit", folder, "--data", tmp_path)
+    assert f"--data is for a checkpoint, but {folder} is a model folder: leave it out" in said
+    assert "--bpe is for a checkpoint" in refusal("edit", folder, "--bpe", "chars")
+    assert "thresholds are tuned on a checkpoint's data" in refusal("tune-thresholds", folder, tmp_path / "t")
+
+
+def test_a_folder_whose_name_fairseq_would_divide(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "a:b")
+    with pytest.raises(UserError, match=r"cannot read .*a:b, because its name has the character ':': rename it"):
+        lev_plugins.load(copy)
+
+
+def test_a_labeller_with_nan_is_refused_as_a_checkpoint_too(tmp_path: Path) -> None:
+    state = lev_plugins.training.checkpoints.load(LABELS[0])
+    with_nan(state["model"])
+    lev_plugins.training.checkpoints.save(state, tmp_path / "checkpoint.pt")
+    with pytest.raises(UserError, match="NaN or infinite weights"):
+        lev_plugins.load(tmp_path / "checkpoint.pt", LABELS[2])
+
+
+@pytest.mark.parametrize("extra", [{"num_layers": 10**6}, {"d_model": 10**12}])
+def test_a_backbone_of_a_stranger(extra: dict[str, int], tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    path = SYSTEMS["gated_byt5"](tmp_path).export(tmp_path / "out", "--no-graphs") / "backbone" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **extra}))
+    entry("files", "backbone/config.json", value=model_folder.digest(path))(tmp_path / "out")
+    with pytest.raises(UserError, match=rf"backbone/config\.json: {next(iter(extra))} must be"):
+        lev_plugins.load(tmp_path / "out")
+    (path.parent / "generation_config.json").write_text("{}")
+    with pytest.raises(UserError, match=r"must have exactly the files config\.json, dict\.txt, symbols\.txt"):
+        lev_plugins.load(tmp_path / "out")
+
+
+def test_a_weight_that_is_not_learnt_must_be_finite_too(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    SYSTEMS["gated_bart"](tmp_path).export(tmp_path / "out", "--no-graphs")
+    weights(lambda tensors: tensors["decoder.backbone.head.bias"].fill_(torch.nan))(tmp_path / "out")
+    with pytest.raises(UserError, match=r"NaN or infinite weights, first in decoder\.backbone\.head\.bias"):
+        lev_plugins.load(tmp_path / "out")
+
+
+@pytest.mark.parametrize("stop", [OSError("no"), KeyboardInterrupt("no")], ids=lambda stop: type(stop).__name__)
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_an_old_folder_is_never_lost(
+    stop: BaseException, comes_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stays if the new one cannot take its place; if it cannot come back either, it is not removed."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    for each in (old, new):
+        each.mkdir()
+        (each / each.name).write_text("")
+    replace = Path.replace
+
+    def refuse(path: Path, target: Path) -> Path:
+        if target == old and (path == new or not comes_back):
+            raise stop
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(type(stop), match="no"):
+        files.swap_in(old, new)
+    (left,) = tmp_path.rglob("old/old")
+    assert (left.parent == old) == comes_back and (new / "new").exists()
+
+
+def test_a_labeller_of_a_preset_is_exported(tmp_path: Path) -> None:
+    data = toy_labels.folder_of(tmp_path / "labels", "classification", "--bpe", "characters")
+    flags = ["--task", "text_labelling", "--criterion", "labelling", "--arch", "enct5_tiny"]
+    checkpoint = teachers.write_teacher(tmp_path / "labels" / "checkpoint.pt", data, *flags)
+    assert main(["export", str(checkpoint), str(tmp_path / "mine"), "--no-graphs", "--data", str(data)]) == 0
+    text = ["ab c"]
+    assert lev_plugins.load(tmp_path / "mine").label(text) == lev_plugins.load(checkpoint, data).label(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "license"),
+    [
+        (b"---\nlanguage:\n- en\nlicense: cc-by-4.0\ntags:\n---\n\n# en\n", "cc-by-4.0"),
+        (b"---\r\nlicense: mit\r\n---\r\n", "mit"),
+        (b"---\ntags:\n---\nlicense: mit\n", None),
+        (b"license: mit\n", None),
+        (b"---\nlicense: mit or else\n---\n", None),
+        (b"---\nauthor: \xff\nlicense: mit\n---\n", "mit"),
+        (None, None),
+    ],
+)
+def test_the_licence_of_a_card_that_its_owner_edited(text: bytes | None, license: str | None, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / "README.md").write_bytes(text)
+    assert card.license_of(tmp_path) == license
