@@ -52,7 +52,6 @@ setup(
     package_data={
         "lev_plugins": ["py.typed", "languages/*/*"],
         "lev_plugins.serving": ["languages.tsv", "page.html"],
-        "lev_plugins.published": ["sets.json"],
         "lev_plugins.noise": ["tables/*.tsv", "tables/layouts/*.txt"],
     },
     entry_points={"console_scripts": ["lev-plugins = lev_plugins.cli.main:main"]},

@@ -109,10 +109,12 @@ def machine() -> str:
     return f"Machine: {processor()}; torch {metadata.version('torch')}"
 
 
-def finish(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], None]) -> int:
+def finish(
+    parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], None], argv: Sequence[str] | None = None
+) -> int:
     """Run a script; an error that its user can fix ends it with one line and status 2."""
     try:
-        run(parser.parse_args())
+        run(parser.parse_args(argv))
     except (UserError, OSError, ModuleNotFoundError) as error:
         sys.stderr.write(f"{parser.prog}: error: {explain(error) or error}\n")
         return 2

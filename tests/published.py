@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from lev_plugins.published.sets import PublishedSet
+from examples.published.sets import PublishedSet
 
 ROWS = "".join("\t".join(f" {name}{i} " for i in range(10)) + "\r\n" for name in ("head", "a", "b"))
 LAW = """{"header": "On\\nfish", "recitals": "Whereas", "main_body": ["fish", "swim,"], "concepts": ["%d", "7"]}"""

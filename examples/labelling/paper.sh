@@ -8,7 +8,7 @@ source "$(dirname "$0")/../once.sh"
 source "$(dirname "$0")/tasks.sh"
 
 TASKS=${TASKS:-mnli,qqp,qnli,mrpc,rte,sst2,cola,stsb}  # GLUE (Table 1); eurlex57k (Table 2); udpos (Table 3)
-DATA=${DATA:-data/glue}  # a folder per task, as lev-plugins data glue and eurlex57k write it; that of udpos has
+DATA=${DATA:-data/glue}  # a folder per task, as examples/data.py glue and eurlex57k write it; that of udpos has
 # {train,valid}.conllu of English, and tests/LANGUAGE.conllu
 MODEL=${MODEL:?is missing: the folder of a T5, as downloaded from huggingface.co}
 OUT=${OUT:-runs/glue}  # folder of all output; settings other than TASKS need another one

@@ -1,6 +1,6 @@
 """Triples of a source, its draft and the corrected draft, as plain text: their splits, edits and recurring changes.
 
-    python triples.py split DATA OUT          DATA/{train,dev}.{src,pert,tgt}, as lev-plugins data aced writes them
+    python triples.py split DATA OUT          DATA/{train,dev}.{src,pert,tgt}, as examples/data.py aced writes them
     python triples.py words <TEXT             words and marks, separated by blanks
     python triples.py gold DRAFTS TARGETS     the edits from each draft to its target, as an M2 file of words and marks
 

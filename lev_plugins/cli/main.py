@@ -14,7 +14,6 @@ from lev_plugins.utils.errors import explained
 # what each command does; its module is lev_plugins.cli.NAME, with underscores for dashes
 COMMANDS = {
     "path": "print the folder to use as fairseq's --user-dir",
-    "data": "fetch a published set, and convert it to the files that the examples read",
     "prepare": "binarise parallel text: sources, targets and optional drafts",
     "prepare-labels": "binarise labelled text: TSV with labels in the last column, or CoNLL-U",
     "encode": "cut text into the pieces of an imported model, or join pieces into text",
@@ -45,7 +44,7 @@ LIBRARY_SETTINGS = {  # variables of the environment that are read when torch is
     "LRU_CACHE_CAPACITY": "32",
 }
 # these need neither torch nor fairseq; edit, label, serve and lsp do not for a folder with graphs
-LIGHT = {"path", "data", "trace", "score", "noise", "confusions", "info", "edit", "label", "serve", "lsp"}
+LIGHT = {"path", "trace", "score", "noise", "confusions", "info", "edit", "label", "serve", "lsp"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

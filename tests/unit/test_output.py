@@ -10,13 +10,8 @@ from typing import Any
 
 import pytest
 
-from lev_plugins.published.sets import read_sets
-
-SET = next(name for name, published in read_sets().items() if published.files)
 COMMANDS = {
     "path": ["path"],
-    "list": ["data", "--list"],
-    "dry run": ["data", SET, "new", "--dry-run"],
     "lines": ["noise", "--kind", "swap", "--word-rate", "1"],
     "help": ["--help"],
     "help of a command": ["noise", "--help"],

@@ -9,7 +9,7 @@ from urllib.request import Request, urlopen
 
 from tqdm import tqdm
 
-from lev_plugins.published.sets import PublishedSet
+from examples.published.sets import PublishedSet
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.model_folder import digest
 

@@ -1,12 +1,21 @@
-"""``lev-plugins data NAME DIR``: fetch a published set and convert it to the files that the examples read."""
+"""Download a published set, and convert it to the files that the examples read.
+
+python examples/data.py NAME [DIR]      into DIR, or into data/NAME
+python examples/data.py --list          names, licences and contents of all sets
+"""
 
 import argparse
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from examples.published import fetching
+from examples.published.making import make
+from examples.published.sets import read_sets
+from examples.shared import finish
 from lev_plugins.cli.reporting import table
-from lev_plugins.published import fetching
-from lev_plugins.published.making import make
-from lev_plugins.published.sets import read_sets
 from lev_plugins.utils.errors import require
 from lev_plugins.utils.files import all_or_nothing_folder, require_free
 
@@ -21,12 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--list", action="store_true", help="print the names, licences and contents of all sets")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> None:
     sets = read_sets()
     if args.list:
         rows = [[published.name, published.licence, published.about] for published in sets.values()]
         print(*table([["name", "licence", "contents"], *rows]), sep="\n")
-        return 0
+        return
     require(args.name in sets, f"NAME must be one of {', '.join(sets)}, but is {args.name}")
     published, folder = sets[args.name], args.folder or Path("data", args.name)
     require(
@@ -39,9 +48,18 @@ def run(args: argparse.Namespace) -> int:
         for file in published.files:
             path = fetching.local_path(published, file, args.source)
             print(f"{path}: " + ("exists" if path.exists() else f"from {published.at}{file}"))
-        return 0
+        return
     paths = fetching.fetch_files(published, args.source)
     with all_or_nothing_folder(folder) as scratch:
         make(published, paths, args.source, scratch)
     print(f"{folder} is complete: {len({name for part in published.parts for name in part.to})} files")
-    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_arguments(parser)
+    return finish(parser, run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

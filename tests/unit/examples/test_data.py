@@ -13,9 +13,9 @@ from urllib.request import Request
 
 import pytest
 
-from lev_plugins.cli.main import main
-from lev_plugins.published import fetching, making
-from lev_plugins.published.sets import read_sets
+from examples.data import main
+from examples.published import fetching, making
+from examples.published.sets import read_sets
 from tests.commands import ROOT
 from tests.published import publish, write_archive
 
@@ -70,7 +70,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def data(*words: object) -> int:
-    return main(["data", *map(str, words)])
+    return main([*map(str, words)])
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -283,7 +283,7 @@ def test_a_download_is_the_file_whose_hash_is_known(
     """A copy that a person gives is not compared: it may be another edition."""
     archive, web = "conll14st-test-data.tar.gz", Web(b"")
     pinned = SETS["conll14"]._replace(sha256={archive: "ab" * 32})
-    monkeypatch.setattr("lev_plugins.cli.data.read_sets", lambda: {"conll14": pinned})
+    monkeypatch.setattr("examples.data.read_sets", lambda: {"conll14": pinned})
     assert not get(web) and not Path("out").exists()
     found = hashlib.sha256(web.content).hexdigest()
     said = capsys.readouterr().err

@@ -8,7 +8,7 @@ that publishers, or the package tensorflow-datasets, print for files at these ad
 
 import json
 from collections.abc import Iterator
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 
@@ -38,7 +38,7 @@ class PublishedSet(NamedTuple):
 
 
 def read_sets() -> dict[str, PublishedSet]:
-    table = json.loads(files("lev_plugins.published").joinpath("sets.json").read_text("utf-8"))
+    table = json.loads(Path(__file__).with_name("sets.json").read_text("utf-8"))
     for entry in table.values():
         entry["parts"] = [part for row in entry["parts"] for part in expanded(row)]
     return {name: PublishedSet(name, **entry) for name, entry in table.items()}

@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from lev_plugins.published import conversions
-from lev_plugins.published.sets import PublishedSet
+from examples.published import conversions
+from examples.published.sets import PublishedSet
 from lev_plugins.utils.errors import UserError, require
 
 MAX_UNPACKED_BYTES = 16 << 30  # of all members of an archive together; the largest has 4 GB
