@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The hyper-parameters of the paper (appendix B) for a pre-trained BERT, BART or T5, with and without gates. Not run at
-# full scale: the scores are unknown. RESULTS.md has the commands of all sets.
+# full scale: the scores are unknown. README.md has the commands of all sets.
 #     TEXT=data/imdb BACKBONE=models/t5 WORD_RATE=0.29 NOISES=random,swap OUT=runs/imdb bash examples/denoising/paper.sh
 #
 # Cross-entropy, Adam (0.9, 0.999), learning rate 5e-5, weight decay 0.001, batches of 32, at most 30 epochs, stopped
