@@ -23,7 +23,7 @@ COMMANDS = {
     "import-levt": "convert fairseq's levenshtein_transformer into a levt, or its transformer into a levt to train",
     "import-pretrained": "convert a Hugging Face model (an encoder such as BERT, a T5, a BART) into data and weights",
     "trace": "show the edits of each iteration, from a log of fairseq-generate",
-    "score": "score text files: m2, gleu, bleu, chrf, ter, rouge, wrr, exact, errors, harm, terms",
+    "score": "score text files: m2, gleu, bleu, chrf, ter, rouge, wrr, exact, harm, terms",
     "sweep": "measure what an editor breaks and repairs for each value of --min-confidence",
     "edit": "correct standard input line by line, or edit drafts; all text outside an edit stays as it is",
     "serve": "answer editors, programs and people: a server with LanguageTool's protocol, JSON, and a page",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.scoring import bleu, chrf, errors, exact_match, gleu, harm, m2, rouge, ter, terms, wrr
+from lev_plugins.scoring import bleu, chrf, exact_match, gleu, harm, m2, rouge, ter, terms, wrr
 
 REFERENCES, SOURCES, GOLD = "references", "sources and references", "an M2 file"
 SOURCES_ALONE = "sources"
@@ -107,12 +107,6 @@ METRICS = {
         exact_match.evaluate,
         fairseq="exact_match",
         validation={"exact_match": {}},
-    ),
-    "errors": Metric(
-        "share of the source's errors that a corrector repairs; by class: how many it had, repaired and introduced",
-        errors.evaluate,
-        {"words": Option("real words, one per line (default: the words of the references)", None, kind=Path)},
-        files=SOURCES,
     ),
     "harm": Metric(
         "right words that a corrector breaks, of 1,000; with --source, also the typos that it repairs",

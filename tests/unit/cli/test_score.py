@@ -64,7 +64,6 @@ EXPECTED: dict[str, tuple[list[str], str, str]] = {
         "broken of 1,000 right words = 100.0 (% of lines changed 33.3)",
         "400.0",
     ),
-    "errors": (["reference", "--source", "draft"], "errors repaired = 0.7500", "0.0000"),
     "bleu": (["reference"], "BLEU = 83.76 (words 10, reference words 10)", "17.86"),
     "chrf": (["reference", "--word-order", "2"], "chrF2++ = 86.95", "43.34"),
 }
@@ -82,7 +81,7 @@ def test_system_and_doing_nothing(score: Run, metric: str) -> None:
     lines = score(metric, "system", *flags, "--draft", "draft").splitlines()
     assert lines[0] == f"system      {expected}"
     assert lines[1].startswith("do nothing  ") and f" = {draft}" in lines[1]
-    assert all(line.startswith("settings    ") for line in lines[2:]) or metric == "errors"
+    assert all(line.startswith("settings    ") for line in lines[2:])
 
 
 @pytest.mark.parametrize("metric", EXPECTED)
@@ -111,7 +110,6 @@ NOTHING = {
     "rouge": (1 / 3, 1),
     "bleu": (0, 0),
     "harm": (1000, 0),
-    "errors": (0, 1),
 }
 
 
@@ -122,25 +120,6 @@ def test_a_text_of_empty_lines(score: Run, metric: str) -> None:
         files = [names.get(flag, flag) for flag in EXPECTED[metric][0]]
         found = json.loads(score(metric, "blank", *files, "--json", "--bootstrap", 5))
         assert found["system"]["score"] == pytest.approx(expected), files
-
-
-def test_errors_of_two_systems_side_by_side(score: Run, folder: Path) -> None:
-    for name, text in (
-        ("noisy", "teh train forParis is ofr you ."),
-        ("right", "the train for Paris is for you ."),
-        ("one", "the train forParis is for yo u ."),
-        ("two", "the train for Paris is ofr you ! ."),
-        ("list", "teh"),
-    ):
-        (folder / name).write_text(f"{text}\nsame .\n", encoding="utf-8")
-    lines = score("errors", "one", "right", "--source", "noisy", "--against", "two", "--words", "list").splitlines()
-    assert lines[:2] == ["system      errors repaired = 0.6667", "against     errors repaired = 0.6667"]
-    rows = {line[:15].strip(): line[15:].split() for line in lines[3:13]}
-    assert rows["all"] == ["3", "2", "1", "2", "1"]  # in the source; repaired and introduced, by one and by two
-    assert rows["real word"] == ["1", "1", "0", "1", "0"] and rows["non-word"] == ["1", "1", "0", "0", "0"]
-    assert rows["first letter"] == ["1", "1", "0", "0", "0"] and rows["later letters"] == ["1", "1", "0", "1", "0"]
-    assert rows["run-on"] == ["1", "0", "0", "1", "0"] and rows["split"] == ["0", "0", "1", "0", "0"]
-    assert rows["other words"] == ["0", "0", "0", "0", "1"]
 
 
 def test_per_sentence_and_significance(score: Run) -> None:

@@ -1,11 +1,12 @@
-"""``score errors``: the classes of errors, and which are repaired and introduced."""
+"""The classes of errors, and which are repaired and introduced."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lev_plugins.scoring import errors
+from examples.denoising import errors
 
 ONE, SEVERAL, FIRST, LATER, REAL, NONWORD = errors.LETTER_CLASSES
 
@@ -65,3 +66,22 @@ def test_errors_repaired_and_introduced() -> None:
     assert counts[ONE] == [0, 0, 1] and counts["real word"] == [0, 0, 0]
     nearest = errors.evaluate(["teh cat"], [["the dog", "the cat"]], ["the cat"])  # the reference with fewest errors
     assert (nearest.score, nearest.details["all: in the source"]) == (1.0, 1)
+
+
+def test_the_table_of_two_systems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in (
+        ("noisy", "teh train forParis is ofr you ."),
+        ("right", "the train for Paris is for you ."),
+        ("one", "the train forParis is for yo u ."),
+        ("two", "the train for Paris is ofr you ! ."),
+        ("list", "teh"),
+    ):
+        (tmp_path / name).write_text(f"{text}\nsame .\n", encoding="utf-8")
+    files = [str(tmp_path / name) for name in ("noisy", "right", "one", "two")]
+    assert errors.main([*files, "--words", str(tmp_path / "list")]) == 0
+    rows = {line[:15].strip(): line[15:].split() for line in capsys.readouterr().out.splitlines()[1:]}
+    assert rows["all"] == ["3", "2", "1", "2", "1"]  # in the source; repaired and introduced, by one and by two
+    assert rows["real word"] == ["1", "1", "0", "1", "0"] and rows["non-word"] == ["1", "1", "0", "0", "0"]
+    assert rows["first letter"] == ["1", "1", "0", "0", "0"] and rows["later letters"] == ["1", "1", "0", "1", "0"]
+    assert rows["run-on"] == ["1", "0", "0", "1", "0"] and rows["split"] == ["0", "0", "1", "0", "0"]
+    assert rows["other words"] == ["0", "0", "0", "0", "1"]

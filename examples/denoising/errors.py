@@ -6,9 +6,16 @@ or of several, in the first letter or later, and a real word (of the references,
 nearly equal but for their spaces are run on or split. Missing and extra words have no class in the paper. An error of
 the source is repaired if the output has none at its place; one of the output is introduced if the source has none at
 its place.
+
+    python examples/denoising/errors.py NOISY CLEAN OUTPUT...
+
+prints how many errors of each class NOISY has, and how many each OUTPUT repairs and introduces. --words FILE names a
+list of real words, one per line; by default, these are the words of CLEAN.
 """
 
+import argparse
 import string
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -16,6 +23,10 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import finish, read_parallel
+from lev_plugins.cli.reporting import table
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, ratio
 from lev_plugins.text.lines import read_lines
 
@@ -137,3 +148,27 @@ def evaluate(
             counts.update((name, column) for error in errors for name in ("all", *error.classes))
     details = {f"{name}: {column}": counts[name, column] for name in ("all", *ERROR_CLASSES) for column in COLUMNS}
     return additive("errors repaired", rows, ratio, details=details)
+
+
+def run(args: argparse.Namespace) -> None:
+    noisy, clean, *outputs = read_parallel([args.noisy, args.clean, *args.outputs])
+    scores = [evaluate(noisy, clean, output, args.words).details for output in outputs]
+    header = ["", COLUMNS[0], *(f"{column} by {path}" for path in args.outputs for column in COLUMNS[1:]), ""]
+    rows = [header]
+    for name in ("all", *ERROR_CLASSES):
+        counts = [score[f"{name}: {column}"] for score in scores for column in COLUMNS[1:]]
+        rows.append([name, str(scores[0][f"{name}: {COLUMNS[0]}"]), *map(str, counts), ""])
+    print(*table(rows), sep="\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("noisy", metavar="NOISY", type=Path, help="text with errors")
+    parser.add_argument("clean", metavar="CLEAN", type=Path, help="the same without errors")
+    parser.add_argument("outputs", metavar="OUTPUT", type=Path, nargs="+", help="NOISY as a corrector returns it")
+    parser.add_argument("--words", metavar="FILE", type=Path, help="real words, one per line")
+    return finish(parser, run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
