@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lev_plugins.cli.edit import add_int8_argument, device_of
-from lev_plugins.cli.streams import add_resume_argument, answer_lines
+from lev_plugins.cli.streams import answer_lines
 from lev_plugins.editor.labeller import Labeller, read_thresholds
 from lev_plugins.editor.options import LabelOptions
 from lev_plugins.utils.model_folder import model_path
@@ -23,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tuned = "multilabel: thresholds from tune-thresholds (default: those of the model folder, or 0.5 for all labels)"
     add("--thresholds", metavar="FILE", type=Path, help=tuned)
     add("--scores", action="store_true", help="also print the probabilities of all labels")
-    add_resume_argument(add)
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,4 +52,4 @@ def run(args: argparse.Namespace) -> int:
         results = labeller.label([text.rstrip("\r") for text in texts], first_line=first_line, **options)
         return (json.dumps(result, ensure_ascii=False) for result in results)
 
-    return answer_lines(answer, labeller.batch_size, args.resume)
+    return answer_lines(answer, labeller.batch_size)

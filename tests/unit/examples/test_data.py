@@ -332,7 +332,7 @@ def test_no_network_and_detours_are_told(get: Any, capsys: Any) -> None:
 def test_what_the_pages_fetch_exists() -> None:
     pages = [*ROOT.glob("examples/*/*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.sh")]
     text = "\n".join(page.read_text("utf-8") for page in pages)
-    fetched = {*re.findall(r"lev-plugins data ([a-z]\w*(?:-\w+)*)", text)}
+    fetched = {*re.findall(r'(?:lev-plugins |/)data(?:\.py"?)? ([a-z]\w*(?:-\w+)*)', text)}
     assert {"cweb", "imdb"} <= fetched <= SETS.keys()
 
 
