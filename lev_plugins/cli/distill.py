@@ -1,4 +1,4 @@
-"""``lev-plugins distill``: replace the targets of a data folder by a teacher's outputs, or write these as text.
+"""``lev-plugins distill``: replace the targets of a data folder by a teacher's outputs.
 
 A shard is a range of sentences of one part (train, train1, ...). Its outputs are a file beside the result, complete or
 absent: a stop only loses the shard in progress.
@@ -9,8 +9,9 @@ import ast
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +23,23 @@ from fairseq.utils import split_paths
 from torch import Tensor
 from tqdm import tqdm
 
-from lev_plugins.cli.flags import requires
 from lev_plugins.export.decoder import CheckpointDecoder
 from lev_plugins.training import checkpoints
 from lev_plugins.training.binarise import load_dictionary
 from lev_plugins.training.pairs import whole_pair
-from lev_plugins.training.tokenise import POST_PROCESSES
 from lev_plugins.utils.errors import UserError, require
-from lev_plugins.utils.files import all_or_nothing, all_or_nothing_folder, lock, require_free, require_new
+from lev_plugins.utils.files import all_or_nothing, all_or_nothing_folder, lock, require_free
 from lev_plugins.utils.ranges import at_least, flag_name
 
 SEARCH = ["beam", "lenpen", "unkpen", "max_len_a", "max_len_b", "min_len", "no_repeat_ngram_size"]
-SHARD_FLAGS = ["split", "shard_size", "fp16", *SEARCH]  # flags that decide the contents of a shard
-RECORD = "distill.json"  # in --dest; beside --text FILE it is FILE.json
+SHARD_FLAGS = ["split", "shard_size", "fp16", "model_overrides", *SEARCH]  # flags that decide the contents of a shard
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("data", metavar="DATA", type=Path, help="folder of the binarised data")
     add("--path", metavar="FILE", required=True, help="checkpoint of the teacher, or several as an ensemble: A.pt:B.pt")
-    result = parser.add_mutually_exclusive_group(required=True)
-    result.add_argument("--dest", metavar="DIR", type=Path, help="folder to create: DATA with new targets")
-    result.add_argument("--text", metavar="FILE", type=Path, help="file to write: the targets, one per line")
-    add("--post-process", choices=POST_PROCESSES, help="with --text: how to join pieces into words")
+    add("--dest", metavar="DIR", type=Path, required=True, help="folder to create: DATA with new targets")
     add("--split", default="train", help="split to decode; train includes train1, train2, ... (default: train)")
     add("-s", "--source-lang", metavar="SUFFIX", help="suffix of the sources (default: as in the teacher's training)")
     add("-t", "--target-lang", metavar="SUFFIX", help="suffix of the targets (default: as in the teacher's training)")
@@ -61,68 +56,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "beam", "max_tokens", "shard_size")
-    requires(args, "--text", args.text is not None, post_process=None)
     overrides = ast.literal_eval(args.model_overrides)
     require(isinstance(overrides, dict), f"--model-overrides must be a dictionary, but is {args.model_overrides}")
+    require_free(args.dest, "--dest")
     source, target = languages(args, overrides)
+    overrides |= {"data": str(args.data), "source_lang": source, "target_lang": target}
+    parts = find_parts(args.data, args.split, source, target)
+    store = args.dest.with_name(f"{args.dest.name}.shards")
+    store.mkdir(parents=True, exist_ok=True)
+    lock(store, f"another distill is making {args.dest}: wait until it ends, or name another folder")
     settings = {"DATA": str(args.data), "--source-lang": source, "--target-lang": target}
     settings |= {flag_name(name): str(vars(args)[name]) for name in SHARD_FLAGS}
-    settings["--model-overrides"] = repr(overrides)
     settings["--path"] = " ".join(f"{path} of {Path(path).stat().st_mtime}" for path in split_paths(args.path))
-    overrides |= {"data": str(args.data), "source_lang": source, "target_lang": target}
-    dictionary = load_dictionary(args.data / f"dict.{target}.txt")
-    parts = find_parts(args.data, args.split, source, target)
-    if args.text:
-        output, record = args.text, args.text.with_name(f"{args.text.name}.json")
-        for path in (output, record):
-            require_new(path, "--text")
-    else:
-        output = args.dest
-        require_free(output, "--dest")
-    store = output.with_name(f"{output.name}.shards")
-    store.mkdir(parents=True, exist_ok=True)
-    lock(store, f"another distill is making {output}: wait until it ends, or name another place")
     require_same_settings(store, settings)
     decode_missing(args, overrides, parts, store)
-    too_long: dict[str, list[int]] = {}  # sentences that the teacher could not read, by part, from 1
-
-    def targets(part: str, prefix: str) -> Iterator[Tensor]:
-        """Yields the teacher's output of each sentence, or else the reference."""
-        original = data_utils.load_indexed_dataset(prefix, None)
-        for shard, indices in shards(store, part, args.shard_size, len(original)):
-            for index, row in zip(indices, json.loads(shard.read_text("utf-8")), strict=True):
-                if row is None:
-                    too_long.setdefault(part, []).append(index + 1)
-                yield original[index] if row is None else torch.tensor(row)
-
-    if args.text:
-        with all_or_nothing(args.text) as file:
-            for part, prefix in parts.items():
-                rows = targets(part, prefix)
-                file.writelines(f"{dictionary.string(row, args.post_process)}\n".encode() for row in rows)
-        write_json(record, {"kept_reference": too_long, "settings": settings})
-    else:
-        with all_or_nothing_folder(args.dest) as folder:
-            for path in args.data.iterdir():
-                if path.is_file():
-                    shutil.copyfile(path, folder / path.name)
-            for part, prefix in parts.items():
-                result = folder / Path(prefix).name
-                builder = make_builder(f"{result}.bin", impl="mmap", vocab_size=len(dictionary))
-                for row in targets(part, prefix):
-                    builder.add_item(row)
-                builder.finalize(f"{result}.idx")
-            write_json(folder / RECORD, {"kept_reference": too_long, "settings": settings})
+    with all_or_nothing_folder(args.dest) as folder:
+        for path in filter(Path.is_file, args.data.iterdir()):
+            shutil.copyfile(path, folder / path.name)
+        for part, prefix in parts.items():
+            original, result = data_utils.load_indexed_dataset(prefix, None), folder / Path(prefix).name
+            dictionary_size = len(load_dictionary(args.data / f"dict.{target}.txt"))
+            builder = make_builder(f"{result}.bin", impl="mmap", vocab_size=dictionary_size)
+            for row in targets(original, [shard for shard, _ in shards(store, part, args.shard_size, len(original))]):
+                builder.add_item(row)
+            builder.finalize(f"{result}.idx")
     shutil.rmtree(store)
-    sys.stdout.write(f"{output} has the targets of the teacher\n")
-    for part, numbers in too_long.items():
-        shown = ", ".join(f"{number:,}" for number in numbers[:10]) + (" ..." if len(numbers) > 10 else "")
-        sys.stdout.write(f"{len(numbers):,} of {part} too long for the teacher keep their reference: line {shown}\n")
+    sys.stdout.write(f"{args.dest} has the targets of the teacher\n")
     return 0
 
 
-def decode_missing(args: argparse.Namespace, overrides: dict[str, Any], parts: Iterable[str], store: Path) -> None:
-    """Decodes the shards that ``store`` lacks, each into a file."""
+def decode_missing(args: argparse.Namespace, overrides: dict[str, Any], parts: dict[str, str], store: Path) -> None:
+    """Decodes the shards that ``store`` lacks, each into a file: ids, or null for a sentence that is too long."""
     device = "cpu" if args.cpu or not torch.cuda.is_available() else "cuda"
     search = {name: vars(args)[name] for name in SEARCH}
     teacher = CheckpointDecoder(list(map(Path, split_paths(args.path))), overrides, search, device, args.fp16)
@@ -132,6 +96,16 @@ def decode_missing(args: argparse.Namespace, overrides: dict[str, Any], parts: I
         for shard, indices in tqdm(shards(store, part, args.shard_size, len(dataset)), desc=part, disable=None):
             if not shard.exists():
                 write_json(shard, teacher.write(dataset, indices, args.max_tokens))
+
+
+def targets(original: Any, shard_files: list[Path]) -> Iterator[Tensor]:
+    """Yields the teacher's output of each sentence, or the original target where it was too long for the teacher."""
+    rows = [row for shard in shard_files for row in json.loads(shard.read_text("utf-8"))]
+    too_long = [number for number, row in enumerate(rows, 1) if row is None]
+    if too_long:
+        shown = ", ".join(map(str, too_long[:10])) + (" ..." if len(too_long) > 10 else "")
+        sys.stdout.write(f"{len(too_long)} too long for the teacher keep their reference: line {shown}\n")
+    return (original[index] if row is None else torch.tensor(row) for index, row in enumerate(rows))
 
 
 def shards(store: Path, part: str, size: int, lines: int) -> list[tuple[Path, range]]:
@@ -150,32 +124,31 @@ def languages(args: argparse.Namespace, overrides: dict[str, Any]) -> tuple[str,
     A checkpoint records the suffixes that were flags of its training, not those that fairseq derived from the folder.
     """
     state = checkpoints.load(split_paths(args.path)[0], mmap=True)  # its weights are not read here
-    task = state["cfg"]["task"] if state.get("cfg") else vars(state["args"])
     pair = whole_pair(str(args.data))
     if pair is None:
         raise UserError(f"{args.data} has no pair of binarised texts: create such a folder with lev-plugins prepare")
-    source = args.source_lang or overrides.get("source_lang") or task.get("source_lang") or pair[0]
-    target = args.target_lang or overrides.get("target_lang") or task.get("target_lang") or pair[1]
-    return source, target
+    names = "source_lang", "target_lang"
+    recorded = [overrides.get(name) or checkpoints.config_of(state, "task", name) for name in names]
+    return args.source_lang or recorded[0] or pair[0], args.target_lang or recorded[1] or pair[1]
 
 
 def find_parts(data: Path, split: str, source: str, target: str) -> dict[str, str]:
-    """Returns the binarised targets of the parts that fairseq-train joins, without .bin.
+    """Returns the binarised targets of the parts that fairseq-train joins, without .idx.
 
     The names of the files have the languages in either order.
     """
+    pairs = (f"{source}-{target}", f"{target}-{source}")
     parts: dict[str, str] = {}
-    while True:
-        name = f"{split}{len(parts) or ''}"
-        prefixes = [str(data / f"{name}.{pair}.{target}") for pair in (f"{source}-{target}", f"{target}-{source}")]
+    for name in (f"{split}{number or ''}" for number in count()):
+        prefixes = [str(data / f"{name}.{pair}.{target}") for pair in pairs]
         prefix = next((prefix for prefix in prefixes if Path(f"{prefix}.idx").is_file()), None)
         if prefix is None:
             break
         parts[name] = prefix
     require(
         bool(parts),
-        f"there is no {data / f'{split}.{source}-{target}.{target}.idx'}: if the suffixes in that folder differ "
-        "from those of the teacher's training, give --source-lang and --target-lang",
+        f"there is no {data / f'{split}.{pairs[0]}.{target}.idx'}: if the suffixes in that folder differ from those of "
+        "the teacher's training, give --source-lang and --target-lang",
     )
     return parts
 

@@ -1,6 +1,5 @@
 """``lev-plugins distill`` in this process: what it writes, what it keeps, what it refuses."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +59,7 @@ def generated(data: Path, teacher: object, part: str, *flags: object) -> dict[in
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != distill.RECORD}
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 # ---- what is written -------------------------------------------------------------------------------------------------
@@ -82,28 +81,11 @@ def test_targets_are_what_fairseq_generate_says(
         assert all(row[-1] == 2 for row in rows(tmp_path / "new", part, "de"))
     said = capsys.readouterr().out
     assert "new has the targets of the teacher\n" in said
-    assert f"1 of train too long for the teacher keep their reference: line {LONG}\n" in said
+    assert f"1 too long for the teacher keep their reference: line {LONG}\n" in said
     before, after = contents(data), contents(tmp_path / "new")
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     assert changed == {f"{part}.en-de.de.{end}" for part in ("train", "train1") for end in ("bin", "idx")}
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
-    assert json.loads((tmp_path / "new" / distill.RECORD).read_text())["kept_reference"] == {"train": [LONG]}
-
-
-def test_a_text_in_the_order_of_the_input(data: Path, teacher: Path, tmp_path: Path) -> None:
-    text = tmp_path / "train.de"
-    assert run(data, teacher, "--dest", tmp_path / "new") == 0
-    assert run(data, teacher, "--text", text, "--shard-size", 4) == 0  # line LONG is in the second one
-    expected = strings(tmp_path / "new", "train", "de") + strings(tmp_path / "new", "train1", "de")
-    assert text.read_text("utf-8").splitlines() == expected
-    assert json.loads((tmp_path / "train.de.json").read_text())["kept_reference"] == {"train": [LONG]}
-    joined = tmp_path / "joined"
-    assert run(data, teacher, "--dest", tmp_path / "test", "--split", "test") == 0
-    assert run(data, teacher, "--text", joined, "--split", "test", "--post-process", "letter") == 0
-    whole = [line.replace(" ", "") for line in strings(tmp_path / "test", "test", "de")]
-    assert joined.read_text("utf-8").splitlines() == whole
-    made = ["joined", "joined.json", "new", "test", "train.de", "train.de.json"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == made
 
 
 def test_a_teacher_that_edits_drafts_reads_them(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +117,7 @@ def test_other_suffixes_than_in_the_training(data: Path, teacher: Path, tmp_path
         name = path.name.replace("en-de", "x-y").replace(".en.", ".x.").replace(".de.", ".y.")
         (renamed / name).write_bytes(path.read_bytes())
     said = refusal(*command(renamed, teacher, "--dest", tmp_path / "new", "--split", "test"))
-    assert f"the dictionary {renamed}/dict.de.txt does not exist" in said
+    assert "give --source-lang and --target-lang" in said
     flags = ["--split", "test", "-s", "x", "-t", "y"]
     assert run(renamed, teacher, "--dest", tmp_path / "new", *flags) == 0
     assert run(data, teacher, "--dest", tmp_path / "old", "--split", "test") == 0
@@ -229,7 +211,6 @@ def test_shards_of_other_settings_are_not_used(
     ("flags", "message"),
     [
         (["--beam", 0], "--beam must be at least 1, but is 0"),
-        (["--post-process", "sentencepiece"], "--post-process requires --text"),
         (["--model-overrides", "[1]"], "--model-overrides must be a dictionary, but is [1]"),
         (["--model-overrides", "a b"], "--model-overrides must be a dictionary in Python's notation"),
         (["--split", "valid"], "valid.en-de.de.idx: if the suffixes in that folder differ from those of the"),

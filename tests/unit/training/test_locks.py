@@ -84,7 +84,7 @@ def test_a_second_distill_is_refused(tmp_path: Path, refusal: Refusal) -> None:
     (tmp_path / "new.shards").mkdir()
     with another(tmp_path / "new.shards"):
         assert f"another distill is making {tmp_path / 'new'}: wait until it ends, or name" in refusal(*command)
-    assert main([*map(str, command)]) == 0 and (tmp_path / "new" / "distill.json").exists()
+    assert main([*map(str, command)]) == 0 and (tmp_path / "new" / "dict.de.txt").exists()
 
 
 def test_of_two_new_folders_the_second_is_refused(tmp_path: Path) -> None:
