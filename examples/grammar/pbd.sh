@@ -11,18 +11,14 @@ BOOST=${BOOST-}  # clean sentences that a model of TUNE's mistakes puts mistakes
 ARCH=${ARCH:-pbd}  # pbd or transformer
 VOCAB=${VOCAB:-8000}  # pieces of sentencepiece
 LAYERS=${LAYERS:-2}; WIDTH=${WIDTH:-256}; FFN=${FFN:-1024}; HEADS=${HEADS:-4}  # sizes of the model
-DROPOUT=${DROPOUT:-0.1}
 TOKENS=${TOKENS:-4000}  # tokens in a batch
 UPDATES=${UPDATES:-20000}  # updates on synthetic mistakes, a multiple of VALID_EVERY; 0: none, TUNE trains from scratch
 LR=${LR:-0.001}; WARMUP=${WARMUP:-1000}  # peak learning rate, and the updates until then; it falls linearly to zero
 TUNE_UPDATES=${TUNE_UPDATES:-5000}; TUNE_LR=${TUNE_LR:-0.0003}  # of the training on real mistakes
 VALID_EVERY=${VALID_EVERY:-1000}; AVERAGE=${AVERAGE:-5}  # updates between checkpoints; how many are averaged
 BEAM=${BEAM:-5}  # beam of the decoding
-TRAIN_FLAGS=${TRAIN_FLAGS-}  # more flags of fairseq-train, such as --cpu-bf16
-SEED=${SEED:-1}  # random seed
-CPU=${CPU-$(command -v nvidia-smi >/dev/null || echo --cpu)}  # --cpu, or empty: use the GPUs
-export OMP_NUM_THREADS=${THREADS:-2}  # CPU threads
-source "$HERE/../once.sh"; source "$HERE/score.sh"
+source "$HERE/../once.sh"
+source "$HERE/score.sh"
 [[ $TEST != data/jfleg || -e $TEST ]] || lev-plugins data jfleg
 pairs() {  # the real mistakes, and the words that learners confuse in them
     python "$HERE/texts.py" pairs "$OUT/pairs" $TUNE
@@ -36,16 +32,14 @@ texts() {
         --seed $((SEED + 1)) <"$OUT/texts/valid.clean" >"$OUT/texts/valid.noisy"
 }
 prepare() { lev-plugins prepare -s noisy -t clean --joined-dictionary "$@"; }
-train() {  # train NAME DATA UPDATES LR FLAG...: checkpoints in OUT/NAME, and their average
-    sizes="--layers $LAYERS --embed-dim $WIDTH --ffn-embed-dim $FFN --attention-heads $HEADS"
-    [ "$ARCH" = pbd ] || sizes="${sizes//--/--encoder-} ${sizes//--/--decoder-}"
-    fairseq-train "$2" --save-dir "$OUT/$1" --user-dir "$(lev-plugins path)" $CPU --seed "$SEED" \
-        --task text_correction -s noisy -t clean --arch "$ARCH" $sizes --share-all-embeddings --dropout "$DROPOUT" \
+train() {  # train NAME DATA UPDATES RATE FLAG...: checkpoints in OUT/NAME, and their average
+    local size="--layers $LAYERS --embed-dim $WIDTH --ffn-embed-dim $FFN --attention-heads $HEADS"
+    [ "$ARCH" = pbd ] || size=$(sizes "$LAYERS" "$WIDTH" "$FFN" "$HEADS")
+    fairseq-train "$2" --save-dir "$OUT/$1" "${FAIRSEQ[@]}" --log-format simple --log-interval 100 --seed "$SEED" \
+        --task text_correction -s noisy -t clean --arch "$ARCH" $size --share-all-embeddings --dropout 0.1 \
         --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --optimizer adam --adam-betas '(0.9,0.98)' \
-        --lr "$4" --lr-scheduler polynomial_decay --warmup-updates "$WARMUP" --max-update "$3" --total-num-update "$3" \
-        --clip-norm 1 --max-tokens "$TOKENS" --validate-interval 1000000 --validate-interval-updates "$VALID_EVERY" \
-        --save-interval-updates "$VALID_EVERY" --keep-interval-updates "$AVERAGE" --no-epoch-checkpoints \
-        --no-progress-bar --log-format simple --log-interval 100 "${@:5}" $TRAIN_FLAGS
+        --clip-norm 1 --max-tokens "$TOKENS" $(linear_rate "$4" "$WARMUP" "$3") $(checkpoint_every "$VALID_EVERY") \
+        --keep-interval-updates "$AVERAGE" "${@:5}" $TRAIN_FLAGS
     rm -f "$OUT/$1/average.pt"  # the last update has no file with its number if an epoch ends there
     lev-plugins average $(ls "$OUT/$1"/checkpoint_*_*.pt | grep -v "_$3.pt") "$OUT/$1/checkpoint_last.pt" \
         --output "$OUT/$1/average.pt"

@@ -12,11 +12,9 @@ UPDATES=${UPDATES:-600}  # updates on synthetic mistakes
 TUNE_UPDATES=${TUNE_UPDATES:-2100}  # updates on the real ones, each four times, among TUNE_SYNTHETIC others
 TUNE_SYNTHETIC=${TUNE_SYNTHETIC:-180000}  # sentences with synthetic mistakes, so that it does not forget typos
 PROMISE=${PROMISE:-10}  # words of 1,000 right ones that it may break in text with many unexpected words
-TRAIN_FLAGS=${TRAIN_FLAGS-}  # more flags of fairseq-train, such as --cpu-bf16
-SEED=${SEED:-1}  # random seed
-CPU=${CPU-$(command -v nvidia-smi >/dev/null || echo --cpu)}  # --cpu, or empty: use the GPUs
-export OMP_NUM_THREADS=${THREADS:-2}  # CPU threads
-for script in ../once.sh ../english/spellers.sh score.sh; do source "$HERE/$script"; done
+source "$HERE/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
+source "$HERE/../english/spellers.sh"
+source "$HERE/score.sh"
 
 [[ $TEST != data/jfleg || -e $TEST ]] || lev-plugins data jfleg
 [[ $TUNE:$TEST_M2 != *data/wi-locness* || -e data/wi-locness ]] || lev-plugins data wi-locness
@@ -40,18 +38,10 @@ mistakes() {
 prepare() {
     lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --srcdict "$OUT/words/dict.txt" "$@"
 }
-train() {  # train NAME DATA UPDATES LR FLAG...: checkpoints in OUT/NAME
-    fairseq-train "$2" --save-dir "$OUT/$1" --user-dir "$(lev-plugins path)" $CPU --seed "$SEED" --task text_editing \
-        -s noisy -t clean --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words --spelling --arch levt_tiny \
-        --encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 256 --decoder-embed-dim 256 --max-insertions 7 \
-        --encoder-ffn-embed-dim 768 --decoder-ffn-embed-dim 768 --encoder-attention-heads 4 \
-        --decoder-attention-heads 4 --encoder-normalize-before --decoder-normalize-before --share-all-embeddings \
-        --dropout 0 --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 \
-        --optimizer adam --adam-betas '(0.9,0.98)' --clip-norm 1 --max-tokens 3000 --lr "$4" \
-        --lr-scheduler polynomial_decay --warmup-updates $(($3 / 20)) --max-update "$3" --total-num-update "$3" \
-        --validate-interval-updates $(($3 / 5)) --save-interval-updates $(($3 / 5)) --keep-interval-updates 1 \
-        --no-epoch-checkpoints --no-progress-bar --log-format simple --log-interval 50 "${@:5}" \
-        ${BACKBONE:+--backbone "$BACKBONE" --optimizer scaled_adam --backbone-lr-factor 0.05} $TRAIN_FLAGS
+train() {  # train NAME DATA UPDATES RATE FLAG...: checkpoints in OUT/NAME
+    train_editor "$2" "$OUT/$1" "$3" "$4" -s noisy -t clean --bpe words --spelling $(sizes 2 256 768 4) \
+        --optimizer adam --max-tokens 3000 "${@:5}" \
+        ${BACKBONE:+--backbone "$BACKBONE" --optimizer scaled_adam --backbone-lr-factor 0.05}
 }
 
 once tests test_sets  # now, as missing files should not stop it after the training

@@ -20,12 +20,10 @@ task() {  # task NAME: sets its files, kind and metric; columns of text and thei
             tests=$(cd "$folder" && ls tests/*.conllu | sed 's/\.conllu$//') ;;
         *) echo "TASKS has an unknown name: $1" >&2; exit 2 ;;
     esac
-    parts=(train valid)  # fairseq's names of the files: train, valid, test, test1, ...
-    files=("$folder/train.$suffix" "$folder/valid.$suffix")
-    local test; for test in $tests; do
-        parts+=("test$((${#parts[@]} - 2))"); files+=("$folder/$test.$suffix")
+    parts=(train valid) files=("$folder/train.$suffix" "$folder/valid.$suffix")  # fairseq says test, test1, test2, ...
+    local test number=; for test in $tests; do
+        parts+=("test$number"); files+=("$folder/$test.$suffix"); number=$((number + 1))
     done
-    parts=("${parts[@]/test0/test}")
 }
 labels() {  # labels DEST FLAGS...: the labelled texts of the task, binarised for EncT5
     lev-plugins prepare-labels --label-kind $kind --train "${files[0]}" --valid "${files[1]}" \
@@ -34,6 +32,6 @@ labels() {  # labels DEST FLAGS...: the labelled texts of the task, binarised fo
 }
 scores() {  # scores CHECKPOINT: of an EncT5, on valid and the tests
     for part in "${parts[@]:1}"; do
-        python "$(dirname "$0")/score.py" "$1" --part $part $DEVICE --output "$(dirname "$1").$part.scores"
+        python "$HERE/score.py" "$1" --part $part $CPU --output "$(dirname "$1").$part.scores"
     done
 }
