@@ -1,5 +1,6 @@
 # Sourced by the scripts of the examples, which set OUT, the folder of everything they write: settings that all have, and
 # functions. To paste a command of theirs into a shell of your own: OUT=DIR; source examples/once.sh
+HERE=$(dirname "$0")  # the folder of the script
 command -v lev-plugins >/dev/null || PATH=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.venv/bin:$PATH
 SEED=${SEED:-1} THREADS=${THREADS:-2}  # random seed; threads on the CPU
 CPU=${CPU-$(command -v nvidia-smi >/dev/null || echo --cpu)}  # --cpu, or empty: use the GPUs
@@ -12,14 +13,6 @@ once() {  # once NAME COMMAND...: runs a command or function, unless it has succ
     [ -e "$OUT/done/$1" ] && return
     echo "$1 ..." >&2; mkdir -p "$OUT/done"
     "${@:2}"; touch "$OUT/done/$1"
-}
-
-progress() {  # progress UPDATES: of a log of fairseq-train, shows how far it is, on a terminal alone, and errors
-    awk -v all="$1" -v terminal="$([ -t 1 ] && echo yes)" '/error:/ { print }
-        terminal && match($0, /num_updates=[0-9]+/) {
-            updates = substr($0, RSTART + 12, RLENGTH - 12); bar = sprintf("%*s", 40 * updates / all, "")
-            gsub(/ /, "#", bar); printf "\r    [%-40s] %d of %d updates ", bar, updates, all; fflush() }
-        END { if (terminal) print "" }'
 }
 
 numbers() {  # numbers FORMAT NAME...: of the JSON of lev-plugins score, numbers of the system, as cells of a table

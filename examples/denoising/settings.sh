@@ -1,7 +1,6 @@
 # Sourced by the scripts of this folder: settings, which are variables of the environment, the text, the noise that is
 # added to its sources, and how systems with and without gates are trained and tested.
-HERE=$(dirname "$0")
-source "$HERE/../once.sh"
+source "$(dirname "$0")/../once.sh"
 
 OUT=${OUT:-runs/denoising}  # folder of all output; a step in it is never repeated: other settings need another one
 TEXT=${TEXT:-}  # folder of pairs, one sentence per line; empty: docstrings of the installed packages, which get noise

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # Train a small editor that repairs typos, in five minutes on a CPU, and show how it decodes and edits: see README.md.
 set -euo pipefail
-HERE=$(dirname "$0")
 OUT=${OUT:-demo-out}  # folder of all output; the same one continues after a stop
 PACKAGES=${PACKAGES-numpy,scipy,sklearn,torch}  # docstrings to read, beside Python's own
 SENTENCES=${SENTENCES:-0}  # use the first N of training, validation and test (0: all)
 UPDATES=${UPDATES:-400}  # length of the training
 PROMISE=${PROMISE:-20}  # words of 1,000 right ones that it may break in held-out text with many unexpected words
 THREADS=${THREADS:-1}  # CPU threads; the noise of the training is made by a second process
-source "$HERE/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
+source "$(dirname "$0")/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
 mkdir -p "$OUT/test"
 
 text() {
@@ -37,7 +36,7 @@ model() {
         --bpe words --spelling --noise-kind insert,delete,substitute,swap,keyboard --noise-varied \
         --noise-language-files en --noise-word-rate 0.2 --noise-char-rate 0.16 --noise-min-letters 3 \
         --noise-share 0.85 --validate-interval-updates "$UPDATES" --save-interval-updates $((UPDATES / 2)) \
-        --log-interval 5 2>&1 | tee -a "$OUT/train.log" | progress "$UPDATES"
+        --log-interval 5 2>&1 | tee -a "$OUT/train.log" | python "$HERE/progress.py" "$UPDATES"
 }
 once "train a Levenshtein Transformer, $UPDATES updates" model
 

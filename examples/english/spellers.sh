@@ -1,6 +1,6 @@
 # Sourced by run.sh: the tools that a user would take instead of an editor, those of them that are installed.
 spellers() {  # spellers COMMAND...: runs COMMAND... NAME SPELLER..., where SPELLER... corrects its standard input
-    local english; english=$(dirname "${BASH_SOURCE[0]}")
+    local english=$HERE/../english
     if python -c 'import symspellpy' 2>/dev/null; then
         "$@" SymSpell python "$english/../denoising/symspell.py" --list ${LIST-}
         "$@" careful-SymSpell python "$english/../denoising/symspell.py" --list ${LIST-} --careful

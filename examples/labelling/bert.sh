@@ -4,8 +4,7 @@
 #     TASKS=udpos DATA=data MODEL=models/bert-base-multilingual-cased EPOCHS=10 POOL=mean OUT=runs/udpos-bert \
 #         bash examples/labelling/bert.sh
 set -euo pipefail
-HERE=$(dirname "$0")
-source "$HERE/../once.sh"
+source "$(dirname "$0")/../once.sh"
 source "$HERE/tasks.sh"
 
 TASKS=${TASKS:-mnli,qqp,qnli,mrpc,rte,sst2,cola,stsb} DATA=${DATA:-data/glue}

@@ -4,8 +4,7 @@
 #     TASKS=mrpc,rte DATA=data/glue MODEL=t5-v1_1-base OUT=runs/glue bash examples/labelling/paper.sh
 #     TASKS=eurlex57k DATA=data MODEL=t5-v1_1-base OUT=runs/eurlex57k bash examples/labelling/paper.sh
 set -euo pipefail
-HERE=$(dirname "$0")
-source "$HERE/../once.sh"
+source "$(dirname "$0")/../once.sh"
 source "$HERE/tasks.sh"
 
 TASKS=${TASKS:-mnli,qqp,qnli,mrpc,rte,sst2,cola,stsb}  # GLUE (Table 1); eurlex57k (Table 2); udpos (Table 3)

@@ -3,8 +3,7 @@
 #     bash examples/labelling/run.sh
 #     TASKS=mrpc MODELS=pretrained BACKBONE=DIR OUT=runs/labelling-bert bash examples/labelling/run.sh
 set -euo pipefail
-HERE=$(dirname "$0")
-source "$HERE/../once.sh"
+source "$(dirname "$0")/../once.sh"
 DATA=${DATA:-data/labelling}  # folder of the published sets
 OUT=${OUT:-runs/labelling}  # folder of all output; settings other than TASKS and MODELS need another one
 TASKS=${TASKS:-sst2,mrpc,emotions,pos}  # also hter (edit rates of translations) and hter21 (the same as classes)
@@ -16,19 +15,6 @@ BACKBONE=${BACKBONE:-}  # a pre-trained T5 or BERT: folder written by lev-plugin
 BACKBONE_UPDATES=${BACKBONE_UPDATES:-1500} BACKBONE_FLAGS=${BACKBONE_FLAGS:---max-tokens 1024}
 SIZES="--embed-dim $WIDTH --ffn-embed-dim $FFN --layers 2 --attention-heads 4 --head-dim $((WIDTH / 4))"
 
-lines() {  # lines PREFIX: of one file, or of a source, a translation and a number
-    if [ -f "$1.tsv" ]; then cat "$1.tsv"; else paste "$1".{src,mt,hter}; fi |
-        awk -v most="$SENTENCES" '!most || NR <= most'
-}
-text() {  # text SET TEST: one training line in 20, but at most 2,000, are held out to validate
-    mkdir -p "$folder/text"
-    lines "$1/$2" >"$folder/text/test.tsv"
-    lines "$1/train" >"$folder/text/all"
-    local step=$((($(wc -l <"$folder/text/all") + 1999) / 2000))
-    if ((step < 20)); then step=20; fi
-    awk -v step=$step 'NR % step' "$folder/text/all" >"$folder/text/train.tsv"
-    awk -v step=$step 'NR % step == 0' "$folder/text/all" >"$folder/text/valid.tsv"
-}
 data() {  # data NAME FLAGS...: the texts of a task, binarised
     lev-plugins prepare-labels --label-kind $kind $layout --train "$folder/text/train.tsv" \
         --valid "$folder/text/valid.tsv" --test "$folder/text/test.tsv" "${@:2}" --dest "$folder/$1"
@@ -59,7 +45,7 @@ for task in ${TASKS//,/ }; do
         *) echo "TASKS has an unknown name: $task" >&2; exit 2 ;;
     esac
     [ -d "$DATA/$set" ] || lev-plugins data $published "$DATA/$set"
-    once "text-$task" text "$DATA/$set" $test
+    once "text-$task" python "$HERE/texts.py" "$DATA/$set" $test "$folder/text" --sentences "$SENTENCES"
     for name in ${MODELS//,/ }; do
         case $name in
             plain) pieces; once "plain-$task" model plain pieces "$UPDATES" $SIZES ;;

@@ -3,8 +3,8 @@
 #     bash examples/ocr_correction/run.sh
 #     ONLY=pbd2,transformer2 FOLDS=0 bash examples/ocr_correction/run.sh
 set -euo pipefail
-HERE=$(dirname "$0") THREADS=${THREADS:-1}
-source "$HERE/../once.sh"
+THREADS=${THREADS:-1}
+source "$(dirname "$0")/../once.sh"
 
 DATA=${DATA:-data/ocr-finnish}  # fold0, ...: train, dev and test .src and .tgt, a word per line, blanks between letters
 OUT=${OUT:-runs/ocr} FOLDS=${FOLDS:-0,1,2}  # folder of all output; settings other than FOLDS and ONLY need another one

@@ -2,8 +2,7 @@
 # Edit translations that professionals have already made, as a second professional would: see RESULTS.md.
 #     bash examples/post_editing/aced.sh
 set -euo pipefail
-HERE=$(dirname "$0")
-source "$HERE/../once.sh"
+source "$(dirname "$0")/../once.sh"
 
 DATA=${DATA:-data/aced}  # folder with a folder per client: {train,dev}.{src,pert,tgt}
 OUT=${OUT:-runs/aced}  # folder of all output; other settings need another one

@@ -5,8 +5,7 @@
 #
 # The terms are words of the references: see glossary.py. The bias is the one that is best on valid without a glossary.
 set -euo pipefail
-HERE=$(dirname "$0")
-source "$HERE/../once.sh"
+source "$(dirname "$0")/../once.sh"
 
 MODEL=${MODEL:-runs/post-editing/scratch/checkpoint_best.pt} DATA=${DATA:-runs/post-editing/triples}
 TEXT=${TEXT:-runs/post-editing/drafts}  # folder of valid and test, each .en, .de and .draft

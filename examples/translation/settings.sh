@@ -1,7 +1,6 @@
 # Sourced by the scripts of this folder: settings, which are variables of the environment, and functions.
 set -euo pipefail
-HERE=$(dirname "$0")
-source "$HERE/../once.sh"
+source "$(dirname "$0")/../once.sh"
 
 TEXT=${TEXT:-data/multi30k}  # folder of train, valid and test, each .SOURCE and .TARGET, one sentence per line
 SOURCE=${SOURCE:-en} TARGET=${TARGET:-de}  # suffixes
