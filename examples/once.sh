@@ -1,5 +1,6 @@
 # Sourced by the scripts of the examples, which set OUT, the folder of everything they write: settings that all have, and
 # functions. To paste a command of theirs into a shell of your own: OUT=DIR; source examples/once.sh
+[[ $- = *i* ]] || set -euo pipefail  # an error ends a script, but not your shell
 HERE=$(dirname "$0")  # the folder of the script
 command -v lev-plugins >/dev/null || PATH=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.venv/bin:$PATH
 SEED=${SEED:-1} THREADS=${THREADS:-2}  # random seed; threads on the CPU
@@ -28,9 +29,8 @@ best() {  # best <LINES: of lines with a score and a name, the name with the hig
 # ---- flags of fairseq-train ------------------------------------------------------------------------------------------
 
 sizes() {  # sizes LAYERS WIDTH FFN HEADS: of the encoder and the decoder
-    for side in encoder decoder; do
-        echo "--$side-layers $1 --$side-embed-dim $2 --$side-ffn-embed-dim $3 --$side-attention-heads $4"
-    done
+    echo "--encoder-layers $1 --encoder-embed-dim $2 --encoder-ffn-embed-dim $3 --encoder-attention-heads $4" \
+        "--decoder-layers $1 --decoder-embed-dim $2 --decoder-ffn-embed-dim $3 --decoder-attention-heads $4"
 }
 
 linear_rate() {  # linear_rate PEAK WARMUP UPDATES: the learning rate rises in WARMUP updates and falls to zero at the end

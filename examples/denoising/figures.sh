@@ -2,9 +2,8 @@
 # Figures 2 and 3 of the paper, of a gated model that run.sh has trained: the gates by noise, by length and token by
 # token, as OUT/NOISE/{noise,length,sentences}.svg. They need pip install '.[plot]'.
 #     NOISE=as-is SYSTEM=all OUT=runs/denoising-ocr bash examples/denoising/figures.sh
-set -euo pipefail
-OUT=${OUT:-runs/denoising} NOISE=${NOISE:-random} SYSTEM=${SYSTEM:-MCG}  # which model, with SEED
 source "$(dirname "$0")/../once.sh"
+OUT=${OUT:-runs/denoising} NOISE=${NOISE:-random} SYSTEM=${SYSTEM:-MCG}  # which model, with SEED
 
 folder="$OUT/$NOISE" clean="$OUT/text/test.src"  # the source without noise
 [ "$NOISE" != as-is ] || clean="$folder/test.tgt"

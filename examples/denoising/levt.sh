@@ -4,7 +4,6 @@
 #     OUT=runs/denoising bash examples/denoising/levt.sh
 #     TEXT=data/icdar2017 TRAIN=periodical.train TEST=periodical.valid OUT=runs/denoising-ocr \
 #         bash examples/denoising/levt.sh
-set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 LEVT_UPDATES=${LEVT_UPDATES:-800} LEVT_DROPOUT=${LEVT_DROPOUT:-0.1}
 CLEAN=${CLEAN:-}  # pairs: file of clean text, one sentence per line; it also learns from this, with the pairs' mistakes

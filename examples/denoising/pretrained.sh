@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The comparison of run.sh with a pre-trained BERT, BART or T5, with gates and without.
 #     BACKBONE=DIR NOISES=swap SEEDS=1 COPIES=1 OUT=runs/minilm bash examples/denoising/pretrained.sh
-set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 BACKBONE=${BACKBONE:?is missing: a folder written by lev-plugins import-pretrained}
 LONGEST=${LONGEST:-}  # cut texts after N pieces; empty: never

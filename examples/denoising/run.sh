@@ -4,7 +4,6 @@
 #     bash examples/denoising/run.sh
 #     TEXT=data/icdar2017 TRAIN=periodical.train TEST=periodical.valid OUT=runs/denoising-ocr \
 #         bash examples/denoising/run.sh
-set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 VOCAB=${VOCAB:-1000} TOKENS=${TOKENS:-1000}  # sentencepiece: number of pieces; tokens in a batch
 

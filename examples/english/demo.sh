@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # Train a small editor that repairs typos, in five minutes on a CPU, and show how it decodes and edits: see README.md.
-set -euo pipefail
+THREADS=${THREADS:-1}  # CPU threads; the noise of the training is made by a second process
+source "$(dirname "$0")/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
 OUT=${OUT:-demo-out}  # folder of all output; the same one continues after a stop
 PACKAGES=${PACKAGES-numpy,scipy,sklearn,torch}  # docstrings to read, beside Python's own
 SENTENCES=${SENTENCES:-0}  # use the first N of training, validation and test (0: all)
 UPDATES=${UPDATES:-400}  # length of the training
 PROMISE=${PROMISE:-20}  # words of 1,000 right ones that it may break in held-out text with many unexpected words
-THREADS=${THREADS:-1}  # CPU threads; the noise of the training is made by a second process
-source "$(dirname "$0")/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
 mkdir -p "$OUT/test"
 
 text() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Train an editor of English that leaves alone what it does not know: see README.md.
-set -euo pipefail
+source "$(dirname "$0")/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
 OUT=${OUT:-english-out}  # folder of all output; the same one continues after a stop
 TEXT=${TEXT:-data/news-commentary/news.txt}  # clean English to train on: files of one sentence per line
 LANGUAGE_FILES=${LANGUAGE_FILES:-en}  # en, or a folder with the files of your language: docs/language.md
@@ -11,7 +11,6 @@ UPDATES=${UPDATES:-5000}  # length of the training
 COPIES=${COPIES:-2}  # of the text, each with other made-up words; several numbers: of each file of TEXT
 PROMISE=${PROMISE:-17}  # words of 1,000 right ones that it may break in held-out text with many unexpected words
 EXPORT=${EXPORT-}  # more flags of lev-plugins export, such as --license mit
-source "$(dirname "$0")/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
 source "$HERE/spellers.sh"
 
 for set in news-commentary misspellings free-english; do  # TEXT and TEST, unless they name your own

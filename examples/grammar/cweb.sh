@@ -5,9 +5,8 @@
 #
 # runs the command on those sentences of CWEB (dev), as plain text, that both annotators have left alone; it prints the
 # share of altered lines of the parts G and S as `% of lines changed`.
-set -euo pipefail
-OUT=$(mktemp -d)
 source "$(dirname "$0")/../once.sh"
+OUT=$(mktemp -d)
 [ -e data/cweb ] || lev-plugins data cweb
 for part in G S; do
     paste "data/cweb/$part.dev.src" "data/cweb/$part.dev.ref0" "data/cweb/$part.dev.ref1" | sed -E 's/ *(\t|$)/\1/g' |

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Train the PBD, or a Transformer, on clean text with synthetic mistakes, then on real ones (TUNE): see README.md.
-set -euo pipefail
+source "$(dirname "$0")/../once.sh"
 OUT=${OUT:-runs/pbd}  # folder of all output; the same one continues after a stop
 TEXT=${TEXT-}  # clean English, one sentence per line; empty: the docstrings of installed packages
 TUNE=${TUNE-}  # M2 files of real mistakes for further training; empty: none
@@ -16,7 +16,6 @@ LR=${LR:-0.001}; WARMUP=${WARMUP:-1000}  # peak learning rate, and the updates u
 TUNE_UPDATES=${TUNE_UPDATES:-5000}; TUNE_LR=${TUNE_LR:-0.0003}  # of the training on real mistakes
 VALID_EVERY=${VALID_EVERY:-1000}; AVERAGE=${AVERAGE:-5}  # updates between checkpoints; how many are averaged
 BEAM=${BEAM:-5}  # beam of the decoding
-source "$(dirname "$0")/../once.sh"
 source "$HERE/score.sh"
 [[ $TEST != data/jfleg || -e $TEST ]] || lev-plugins data jfleg
 pairs() {  # the real mistakes, and the words that learners confuse in them

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Train a corrector of learners' English, `levt --spelling`, on synthetic mistakes, then on real ones: see README.md.
-set -euo pipefail
+source "$(dirname "$0")/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
 OUT=${OUT:-runs/grammar}  # folder of all output; the same one continues after a stop
 TEXT=${TEXT-}  # clean English, one sentence per line; empty: the docstrings of installed packages
 TUNE=${TUNE:-data/wi-locness/ABC.train.gold.bea19.m2}  # M2 files of real mistakes
@@ -11,7 +11,6 @@ UPDATES=${UPDATES:-600}  # updates on synthetic mistakes
 TUNE_UPDATES=${TUNE_UPDATES:-2100}  # updates on the real ones, each four times, among TUNE_SYNTHETIC others
 TUNE_SYNTHETIC=${TUNE_SYNTHETIC:-180000}  # sentences with synthetic mistakes, so that it does not forget typos
 PROMISE=${PROMISE:-10}  # words of 1,000 right ones that it may break in text with many unexpected words
-source "$(dirname "$0")/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
 source "$HERE/../english/spellers.sh"
 source "$HERE/score.sh"
 

@@ -3,7 +3,6 @@
 #     MODEL=models/bert-base-uncased OUT=runs/glue-bert bash examples/labelling/bert.sh
 #     TASKS=udpos DATA=data MODEL=models/bert-base-multilingual-cased EPOCHS=10 POOL=mean OUT=runs/udpos-bert \
 #         bash examples/labelling/bert.sh
-set -euo pipefail
 source "$(dirname "$0")/../once.sh"
 source "$HERE/tasks.sh"
 

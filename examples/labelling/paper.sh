@@ -3,7 +3,6 @@
 # Run on excerpts only.
 #     TASKS=mrpc,rte DATA=data/glue MODEL=t5-v1_1-base OUT=runs/glue bash examples/labelling/paper.sh
 #     TASKS=eurlex57k DATA=data MODEL=t5-v1_1-base OUT=runs/eurlex57k bash examples/labelling/paper.sh
-set -euo pipefail
 source "$(dirname "$0")/../once.sh"
 source "$HERE/tasks.sh"
 

@@ -2,7 +2,6 @@
 # EncT5 at a small size: classes, pairs, label sets and tags, compared with simple baselines.
 #     bash examples/labelling/run.sh
 #     TASKS=mrpc MODELS=pretrained BACKBONE=DIR OUT=runs/labelling-bert bash examples/labelling/run.sh
-set -euo pipefail
 source "$(dirname "$0")/../once.sh"
 DATA=${DATA:-data/labelling}  # folder of the published sets
 OUT=${OUT:-runs/labelling}  # folder of all output; settings other than TASKS and MODELS need another one

@@ -2,7 +2,6 @@
 # Correct words letter by letter, as in Table 2 of the PBD paper: a Transformer, PBD and a LevT on several folds.
 #     bash examples/ocr_correction/run.sh
 #     ONLY=pbd2,transformer2 FOLDS=0 bash examples/ocr_correction/run.sh
-set -euo pipefail
 THREADS=${THREADS:-1}
 source "$(dirname "$0")/../once.sh"
 

@@ -4,7 +4,6 @@
 #         TRAIN=data/multi30k/train OUT=runs/glossary bash examples/post_editing/glossary.sh
 #
 # The terms are words of the references: see glossary.py. The bias is the one that is best on valid without a glossary.
-set -euo pipefail
 source "$(dirname "$0")/../once.sh"
 
 MODEL=${MODEL:-runs/post-editing/scratch/checkpoint_best.pt} DATA=${DATA:-runs/post-editing/triples}

@@ -1,5 +1,4 @@
 # Sourced by the scripts of this folder: settings, which are variables of the environment, and functions.
-set -euo pipefail
 source "$(dirname "$0")/../once.sh"
 
 TEXT=${TEXT:-data/multi30k}  # folder of train, valid and test, each .SOURCE, .TARGET (and .DRAFT), a sentence per line

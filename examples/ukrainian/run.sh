@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Train a corrector of spelling, punctuation and grammar of a language that is not English: see README.md.
-set -euo pipefail
+source "$(dirname "$0")/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
 OUT=${OUT:-runs/ukrainian}  # folder of all output; the same one continues after a stop
 LANGUAGE_FILES=${LANGUAGE_FILES:-uk}  # uk, or a folder with the files of your language: docs/language.md
 CODE=${CODE:-$(basename "$LANGUAGE_FILES")}  # of the language
@@ -16,7 +16,6 @@ UPSAMPLE=${UPSAMPLE:-1} DROPOUT=${DROPOUT:-0.1}  # how often each pair comes amo
 PROMISE=${PROMISE:-9}  # words of 1,000 right ones that it may break in OTHER, where it breaks most: RESULTS.md
 PEERS=${PEERS-yes}  # score what a user could take instead as well; empty: the editor alone
 HUNSPELL=${HUNSPELL:-uk_UA}  # dictionary of one of them
-source "$(dirname "$0")/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
 source "$HERE/texts.sh"
 source "$HERE/score.sh"
 [[ $PAIRS != data/ua-gec || -e $PAIRS ]] || lev-plugins data ua-gec
