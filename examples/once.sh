@@ -1,5 +1,5 @@
-# Sourced by the scripts of the examples, which set OUT, the folder of everything they write: settings that all have, and
-# functions. To paste a command of theirs into a shell of your own: OUT=DIR; source examples/once.sh
+# Sourced by the scripts of the examples, which set OUT, the folder of everything they write: settings that all have,
+# and functions. To paste a command of theirs into a shell of your own: OUT=DIR; source examples/once.sh
 [[ $- = *i* ]] || set -euo pipefail  # an error ends a script, but not your shell
 HERE=$(dirname "$0")  # the folder of the script
 command -v lev-plugins >/dev/null || PATH=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.venv/bin:$PATH
@@ -7,7 +7,7 @@ SEED=${SEED:-1} THREADS=${THREADS:-2}  # random seed; threads on the CPU
 CPU=${CPU-$(command -v nvidia-smi >/dev/null || echo --cpu)}  # --cpu, or empty: use the GPUs
 TRAIN_FLAGS=${TRAIN_FLAGS-}  # more flags for fairseq-train, such as --cpu-bf16; the last of equal flags applies
 export OMP_NUM_THREADS=$THREADS PYTHONUTF8=1 PYTHONWARNINGS=ignore
-export GOMP_SPINCOUNT=${GOMP_SPINCOUNT-10000}  # idle threads give up their cores sooner: twice as fast on a busy machine
+export GOMP_SPINCOUNT=${GOMP_SPINCOUNT-10000}  # idle threads give up their cores sooner: faster on a busy machine
 FAIRSEQ=(--user-dir "$(lev-plugins path)" $CPU --no-progress-bar)  # flags of fairseq-train and fairseq-generate
 
 once() {  # once NAME COMMAND...: runs a command or function, unless it has succeeded in this OUT before; needs set -e
@@ -16,15 +16,10 @@ once() {  # once NAME COMMAND...: runs a command or function, unless it has succ
     "${@:2}"; touch "$OUT/done/$1"
 }
 
-numbers() {  # numbers FORMAT NAME...: of the JSON of lev-plugins score, numbers of the system, as cells of a table
-    python -c 'import json, sys
-system = json.load(sys.stdin)["system"]
-print(" | ".join(sys.argv[1] % system[name] for name in sys.argv[2:]))' "$@"
+number() {  # number FORMAT NAME <JSON of lev-plugins score: one of the numbers of the system
+    python -c 'import json, sys; print(sys.argv[1] % json.load(sys.stdin)["system"][sys.argv[2]])' "$@"
 }
-
-best() {  # best <LINES: of lines with a score and a name, the name with the highest score, the first of equal ones
-    sort -s -rg -k 1,1 | head -n 1 | cut -d ' ' -f 2
-}
+best() { sort -s -rg -k 1,1 | head -n 1 | cut -d ' ' -f 2; }  # <LINES of a score and a name: the name with the best score
 
 # ---- flags of fairseq-train ------------------------------------------------------------------------------------------
 
@@ -33,7 +28,7 @@ sizes() {  # sizes LAYERS WIDTH FFN HEADS: of the encoder and the decoder
         "--decoder-layers $1 --decoder-embed-dim $2 --decoder-ffn-embed-dim $3 --decoder-attention-heads $4"
 }
 
-linear_rate() {  # linear_rate PEAK WARMUP UPDATES: the learning rate rises in WARMUP updates and falls to zero at the end
+linear_rate() {  # linear_rate PEAK WARMUP UPDATES: the rate of learning rises in WARMUP updates, and falls to zero
     echo "--lr $1 --lr-scheduler polynomial_decay --warmup-updates $2 --max-update $3 --total-num-update $3"
 }
 

@@ -6,8 +6,8 @@ BACKBONE=${BACKBONE:?is missing: a folder written by lev-plugins import-pretrain
 LONGEST=${LONGEST:-}  # cut texts after N pieces; empty: never
 SCHEDULE=${SCHEDULE:-$(linear_rate "$LR" "$WARMUP" "$UPDATES") $(checkpoint_every "$VALID_EVERY") --max-tokens 1000
     --label-smoothing 0.1}
-# bert, bart or t5: mbart is a bart, and mt5 a t5
-FAMILY=$(python -c 'import json, sys; print(json.load(sys.stdin)["model_type"].removeprefix("m"))' <"$BACKBONE/config.json")
+FAMILY=$(python -c 'import json, sys; print(json.load(sys.stdin)["model_type"].removeprefix("m"))' \
+    <"$BACKBONE/config.json")  # bert, bart or t5: mbart is a bart, and mt5 a t5
 
 TRAINING=(--arch gated_$FAMILY --backbone "$BACKBONE" --backbone-lr-factor 0.1 --optimizer scaled_adam
     --adam-betas '(0.9,0.999)' --best-checkpoint-metric loss $SCHEDULE)

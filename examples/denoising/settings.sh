@@ -9,28 +9,26 @@ TRAIN=${TRAIN:-train} VALID=${VALID:-} TEST=${TEST:-}  # pairs: names of the fil
 SOURCE=${SOURCE:-src} TARGET=${TARGET:-tgt}  # suffixes of the sources and targets
 NOISES=${NOISES:-$([ "$TEXT" ] && echo as-is || echo random,keyboard,swap,delete)}  # as-is: no noise; also random-swap
 # (insertion, deletion and swaps) and swap-both (letters and words)
-WORD_RATE=${WORD_RATE:-0.3}  # share of the words that are made noisy, as WRR counts it; at most 0.66 for swap-both
-ALPHABET=${ALPHABET:-}  # random noise: characters that it writes, or any; empty: letters of the same case
-SHIFT_RATE=${SHIFT_RATE:-}  # keyboard noise: share of the slips that have the wrong shift as well
-COPIES=${COPIES:-4}  # copies of the training text, each with different noise
+# WORD_RATE: share of the words that are made noisy, as WRR counts it, at most 0.66 for swap-both; COPIES: of the
+# training text, each with different noise; ALPHABET: characters that random noise writes, or any (empty: letters of the
+# same case); SHIFT_RATE: share of the slips of the keyboard noise that have the wrong shift as well
+WORD_RATE=${WORD_RATE:-0.3} COPIES=${COPIES:-4} ALPHABET=${ALPHABET:-} SHIFT_RATE=${SHIFT_RATE:-}
 SYMSPELL=${SYMSPELL:-$(python -c "import symspellpy" 2>/dev/null && echo yes || echo no)}  # a baseline: yes or no
-SYSTEMS=${SYSTEMS:-none,MCG}  # gates: none, MG, CG, MCG (mask, copy, generate), all (and skip)
-SEEDS=${SEEDS:-1,2,3}  # one training each
-GATE_MIX=${GATE_MIX:-probability} COPY_FROM=${COPY_FROM:-source}  # see docs/papers.md
+# SYSTEMS: the gates none, MG, CG, MCG (mask, copy, generate), all (and skip); SEEDS: one training each; GATE_MIX,
+# COPY_FROM: see docs/papers.md
+SYSTEMS=${SYSTEMS:-none,MCG} SEEDS=${SEEDS:-1,2,3} GATE_MIX=${GATE_MIX:-probability} COPY_FROM=${COPY_FROM:-source}
 UPDATES=${UPDATES:-3000} VALID_EVERY=${VALID_EVERY:-750}  # updates, also between two validations (and checkpoints)
 LR=${LR:-0.0015} WARMUP=${WARMUP:-200}  # peak learning rate; updates until then; it falls linearly to zero
-METRICS=${METRICS:-wrr,bleu}  # wrr, bleu, rouge, exact; as the authors' code: wrr-set, sentence-bleu
-BEAM=${BEAM:-4}  # of the test
+# METRICS: wrr, bleu, rouge, exact; as the authors' code: wrr-set, sentence-bleu; BEAM: of the test
+METRICS=${METRICS:-wrr,bleu} BEAM=${BEAM:-4}
 
 FAIRSEQ+=(-s src -t tgt --required-batch-size-multiple 1)  # by default, fairseq leaves out up to 7 sentences of a set
 declare -A GATES=([none]= [all]=mask,copy,generate,skip [MG]=mask,generate [CG]=copy,generate [MCG]=mask,copy,generate)
 
 text() {  # the splits, clean or as they are, as OUT/text/{train,valid,test}.{src,tgt}
-    local files copies=$COPIES
-    if [ "$TEXT" ]; then
-        files=(--source "$SOURCE" --target "$TARGET" --train "$TEXT/$TRAIN" ${VALID:+--valid "$TEXT/$VALID"}
-            ${TEST:+--test "$TEXT/$TEST"})
-    else
+    local copies=$COPIES files=(--train "$TEXT/$TRAIN" --source "$SOURCE" --target "$TARGET"
+        ${VALID:+--valid "$TEXT/$VALID"} ${TEST:+--test "$TEXT/$TEST"})
+    if [ ! "$TEXT" ]; then
         python "$HERE/../english/corpus.py" "$OUT/corpus" --packages numpy,scipy,sklearn,torch
         files=(--train "$OUT/corpus/train.txt" --valid "$OUT/corpus/valid.txt" --test "$OUT/corpus/test.txt")
     fi

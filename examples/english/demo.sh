@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # Train a small editor that repairs typos, in five minutes on a CPU, and show how it decodes and edits: see README.md.
 THREADS=${THREADS:-1}  # CPU threads; the noise of the training is made by a second process
-source "$(dirname "$0")/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
-OUT=${OUT:-demo-out}  # folder of all output; the same one continues after a stop
-PACKAGES=${PACKAGES-numpy,scipy,sklearn,torch}  # docstrings to read, beside Python's own
-SENTENCES=${SENTENCES:-0}  # use the first N of training, validation and test (0: all)
-UPDATES=${UPDATES:-400}  # length of the training
+source "$(dirname "$0")/../once.sh"  # train_editor: the architecture, and flags of all editors
+# OUT: folder of all output, where the same command continues after a stop; PACKAGES: docstrings to read, beside
+# Python's own; SENTENCES: use the first N of training, validation and test (0: all); UPDATES: length of the training
+OUT=${OUT:-demo-out} PACKAGES=${PACKAGES-numpy,scipy,sklearn,torch} SENTENCES=${SENTENCES:-0} UPDATES=${UPDATES:-400}
 PROMISE=${PROMISE:-20}  # words of 1,000 right ones that it may break in held-out text with many unexpected words
 mkdir -p "$OUT/test"
 
@@ -46,12 +45,10 @@ generate() {
         >"$OUT/test/generate.log" 2>"$OUT/test/generate.err"
     grep '^D-' "$OUT/test/generate.log" | sort -V | cut -f 3 >"$OUT/test/generated"  # in the order of the text
 }
-repaired() {  # repaired LINES FILES...: lines that are right afterwards; the table below counts all words of the test
-    python "$HERE/repaired.py" "${@:2}" --lines "$1"
-}
 once "decode held-out sentences" generate
 printf '\nTwo sentences that it repairs, with all that is deleted (-) and inserted (+):\n'
-chosen=$(repaired 2 "$OUT"/text/valid.noisy "$OUT/test/generated" "$OUT/text/valid.clean" | cut -f 1 | paste -sd ,)
+chosen=$(python "$HERE/repaired.py" "$OUT/text/valid.noisy" "$OUT/test/generated" "$OUT/text/valid.clean" --lines 2 |
+    cut -f 1 | paste -sd ,)
 [ ! "$chosen" ] || lev-plugins trace "$OUT/test/generate.log" --select "$chosen" |
     grep -E '^ *(draft|delete|open|fill|result)'
 printf '\nA source and a draft that are typed, for fairseq-interactive (H: the edited draft):\n'
@@ -69,11 +66,11 @@ python -c 'import symspellpy' 2>/dev/null && symspell >"$OUT/test/SymSpell.out"
 
 (printf '%s\n' '| | words right, % | typos repaired, % | right words broken, of 1,000 |' '|---|---|---|---|'
 for output in "$OUT"/test/*.out; do
-    scores=$(lev-plugins score harm "$output" "$OUT/text/test.clean" --source "$OUT/text/test.noisy" --json |
-        numbers %.1f "% of words right" "% of typos repaired" score)
-    echo "| $(basename "$output" .out) | $scores |"
+    lev-plugins score harm "$output" "$OUT/text/test.clean" --source "$OUT/text/test.noisy" --json >"$OUT/test/scores"
+    echo "| $(basename "$output" .out) | $(number %.1f "% of words right" <"$OUT/test/scores") |" \
+        "$(number %.1f "% of typos repaired" <"$OUT/test/scores") | $(number %.1f score <"$OUT/test/scores") |"
 done) | tee "$OUT/report.md"
 printf '\nFour lines that it repairs:\n'
-repaired 4 "$OUT/text/test.noisy" "$OUT/test/this editor.out" "$OUT/text/test.clean" | cut -f 2 |
-    lev-plugins edit "$OUT/editor" --diff
+python "$HERE/repaired.py" "$OUT/text/test.noisy" "$OUT/test/this editor.out" "$OUT/text/test.clean" --lines 4 |
+    cut -f 2 | lev-plugins edit "$OUT/editor" --diff
 echo "Edit text of your own with: lev-plugins edit $OUT/editor, or in the browser: lev-plugins serve $OUT/editor"

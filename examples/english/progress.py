@@ -1,4 +1,4 @@
-"""Show how far fairseq-train is: ``fairseq-train ... 2>&1 | python progress.py UPDATES``; a bar on a terminal, and errors."""
+"""Show the progress of a training on a terminal, and its errors: ``fairseq-train ... 2>&1 | progress.py UPDATES``."""
 
 import re
 import sys

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Train an editor of English that leaves alone what it does not know: see README.md.
-source "$(dirname "$0")/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
-OUT=${OUT:-english-out}  # folder of all output; the same one continues after a stop
-TEXT=${TEXT:-data/news-commentary/news.txt}  # clean English to train on: files of one sentence per line
-LANGUAGE_FILES=${LANGUAGE_FILES:-en}  # en, or a folder with the files of your language: docs/language.md
-LIST=${LIST-}  # frequency list, lines `word count`; empty: the English one of the package symspellpy
-OTHER=${OTHER-}  # clean text of another kind than TEXT, to calibrate confidences on as well; empty: docstrings
-TEST=${TEST:-data/misspellings}  # folder with KIND.clean and KIND.typos to score, such as web.clean and web.typos
-UPDATES=${UPDATES:-5000}  # length of the training
+source "$(dirname "$0")/../once.sh"  # train_editor: the architecture, and flags of all editors
+# OUT: folder of all output, where the same command continues after a stop; TEXT: clean English to train on, files of
+# one sentence per line; TEST: folder with KIND.clean and KIND.typos to score, such as web.clean and web.typos
+OUT=${OUT:-english-out} TEXT=${TEXT:-data/news-commentary/news.txt} TEST=${TEST:-data/misspellings}
+# LANGUAGE_FILES: en, or a folder with the files of your language (docs/language.md); LIST: frequency list, lines
+# `word count` (empty: the English one of the package symspellpy); OTHER: clean text of another kind than TEXT, to
+# calibrate confidences on as well (empty: docstrings)
+LANGUAGE_FILES=${LANGUAGE_FILES:-en} LIST=${LIST-} OTHER=${OTHER-}
 COPIES=${COPIES:-2}  # of the text, each with other made-up words; several numbers: of each file of TEXT
+UPDATES=${UPDATES:-5000}  # length of the training
 PROMISE=${PROMISE:-17}  # words of 1,000 right ones that it may break in held-out text with many unexpected words
 EXPORT=${EXPORT-}  # more flags of lev-plugins export, such as --license mit
 source "$HERE/spellers.sh"
@@ -45,9 +46,8 @@ once model train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 -s noisy -t cl
 
 once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \
     --iter-decode-max-iter 0 --data "$OUT/data" --language "$(basename "$LANGUAGE_FILES")" \
-    --words "$OUT/text/chat.txt" --calibrate "$OUT/text/valid.noisy" "$OUT/text/valid.clean" \
-    --calibrate "$OUT/other/noisy" "$OUT/other/clean" --clean "$OUT/text/unexpected.clean" \
-    --promise-broken "$PROMISE" $EXPORT
+    --words "$OUT/text/chat.txt" --calibrate "$OUT"/text/valid.{noisy,clean} --calibrate "$OUT"/other/{noisy,clean} \
+    --clean "$OUT/text/unexpected.clean" --promise-broken "$PROMISE" $EXPORT
 
 score() {  # score NAME SYSTEM...: rows of the table, of what a system does to clean text and to the same with typos
     mkdir -p "$OUT/test/$1"
@@ -55,9 +55,9 @@ score() {  # score NAME SYSTEM...: rows of the table, of what a system does to c
         kind=$(basename "$clean" .clean); typos=$TEST/$kind.typos; out=$OUT/test/$1/$kind
         "${@:2}" <"$clean" >"$out.clean"
         "${@:2}" <"$typos" >"$out.typos"
-        broken=$(lev-plugins score harm "$out.clean" "$clean" --json | numbers %.1f score)
+        broken=$(lev-plugins score harm "$out.clean" "$clean" --json | number %.1f score)
         repaired=$(lev-plugins score harm "$out.typos" "$clean" --source "$typos" --json |
-            numbers %.1f "% of typos repaired")
+            number %.1f "% of typos repaired")
         echo "| $kind | $1 | $broken | $repaired |"
     done >"$OUT/test/$1/rows"
 }

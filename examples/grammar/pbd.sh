@@ -1,23 +1,18 @@
 #!/usr/bin/env bash
 # Train the PBD, or a Transformer, on clean text with synthetic mistakes, then on real ones (TUNE): see README.md.
 source "$(dirname "$0")/../once.sh"
-OUT=${OUT:-runs/pbd}  # folder of all output; the same one continues after a stop
-TEXT=${TEXT-}  # clean English, one sentence per line; empty: the docstrings of installed packages
-TUNE=${TUNE-}  # M2 files of real mistakes for further training; empty: none
-TEST=${TEST:-data/jfleg}  # folder with dev.src and dev.ref0, dev.ref1, ..., tokenised, as in JFLEG
-TEST_M2=${TEST_M2-}  # M2 files to score as well
-BOOST=${BOOST-}  # clean sentences that a model of TUNE's mistakes puts mistakes into, for the first training: boost.sh
-ARCH=${ARCH:-pbd}  # pbd or transformer
-VOCAB=${VOCAB:-8000}  # pieces of sentencepiece
-LAYERS=${LAYERS:-2}; WIDTH=${WIDTH:-256}; FFN=${FFN:-1024}; HEADS=${HEADS:-4}  # sizes of the model
-TOKENS=${TOKENS:-4000}  # tokens in a batch
+# OUT: folder of all output, where the same command continues after a stop; TEXT: clean English, one sentence per line
+# (empty: the docstrings of installed packages); TUNE: M2 files of real mistakes for further training (empty: none);
+# TEST_M2: M2 files to score beside TEST; BOOST: clean sentences that a model of TUNE's mistakes puts mistakes into, for
+# the first training (boost.sh); ARCH: pbd or transformer
+OUT=${OUT:-runs/pbd} TEXT=${TEXT-} TUNE=${TUNE-} TEST_M2=${TEST_M2-} BOOST=${BOOST-} ARCH=${ARCH:-pbd}
+LAYERS=${LAYERS:-2} WIDTH=${WIDTH:-256} FFN=${FFN:-1024} HEADS=${HEADS:-4}  # sizes of the model
+VOCAB=${VOCAB:-8000} TOKENS=${TOKENS:-4000} BEAM=${BEAM:-5}  # pieces of sentencepiece; tokens in a batch; beam
 UPDATES=${UPDATES:-20000}  # updates on synthetic mistakes, a multiple of VALID_EVERY; 0: none, TUNE trains from scratch
-LR=${LR:-0.001}; WARMUP=${WARMUP:-1000}  # peak learning rate, and the updates until then; it falls linearly to zero
-TUNE_UPDATES=${TUNE_UPDATES:-5000}; TUNE_LR=${TUNE_LR:-0.0003}  # of the training on real mistakes
-VALID_EVERY=${VALID_EVERY:-1000}; AVERAGE=${AVERAGE:-5}  # updates between checkpoints; how many are averaged
-BEAM=${BEAM:-5}  # beam of the decoding
+LR=${LR:-0.001} WARMUP=${WARMUP:-1000}  # peak learning rate, and the updates until then; it falls linearly to zero
+TUNE_UPDATES=${TUNE_UPDATES:-5000} TUNE_LR=${TUNE_LR:-0.0003}  # of the training on real mistakes
+VALID_EVERY=${VALID_EVERY:-1000} AVERAGE=${AVERAGE:-5}  # updates between checkpoints; how many are averaged
 source "$HERE/score.sh"
-[[ $TEST != data/jfleg || -e $TEST ]] || lev-plugins data jfleg
 pairs() {  # the real mistakes, and the words that learners confuse in them
     python "$HERE/texts.py" pairs "$OUT/pairs" $TUNE
     lev-plugins confusions "$OUT"/pairs/train.{noisy,clean} --unit word --longest 2 >"$OUT/learned.tsv"

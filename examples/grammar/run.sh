@@ -1,20 +1,17 @@
 #!/usr/bin/env bash
 # Train a corrector of learners' English, `levt --spelling`, on synthetic mistakes, then on real ones: see README.md.
-source "$(dirname "$0")/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
-OUT=${OUT:-runs/grammar}  # folder of all output; the same one continues after a stop
-TEXT=${TEXT-}  # clean English, one sentence per line; empty: the docstrings of installed packages
-TUNE=${TUNE:-data/wi-locness/ABC.train.gold.bea19.m2}  # M2 files of real mistakes
-TEST=${TEST:-data/jfleg}  # folder with dev.src and dev.ref0, dev.ref1, ..., tokenised, as in JFLEG
-TEST_M2=${TEST_M2-data/wi-locness/ABCN.dev.gold.bea19.m2}  # M2 files to score as well
+source "$(dirname "$0")/../once.sh"  # train_editor: the architecture, and flags of all editors
+# OUT: folder of all output, where the same command continues after a stop; TEXT: clean English, one sentence per line
+# (empty: the docstrings of installed packages); TUNE: M2 files of real mistakes; TEST_M2: M2 files to score beside TEST
+OUT=${OUT:-runs/grammar} TEXT=${TEXT-} TUNE=${TUNE:-data/wi-locness/ABC.train.gold.bea19.m2}
+TEST_M2=${TEST_M2-data/wi-locness/ABCN.dev.gold.bea19.m2}
 BACKBONE=${BACKBONE-}  # folder of a pre-trained encoder (lev-plugins import-pretrained); empty: none
-UPDATES=${UPDATES:-600}  # updates on synthetic mistakes
-TUNE_UPDATES=${TUNE_UPDATES:-2100}  # updates on the real ones, each four times, among TUNE_SYNTHETIC others
+UPDATES=${UPDATES:-600} TUNE_UPDATES=${TUNE_UPDATES:-2100}  # on synthetic mistakes; on real ones, each four times, and
 TUNE_SYNTHETIC=${TUNE_SYNTHETIC:-180000}  # sentences with synthetic mistakes, so that it does not forget typos
 PROMISE=${PROMISE:-10}  # words of 1,000 right ones that it may break in text with many unexpected words
 source "$HERE/../english/spellers.sh"
 source "$HERE/score.sh"
 
-[[ $TEST != data/jfleg || -e $TEST ]] || lev-plugins data jfleg
 [[ $TUNE:$TEST_M2 != *data/wi-locness* || -e data/wi-locness ]] || lev-plugins data wi-locness
 
 confusions() {  # words that are confused: those of the language, learners' own, and forms and slips in the text

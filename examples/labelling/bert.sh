@@ -4,15 +4,11 @@
 #     TASKS=udpos DATA=data MODEL=models/bert-base-multilingual-cased EPOCHS=10 POOL=mean OUT=runs/udpos-bert \
 #         bash examples/labelling/bert.sh
 source "$(dirname "$0")/../once.sh"
-source "$HERE/tasks.sh"
-
-TASKS=${TASKS:-mnli,qqp,qnli,mrpc,rte,sst2,cola,stsb} DATA=${DATA:-data/glue}
-MODEL=${MODEL:?is missing: the folder of a BERT, as downloaded from huggingface.co}
 OUT=${OUT:-runs/glue-bert}  # folder of all output; settings other than TASKS need another one
+source "$HERE/tasks.sh"  # with the settings TASKS, DATA and MODEL
 POOL=${POOL:-cls}  # the heads read BERT's [CLS], or the mean of the pieces of a word
-EPOCHS=${EPOCHS:-3}  # over which the rate rises and falls to zero
-LR=${LR:-2e-5}  # BERT's paper takes the best of 2e-5, 3e-5, 4e-5 and 5e-5 on valid, for each task
-BACKBONE="$OUT/backbone"
+EPOCHS=${EPOCHS:-3} LR=${LR:-2e-5}  # over the epochs, the rate rises and falls to zero; BERT's paper takes the best of
+# 2e-5, 3e-5, 4e-5 and 5e-5 on valid, for each task
 
 train() {  # train DATA SAVE_DIR: as in BERT's own code; its rate falls to zero (BERT's paper, section 4.1)
     local texts; texts=$(python -c 'import json, sys; print(json.load(sys.stdin)["train_examples"])' <"$1/info.json")

@@ -4,19 +4,14 @@
 #     TASKS=mrpc,rte DATA=data/glue MODEL=t5-v1_1-base OUT=runs/glue bash examples/labelling/paper.sh
 #     TASKS=eurlex57k DATA=data MODEL=t5-v1_1-base OUT=runs/eurlex57k bash examples/labelling/paper.sh
 source "$(dirname "$0")/../once.sh"
-source "$HERE/tasks.sh"
-
-TASKS=${TASKS:-mnli,qqp,qnli,mrpc,rte,sst2,cola,stsb}  # GLUE (Table 1); eurlex57k (Table 2); udpos (Table 3)
-DATA=${DATA:-data/glue}  # a folder per task, as lev-plugins data glue and eurlex57k write it; that of udpos has
-# {train,valid}.conllu of English, and tests/LANGUAGE.conllu
-MODEL=${MODEL:?is missing: the folder of a T5, as downloaded from huggingface.co}
 OUT=${OUT:-runs/glue}  # folder of all output; settings other than TASKS need another one
+source "$HERE/tasks.sh"  # with the settings TASKS, DATA and MODEL
 BATCH=${BATCH:-128}  # texts per update of both models, over all GPUs
 ENCT5_FLAGS=${ENCT5_FLAGS:-}  # of EncT5; Table 4: --decoder-layers 12, alone and with --decoder-init backbone
 
 GPUS=$(nvidia-smi -L 2>/dev/null | wc -l) || true
 FAIRSEQ+=(--required-batch-size-multiple 1)
-BACKBONE="$OUT/backbone" SOURCE="--truncate-source --max-source-positions 512"
+SOURCE="--truncate-source --max-source-positions 512"
 train() {  # train DATA SAVE_DIR FLAGS...: the same number of texts per update for both models, without packing
     local share=$((BATCH / (GPUS > 0 ? GPUS : 1))) size=$longest
     while ((share % size)); do size=$((size - 1)); done
@@ -43,18 +38,17 @@ t5_data() {  # t5_data FOLDER: the pieces of T5, with targets that are cut off
     fairseq-preprocess -s src -t tgt --trainpref "${prefixes[0]}" --validpref "${prefixes[1]}" --joined-dictionary \
         --testpref "$(IFS=,; echo "${prefixes[*]:2}")" --srcdict "$BACKBONE/dict.txt" --destdir "$1/bin"
 }
-t5_scores() {  # t5_scores CHECKPOINT PREFIX PART...: PREFIX.PART.scores.json
-    for i in "${!parts[@]}"; do
-        part=${parts[i]}; [[ " ${*:3} " == *" $part "* ]] || continue
-        fairseq-generate "$out/t5_data/bin" --path "$1" "${FAIRSEQ[@]}" --task text_correction --gen-subset $part \
-            $SOURCE --beam 1 --max-len-b $target --bpe pretrained --pretrained-tokenizer "$BACKBONE" \
-            --batch-size $longest >"$2.$part"
-        as_text "${files[i]}" --generated "$2.$part" --output "$2.$part"
+t5_scores() {  # t5_scores CHECKPOINT PREFIX NUMBER...: PREFIX.PART.scores.json of parts, by their numbers
+    for i in "${@:3}"; do
+        fairseq-generate "$out/t5_data/bin" --path "$1" "${FAIRSEQ[@]}" --task text_correction $SOURCE \
+            --gen-subset "${parts[i]}" --beam 1 --max-len-b $target --bpe pretrained --pretrained-tokenizer "$BACKBONE" \
+            --batch-size $longest >"$2.${parts[i]}"
+        as_text "${files[i]}" --generated "$2.${parts[i]}" --output "$2.${parts[i]}"
     done
 }
 t5_choice() {  # the checkpoint with the best score on valid, the earliest of equal ones, as of EncT5
     for checkpoint in $(ls "$out"/t5/checkpoint_[0-9]*.pt "$out/t5/checkpoint_last.pt" 2>/dev/null | sort -V); do
-        t5_scores "$checkpoint" "$checkpoint" valid
+        t5_scores "$checkpoint" "$checkpoint" 1  # valid
         python -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]], sys.argv[2])' $metric "$checkpoint" \
             <"$checkpoint.valid.scores.json"
     done | best >"$out/t5.best"
@@ -72,6 +66,6 @@ for name in ${TASKS//,/ }; do
     once $name-t5 train "$out/t5_data/bin" "$out/t5" --task text_correction --arch gated_t5 --gates '' --backbone \
         "$BACKBONE" --criterion cross_entropy $SOURCE --max-target-positions $target
     once $name-t5-choice t5_choice
-    once $name-t5-scores t5_scores "$(cat "$out/t5.best")" "$out/t5" "${parts[@]:1}"
+    once $name-t5-scores t5_scores "$(cat "$out/t5.best")" "$out/t5" $(seq 1 $((${#parts[@]} - 1)))
 done
 tail -n +1 "$OUT"/*/*.scores "$OUT"/*/t5.*.scores.json

@@ -3,15 +3,16 @@
 #     bash examples/labelling/run.sh
 #     TASKS=mrpc MODELS=pretrained BACKBONE=DIR OUT=runs/labelling-bert bash examples/labelling/run.sh
 source "$(dirname "$0")/../once.sh"
-DATA=${DATA:-data/labelling}  # folder of the published sets
-OUT=${OUT:-runs/labelling}  # folder of all output; settings other than TASKS and MODELS need another one
-TASKS=${TASKS:-sst2,mrpc,emotions,pos}  # also hter (edit rates of translations) and hter21 (the same as classes)
-MODELS=${MODELS:-plain,one,spelled,baselines}  # one: one latent for all labels of a set; also pretrained, with BACKBONE
+# DATA: folder of the published sets; OUT: folder of all output, another one for settings other than TASKS and MODELS
+# TASKS: also hter (edit rates of translations) and hter21 (the same as classes)
+# MODELS: one has one latent for all labels of a set; also pretrained, with BACKBONE, a pre-trained T5 or BERT: a folder
+# that lev-plugins import-pretrained has written
+DATA=${DATA:-data/labelling} OUT=${OUT:-runs/labelling} TASKS=${TASKS:-sst2,mrpc,emotions,pos}
+MODELS=${MODELS:-plain,one,spelled,baselines}
 SENTENCES=${SENTENCES:-0} VOCAB=${VOCAB:-8000}  # first lines of files (0: all); pieces of sentencepiece
 WIDTH=${WIDTH:-128} FFN=${FFN:-256}  # of the encoder
 UPDATES=${UPDATES:-3000} VALID_EVERY=${VALID_EVERY:-300}  # updates, also between two scorings of the validation set
-BACKBONE=${BACKBONE:-}  # a pre-trained T5 or BERT: folder written by lev-plugins import-pretrained
-BACKBONE_UPDATES=${BACKBONE_UPDATES:-1500} BACKBONE_FLAGS=${BACKBONE_FLAGS:---max-tokens 1024}
+BACKBONE=${BACKBONE:-} BACKBONE_UPDATES=${BACKBONE_UPDATES:-1500} BACKBONE_FLAGS=${BACKBONE_FLAGS:---max-tokens 1024}
 SIZES="--embed-dim $WIDTH --ffn-embed-dim $FFN --layers 2 --attention-heads 4 --head-dim $((WIDTH / 4))"
 
 data() {  # data NAME FLAGS...: the texts of a task, binarised
@@ -37,8 +38,7 @@ for task in ${TASKS//,/ }; do
             layout="--numbered-labels --labels $DATA/$set/labels.txt" ;;
         pos) published=ud-ewt set=pos-ud-ewt test=dev kind=tagging metric=tag_accuracy
             words= small="--lr 0.0015 --max-tokens 1500" more=$((UPDATES * 5 / 3)) ;;
-        hter) published=mlqe-pe set=ape-mlqe/en-de test=valid kind=regression metric=pearson
-            layout="--text-columns 2" ;;
+        hter) published=mlqe-pe set=ape-mlqe/en-de test=valid kind=regression metric=pearson layout="--text-columns 2" ;;
         hter21) published=mlqe-pe set=ape-mlqe/en-de test=valid kind=classification metric=pearson
             layout="--text-columns 2 --round-labels 0.05" ;;
         *) echo "TASKS has an unknown name: $task" >&2; exit 2 ;;

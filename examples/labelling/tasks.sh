@@ -1,4 +1,9 @@
 # Sourced by paper.sh and bert.sh.
+TASKS=${TASKS:-mnli,qqp,qnli,mrpc,rte,sst2,cola,stsb}  # GLUE (Table 1); eurlex57k (Table 2); udpos (Table 3)
+DATA=${DATA:-data/glue}  # a folder per task, as lev-plugins data glue and eurlex57k write it; that of udpos has
+# {train,valid}.conllu of English, and tests/LANGUAGE.conllu
+MODEL=${MODEL:?is missing: the folder of a T5 (paper.sh) or a BERT (bert.sh), as downloaded from huggingface.co}
+BACKBONE="$OUT/backbone"
 task() {  # task NAME: sets its files, kind and metric; columns of text and their template, words that T5 writes for the
     # labels 0 and 1, the most texts on a GPU at once, and the most tokens that T5 writes
     folder="$DATA/$1" suffix=tsv tests= kind=classification columns=1 template= words= longest=128 target=84

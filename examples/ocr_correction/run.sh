@@ -9,12 +9,12 @@ DATA=${DATA:-data/ocr-finnish}  # fold0, ...: train, dev and test .src and .tgt,
 OUT=${OUT:-runs/ocr} FOLDS=${FOLDS:-0,1,2}  # folder of all output; settings other than FOLDS and ONLY need another one
 ONLY=${ONLY:-transformer2,pbd2,levt2,transformer4,pbd4}  # architectures with their number of blocks; PBD without a part
 # (pbd2-no-future) or with another seed (pbd2-seed2); and ensembles of models before them (pbd2+transformer2)
-BY_TYPE=${BY_TYPE:-}  # yes: use each training pair once
+# BY_TYPE=yes: use each training pair once; AVERAGE: how many of the best checkpoints on dev are averaged
+BY_TYPE=${BY_TYPE:-} AVERAGE=${AVERAGE:-5}
 UPDATES=${UPDATES:-4500} TOKENS=${TOKENS:-1000} DROPOUT=${DROPOUT:-0.2} LR=${LR:-0.001}
 SCHEDULE=${SCHEDULE:-polynomial_decay --total-num-update $UPDATES}
 PBD_FLAGS=${PBD_FLAGS:-}  # more flags of PBD, such as --future-dropout 0.1, which hides a token of the copied future
 NOISE_SHARE=${NOISE_SHARE:-0}  # share of the training words with a new misreading in each epoch (not LevT)
-AVERAGE=${AVERAGE:-5}  # the best N checkpoints on dev are averaged
 FAIRSEQ+=(-s src -t tgt --required-batch-size-multiple 1)  # by default, fairseq leaves out up to 7 words of a set
 prepare() {  # prepare FOLDER: a fold as text, with the misread words as drafts, and as data
     mkdir -p "$1/text"
@@ -38,10 +38,11 @@ train() {  # train FLAGS...: FOLDER/NAME, and the average of its best checkpoint
     lev-plugins average "$FOLDER/$NAME"/checkpoint.best_*.pt --output "$FOLDER/$NAME/average.pt"
 }
 rewriter() {  # rewriter FLAGS...: a model that writes the correction from left to right
+    local noise=()
+    [ "$NOISE_SHARE" = 0 ] || noise=(--bpe chars --noise-kind confusions --noise-confusions "$FOLDER/confusions.tsv"
+        --noise-share "$NOISE_SHARE" --noise-seed "$SEED")
     train --task text_correction --criterion label_smoothed_cross_entropy --eval-exact-match \
-        --eval-bleu-args '{"beam": 1, "max_len_a": 1, "max_len_b": 20}' $([ "$NOISE_SHARE" = 0 ] || echo --bpe chars \
-        --noise-kind confusions --noise-confusions "$FOLDER/confusions.tsv" --noise-share "$NOISE_SHARE" \
-        --noise-seed "$SEED") "$@"
+        --eval-bleu-args '{"beam": 1, "max_len_a": 1, "max_len_b": 20}' "${noise[@]}" "$@"
 }
 decode() {  # decode FLAGS...: dev and test, by the best checkpoint (of each member of an ensemble) and by the average
     for checkpoint in checkpoint_best average; do

@@ -3,10 +3,10 @@
 #     bash examples/post_editing/aced.sh
 source "$(dirname "$0")/../once.sh"
 
-DATA=${DATA:-data/aced}  # folder with a folder per client: {train,dev}.{src,pert,tgt}
-OUT=${OUT:-runs/aced}  # folder of all output; other settings need another one
-CLIENTS=${CLIENTS:-emerson digitalocean asics}  # one editor for all of them
-UPDATES=${UPDATES:-375} SCHEDULE=${SCHEDULE:-1500}  # more updates overfit; after SCHEDULE, the learning rate would be zero
+# DATA: folder with a folder per client, {train,dev}.{src,pert,tgt}; OUT: folder of all output, another one for other
+# settings; CLIENTS: one editor for all of them
+DATA=${DATA:-data/aced} OUT=${OUT:-runs/aced} CLIENTS=${CLIENTS:-emerson digitalocean asics}
+UPDATES=${UPDATES:-375} SCHEDULE=${SCHEDULE:-1500}  # more updates overfit; after SCHEDULE, the rate would be zero
 THRESHOLDS=${THRESHOLDS:-0 0.5 0.7 0.8 0.9 0.95 0.98}  # of confidence, tried on triples that are held out of train
 scores() {  # scores CLIENT
     local folder="$OUT/$1" name peer
@@ -15,8 +15,7 @@ scores() {  # scores CLIENT
         lev-plugins score m2 "$folder/"{$name.words,gold.m2} --bootstrap 1000 | grep "^system"
         lev-plugins score gleu "$folder"/{$name,gold}.words --source "$folder/nothing.words" | grep "^system"
         for peer in nothing rules; do
-            lev-plugins score exact "$folder"/{$name,gold}.words --bootstrap 1000 --against "$folder/$peer.words" |
-                grep -v "^draft"
+            lev-plugins score exact "$folder"/{$name,gold}.words --bootstrap 1000 --against "$folder/$peer.words"
         done
     done
 }

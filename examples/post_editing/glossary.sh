@@ -9,9 +9,7 @@ source "$(dirname "$0")/../once.sh"
 MODEL=${MODEL:-runs/post-editing/scratch/checkpoint_best.pt} DATA=${DATA:-runs/post-editing/triples}
 TEXT=${TEXT:-runs/post-editing/drafts}  # folder of valid and test, each .en, .de and .draft
 TRAIN=${TRAIN:-data/multi30k/train}  # PREFIX of the text that the lexicon is counted from
-OUT=${OUT:-runs/glossary}
-BIASES=${BIASES:-0 1 2 3}  # tried on valid
-
+OUT=${OUT:-runs/glossary} BIASES=${BIASES:-0 1 2 3}  # tried on valid
 mkdir -p "$OUT"
 terms() {
     python "$HERE/glossary.py" --train "$TRAIN.en" "$TRAIN.de" --test "$TEXT/test.en" "$TEXT/test.de" >"$OUT/test.tsv"
@@ -28,7 +26,7 @@ edit() {  # edit SPLIT NAME BIAS FLAGS...: and the seconds of processor time, wi
 choose() {  # the bias
     for bias in $BIASES; do
         edit valid "$bias" "$bias"
-        lev-plugins score bleu "$OUT/valid.$bias" "$TEXT/valid.de" --tokenize none --json | numbers %.2f score
+        lev-plugins score bleu "$OUT/valid.$bias" "$TEXT/valid.de" --tokenize none --json | number %.2f score
         echo "$bias"
     done | paste -d ' ' - - >"$OUT/biases"
     best <"$OUT/biases" >"$OUT/bias"

@@ -1,10 +1,10 @@
-"""Split text without drafts for a weak system that makes them: ``python halves.py split TEXT OUT``, then ``drafts``.
+"""Split text without drafts for a weak system, and then the drafts that it has made.
 
     python halves.py split TEXT OUT --suffixes en de
     python halves.py drafts ALL OUT --suffixes en de
 
-``split`` writes the first half of TEXT/train to OUT/half/weak, for the weak system, the second one, valid and test to
-OUT/drafts. ``drafts`` cuts ALL, the drafts of these three one after the other, into OUT/drafts/{train,valid,test}.draft.
+``split`` writes the first half of TEXT/train to OUT/half/weak, for the weak system; the second one, valid and test to
+OUT/drafts. ``drafts`` cuts ALL, the drafts of these three one after the other, into OUT/drafts/PART.draft.
 """
 
 import argparse

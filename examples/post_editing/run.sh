@@ -14,7 +14,7 @@ once triples lev-plugins prepare "${LANGUAGES[@]}" -d "$DRAFT" --train-prefix "$
     --joined-dictionary --dest "$OUT/triples"
 PRENORM="--encoder-normalize-before --decoder-normalize-before" FINETUNED_NORM=$PRENORM
 [ ! "$TRANSLATION" ] || FINETUNED_NORM=  # that LevT has no $PRENORM
-LEVT="--arch levt --criterion dual_policy --dropout $DROPOUT --rollin-alpha 0.5 --rollin-beta 0.5"
+LEVT="--arch levt --criterion dual_policy --dropout 0.1 --rollin-alpha 0.5 --rollin-beta 0.5"
 data=triples UPSAMPLE=${SYNTHETIC:+--upsample-primary 10}
 once autoregressive train autoregressive triples "$UPDATES" "$LR" $PRENORM --draft-lang "$DRAFT" --dropout 0.3 \
     --arch post_edit_transformer --criterion label_smoothed_cross_entropy --eval-bleu-args '{"beam": 1}' $UPSAMPLE

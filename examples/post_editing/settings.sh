@@ -1,26 +1,26 @@
 # Sourced by the scripts of this folder: settings, which are variables of the environment, and functions.
 source "$(dirname "$0")/../once.sh"
 
-TEXT=${TEXT:-data/multi30k}  # folder of train, valid and test, each .SOURCE, .TARGET (and .DRAFT), a sentence per line
-SOURCE=${SOURCE:-en} TARGET=${TARGET:-de}  # suffixes of the two languages
-DRAFT=${DRAFT:-}  # suffix of the drafts; empty: a weak system makes drafts (drafts.sh)
-WEAK=${WEAK:-lstm}  # the weak system: lstm, or words (word for word, with a dictionary that it learns)
-WEAK_WIDTH=${WEAK_WIDTH:-256}  # of the lstm
-TAGS=${TAGS:-}  # suffix of official labels that say which words of a draft are bad; empty: those not in the target
+# TEXT: folder of train, valid and test, each .SOURCE, .TARGET (and .DRAFT), one sentence per line; DRAFT: suffix of the
+# drafts (empty: a weak system makes drafts, drafts.sh); TAGS: suffix of official labels that say which words of a draft
+# are bad (empty: those not in the target)
+TEXT=${TEXT:-data/multi30k} SOURCE=${SOURCE:-en} TARGET=${TARGET:-de} DRAFT=${DRAFT:-} TAGS=${TAGS:-}
 OUT=${OUT:-runs/post-editing}  # folder of all output; other settings need another one
-SYNTHETIC=${SYNTHETIC:-}  # PREFIX of more, synthetic triples to train on, with each real one ten times; empty: none
-PARALLEL=${PARALLEL:-}  # PREFIX.SOURCE and PREFIX.TARGET: parallel text to train the translator on; empty: the triples
+WEAK=${WEAK:-lstm} WEAK_WIDTH=${WEAK_WIDTH:-256}  # lstm of this width, or words: word for word, by a learned dictionary
+# SYNTHETIC: PREFIX of synthetic triples to train on as well, beside which each real one comes ten times (empty: none);
+# PARALLEL: PREFIX.SOURCE and PREFIX.TARGET, parallel text to train the translator on (empty: the triples)
+SYNTHETIC=${SYNTHETIC:-} PARALLEL=${PARALLEL:-}
 TRANSLATION=${TRANSLATION:-}  # OUT of examples/translation (same sizes): its LevT is the translator; empty: train one
 VOCAB=${VOCAB:-6000} TOKENS=${TOKENS:-2048}  # number of sentencepiece's pieces; tokens in a batch
 LAYERS=${LAYERS:-4} WIDTH=${WIDTH:-128} FFN=${FFN:-256} HEADS=${HEADS:-4}  # sizes of every encoder and decoder
-DROPOUT=${DROPOUT:-0.1}  # dropout of the LevTs
 UPDATES=${UPDATES:-4000} LR=${LR:-0.002}  # length and peak learning rate of each training that starts from nothing
 FINETUNE_UPDATES=${FINETUNE_UPDATES:-3000} FINETUNE_LR=${FINETUNE_LR:-0.001}  # the same of the fine-tuning
-WARMUP=${WARMUP:-300}  # updates in which a learning rate rises to its peak, before it falls linearly to zero
-VALID_EVERY=${VALID_EVERY:-500}  # updates between two scorings of the validation set (and checkpoints)
+# WARMUP: updates in which a learning rate rises to its peak, before it falls linearly to zero; VALID_EVERY: updates
+# between two scorings of the validation set (and checkpoints)
+WARMUP=${WARMUP:-300} VALID_EVERY=${VALID_EVERY:-500}
 DISTIL=${DISTIL:-}  # yes: the LevTs learn from the autoregressive post-editor's output (underlined scores of Table 3)
-MAX_ITER=${MAX_ITER:-9}  # iterations of a LevT after the first
-GAMMAS=${GAMMAS:-0,1,2} KEEP_BIASES=${KEEP_BIASES--8,-6,-4,-2,-1,1,2,4}  # values that tests.sh tries on valid
+# MAX_ITER: iterations of a LevT after the first; GAMMAS, KEEP_BIASES: values that tests.sh tries on valid
+MAX_ITER=${MAX_ITER:-9} GAMMAS=${GAMMAS:-0,1,2} KEEP_BIASES=${KEEP_BIASES--8,-6,-4,-2,-1,1,2,4}
 
 LANGUAGES=(-s "$SOURCE" -t "$TARGET")
 FAIRSEQ+=("${LANGUAGES[@]}" --required-batch-size-multiple 1)
@@ -67,9 +67,9 @@ dial() {  # dial EDITOR: gamma, and then the bias that goes best with it, by BLE
     done
     bleu "$folder" "${names[@]}" | best >"$folder.best"
 }
-bleu() {  # bleu FOLDER NAME...: the BLEU and the name of outputs for valid; a name is gamma and bias, separated by a comma
+bleu() {  # bleu FOLDER NAME...: the BLEU on valid and the name of outputs; a name is gamma and bias, with a comma
     for name in "${@:2}"; do
-        lev-plugins score bleu "$1/$name" "$TEXT/valid.$TARGET" --generated --tokenize none --json | numbers %s score
+        lev-plugins score bleu "$1/$name" "$TEXT/valid.$TARGET" --generated --tokenize none --json | number %s score
         echo "$name"
     done | paste -d ' ' - -
 }

@@ -1,28 +1,28 @@
 # Sourced by the scripts of this folder: settings, which are variables of the environment, and functions.
 source "$(dirname "$0")/../once.sh"
 
-TEXT=${TEXT:-data/multi30k}  # folder of train, valid and test, each .SOURCE and .TARGET, one sentence per line
-SOURCE=${SOURCE:-en} TARGET=${TARGET:-de}  # suffixes
-OUT=${OUT:-runs/multi30k}  # folder of all output; other settings need another one
+# TEXT: folder of train, valid and test, each .SOURCE and .TARGET, one sentence per line; OUT: folder of all output,
+# another one for other settings
+TEXT=${TEXT:-data/multi30k} SOURCE=${SOURCE:-en} TARGET=${TARGET:-de} OUT=${OUT:-runs/multi30k}
 VOCAB=${VOCAB:-6000} KIND=${KIND:-unigram} COVERAGE=${COVERAGE:-1.0}  # sentencepiece: pieces, algorithm, characters
 JOINED=${JOINED---joined-dictionary} SHARE=${SHARE:---share-all-embeddings}  # one dictionary for both languages
 SIZES=${SIZES:-4 128 256 4}  # layers, width, feed-forward width and attention heads of every encoder and decoder
-TOKENS=${TOKENS:-4096}  # tokens in a batch, in the teacher's training and in distillation
+# TOKENS in a batch, in the teacher's training and in distillation; BEAM of the distillation, and of the teacher's test
+TOKENS=${TOKENS:-4096} BEAM=${BEAM:-5}
 TEACHER_UPDATES=${TEACHER_UPDATES:-3200}
 TEACHER_TRAINING=${TEACHER_TRAINING:---lr 0.005 --lr-scheduler inverse_sqrt --warmup-init-lr 1e-7
     --warmup-updates 2000 --dropout 0.3}
 AVERAGE=${AVERAGE:-$OUT/teacher --last 5}  # the checkpoints that are averaged: of the last five epochs
-BEAM=${BEAM:-5}  # beam of the distillation, and of the teacher's second test
 LEVT_START=${LEVT_START-$OUT/start.pt}  # weights that LevTs start from, the teacher's; empty: random ones
-LEVT_UPDATES=${LEVT_UPDATES:-12000}
+# VALID_EVERY: updates of a LevT between two scorings of the validation set (and checkpoints)
+LEVT_UPDATES=${LEVT_UPDATES:-12000} VALID_EVERY=${VALID_EVERY:-500}
 LEVT_TRAINING=${LEVT_TRAINING:---lr 0.002 --lr-scheduler polynomial_decay --warmup-updates 300
     --total-num-update $LEVT_UPDATES --clip-norm 1 --dropout 0.1 --max-tokens 2048}
-VALID_EVERY=${VALID_EVERY:-500}  # LevT: updates between two scorings of the validation set (and checkpoints)
 MAX_ITER=${MAX_ITER:-10} GAMMA=${GAMMA:-2}  # LevT: iterations after the first; subtracted from log p(insert nothing)
-BLEU_TOKENIZE=${BLEU_TOKENIZE:-none}  # sacrebleu's --tokenize: 13a for text that is not tokenised
-METRIC=${METRIC:-bleu --tokenize $BLEU_TOKENIZE}  # of lev-plugins score; or rouge
+# BLEU_TOKENIZE: sacrebleu's --tokenize, 13a for text that is not tokenised; METRIC: of lev-plugins score, or rouge
+BLEU_TOKENIZE=${BLEU_TOKENIZE:-none} METRIC=${METRIC:-bleu --tokenize ${BLEU_TOKENIZE:-none}}
 
-FAIRSEQ+=(-s "$SOURCE" -t "$TARGET" --required-batch-size-multiple 1)  # or fairseq leaves out up to 7 sentences of a set
+FAIRSEQ+=(-s "$SOURCE" -t "$TARGET" --required-batch-size-multiple 1)  # or fairseq leaves out up to 7 sentences
 LIMITS="--max-source-positions 1025 --max-target-positions 1025"  # a LevT reads <s>, too
 REFINER="--max-update $LEVT_UPDATES $LEVT_TRAINING ${LEVT_START:+--finetune-from-model $LEVT_START}
     $(checkpoint_every "$VALID_EVERY")"

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
 # Train a corrector of spelling, punctuation and grammar of a language that is not English: see README.md.
-source "$(dirname "$0")/../once.sh"  # train_editor has the architecture, and flags that all editors of the examples have
+source "$(dirname "$0")/../once.sh"  # train_editor: the architecture, and flags of all editors
+# LANGUAGE_FILES: uk, or a folder with the files of your language (docs/language.md), whose code is CODE; PAIRS: folder
+# with {train,valid}.{noisy,clean}, corrected sentences; TEXT: files of more clean text to train on, one sentence per line
+# (empty: the clean side of the pairs alone); WORDS: words of the language, one per line (empty: those of the text)
 OUT=${OUT:-runs/ukrainian}  # folder of all output; the same one continues after a stop
-LANGUAGE_FILES=${LANGUAGE_FILES:-uk}  # uk, or a folder with the files of your language: docs/language.md
-CODE=${CODE:-$(basename "$LANGUAGE_FILES")}  # of the language
-PAIRS=${PAIRS:-data/ua-gec}  # folder with {train,valid}.{noisy,clean}, corrected sentences
-TEXT=${TEXT-}  # files of more clean text to train on, one sentence per line; empty: the clean side of the pairs alone
-WORDS=${WORDS-/usr/share/dict/ukrainian}  # words of the language, one per line; empty: those of the text alone
+LANGUAGE_FILES=${LANGUAGE_FILES:-uk} CODE=${CODE:-$(basename "${LANGUAGE_FILES:-uk}")}
+PAIRS=${PAIRS:-data/ua-gec} TEXT=${TEXT-} WORDS=${WORDS-/usr/share/dict/ukrainian}
 OTHER=${OTHER-}  # clean text of another kind, to calibrate on; empty: messages of installed programs in the language
 HARM=${HARM-}  # files of clean text of kinds that nothing here is trained or calibrated on, to score
 LISTED=${LISTED:-34000}  # most frequent words that the editor knows; it sees some of the others as rare words
 BACKBONE=${BACKBONE-}  # folder of a pre-trained encoder of the language (import-pretrained); empty: none
-UPDATES=${UPDATES:-1600}  # length of the training
-UPSAMPLE=${UPSAMPLE:-1} DROPOUT=${DROPOUT:-0.1}  # how often each pair comes among the synthetic ones; dropout
+# UPSAMPLE: how often each pair comes among the synthetic ones; with 4, the editor learns them by heart
+UPDATES=${UPDATES:-1600} UPSAMPLE=${UPSAMPLE:-1} DROPOUT=${DROPOUT:-0.1}
 PROMISE=${PROMISE:-9}  # words of 1,000 right ones that it may break in OTHER, where it breaks most: RESULTS.md
-PEERS=${PEERS-yes}  # score what a user could take instead as well; empty: the editor alone
-HUNSPELL=${HUNSPELL:-uk_UA}  # dictionary of one of them
+# PEERS: score what a user could take instead as well (empty: the editor alone); HUNSPELL: the dictionary of one of them
+PEERS=${PEERS-yes} HUNSPELL=${HUNSPELL:-uk_UA}
 source "$HERE/texts.sh"
 source "$HERE/score.sh"
 [[ $PAIRS != data/ua-gec || -e $PAIRS ]] || lev-plugins data ua-gec
