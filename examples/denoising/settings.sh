@@ -22,7 +22,8 @@ LR=${LR:-0.0015} WARMUP=${WARMUP:-200}  # peak learning rate; updates until then
 # METRICS: wrr, bleu, rouge, exact; as the authors' code: wrr-set, sentence-bleu; BEAM: of the test
 METRICS=${METRICS:-wrr,bleu} BEAM=${BEAM:-4}
 
-FAIRSEQ+=(-s src -t tgt --required-batch-size-multiple 1)  # by default, fairseq leaves out up to 7 sentences of a set
+CORRECTION=("${FAIRSEQ[@]}" -s src -t tgt --task text_correction
+    --required-batch-size-multiple 1)  # by default, fairseq leaves out up to 7 sentences of a set
 declare -A GATES=([none]= [all]=mask,copy,generate,skip [MG]=mask,generate [CG]=copy,generate [MCG]=mask,copy,generate)
 
 text() {  # the splits, clean or as they are, as OUT/text/{train,valid,test}.{src,tgt}
@@ -60,14 +61,14 @@ symspell() {  # symspell NOISE FOLDER: the test of the folder, by a baseline tha
     python "$HERE/symspell.py" --words "$OUT/$1/train.tgt" <"$2/test.src" >"$2/symspell.txt"
 }
 train() {  # train FOLDER SYSTEM SEED FLAGS...: into FOLDER/SYSTEM_SEED
-    fairseq-train "$1/data" --save-dir "$1/$2_$3" "${FAIRSEQ[@]}" --log-format simple --log-interval 50 --seed "$3" \
-        --task text_correction --gates "${GATES[$2]?unknown SYSTEMS: $2}" --gate-mix "$GATE_MIX" \
+    fairseq-train "$1/data" --save-dir "$1/$2_$3" "${CORRECTION[@]}" --log-format simple --log-interval 50 \
+        --seed "$3" --gates "${GATES[$2]?unknown SYSTEMS: $2}" --gate-mix "$GATE_MIX" \
         --copy-from "$COPY_FROM" --criterion label_smoothed_cross_entropy --report-accuracy \
         --eval-bleu-args '{"beam": 1}' --clip-norm 1 --weight-decay 0.001 --patience 10 "${@:4}" $TRAIN_FLAGS |&
         tee -a "$1/$2_$3.log"
 }
 decode() {  # decode FOLDER MODEL FLAGS...: the test set; and its likeliest pieces by teacher forcing, as the authors' code
-    fairseq-generate "$1/data" --path "$1/$2/checkpoint_best.pt" "${FAIRSEQ[@]}" --task text_correction \
+    fairseq-generate "$1/data" --path "$1/$2/checkpoint_best.pt" "${CORRECTION[@]}" \
         --gen-subset test --beam "$BEAM" --max-len-a 1.5 --max-len-b 20 --max-tokens 6000 "${@:3}" >"$1/$2.out"
     python "$HERE/forced.py" "$1/$2/checkpoint_best.pt" "$1/data" "${@:3}" $CPU \
         --references "$1/test.tgt" --output "$1/$2.forced.json"

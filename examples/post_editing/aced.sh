@@ -25,7 +25,7 @@ once texts python "$HERE/triples.py" "$DATA" "$OUT" $CLIENTS
 once data lev-plugins prepare -s src -d draft -t clean --bpe words --joined-dictionary --train-prefix "$OUT/all/train" \
     --valid-prefix "$OUT/all/valid" --dest "$OUT/data"
 once model train_editor "$OUT/data" "$OUT/model" "$SCHEDULE" 0.002 -s src -t clean --max-update "$UPDATES" \
-    $(sizes 2 192 576 4) --dropout 0.2 --max-insertions 15
+    $(sizes 2 192 576 4) --dropout 0.2 --max-insertions 15 --validate-interval-updates 0 --save-interval-updates 0
 once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \
     --iter-decode-max-iter 0 --data "$OUT/data" --language de
 for client in $CLIENTS; do

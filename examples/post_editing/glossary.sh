@@ -28,7 +28,7 @@ choose() {  # the bias
         edit valid "$bias" "$bias"
         lev-plugins score bleu "$OUT/valid.$bias" "$TEXT/valid.de" --tokenize none --json | number %.2f score
         echo "$bias"
-    done | paste -d ' ' - - >"$OUT/biases"
+    done | paste -d ' ' - - | sort -rg >"$OUT/biases"
     best <"$OUT/biases" >"$OUT/bias"
 }
 
