@@ -1,8 +1,8 @@
 """Write the pairs to train on and to report: ``python pairs.py PAIRS OUT``.
 
 Reads PAIRS/{train,valid}.{noisy,clean}. One half of valid becomes OUT/test/valid, as it is written, to report; the
-other half and train become OUT/pairs, with straight apostrophes and quotes. Some training lines have the Chinese sign for one
-where a dash should be: it becomes a dash.
+other half and train become OUT/pairs, with straight apostrophes and quotes. Some training lines have the Chinese sign
+for one where a dash should be: it becomes a dash.
 """
 
 import argparse
