@@ -1,5 +1,5 @@
 # Sourced by the scripts of the examples, which set OUT, the folder of everything they write: settings that all have,
-# and functions. To paste a command of theirs into a shell of your own: OUT=DIR; source examples/once.sh
+# and functions. To paste their commands into a shell of your own: source examples/once.sh; OUT=DIR HERE=examples/NAME
 [[ $- = *i* ]] || set -euo pipefail  # an error ends a script, but not your shell
 HERE=$(dirname "$0")  # the folder of the script
 command -v lev-plugins >/dev/null || PATH=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.venv/bin:$PATH
@@ -19,7 +19,7 @@ once() {  # once NAME COMMAND...: runs a command or function, unless it has succ
 number() {  # number FORMAT NAME <JSON of lev-plugins score: one of the numbers of the system
     python -c 'import json, sys; print(sys.argv[1] % json.load(sys.stdin)["system"][sys.argv[2]])' "$@"
 }
-best() { sort -s -rg -k 1,1 | head -n 1 | cut -d ' ' -f 2; }  # <LINES of a score and a name: the name with the best score
+best() { sort -s -rg -k 1,1 | head -n 1 | cut -d ' ' -f 2; }  # <LINES of a score and a name: the best name
 
 # ---- flags of fairseq-train ------------------------------------------------------------------------------------------
 
@@ -28,7 +28,7 @@ sizes() {  # sizes LAYERS WIDTH FFN HEADS: of the encoder and the decoder
         "--decoder-layers $1 --decoder-embed-dim $2 --decoder-ffn-embed-dim $3 --decoder-attention-heads $4"
 }
 
-linear_rate() {  # linear_rate PEAK WARMUP UPDATES: the rate of learning rises in WARMUP updates, and falls to zero
+linear_rate() {  # linear_rate PEAK WARMUP UPDATES: the learning rate rises in WARMUP updates, then falls to zero
     echo "--lr $1 --lr-scheduler polynomial_decay --warmup-updates $2 --max-update $3 --total-num-update $3"
 }
 

@@ -40,8 +40,8 @@ t5_data() {  # t5_data FOLDER: the pieces of T5, with targets that are cut off
 }
 t5_scores() {  # t5_scores CHECKPOINT PREFIX NUMBER...: PREFIX.PART.scores.json of parts, by their numbers
     for i in "${@:3}"; do
-        fairseq-generate "$out/t5_data/bin" --path "$1" "${FAIRSEQ[@]}" --task text_correction $SOURCE \
-            --gen-subset "${parts[i]}" --beam 1 --max-len-b $target --bpe pretrained --pretrained-tokenizer "$BACKBONE" \
+        fairseq-generate "$out/t5_data/bin" --path "$1" "${FAIRSEQ[@]}" --task text_correction $SOURCE --beam 1 \
+            --gen-subset "${parts[i]}" --max-len-b $target --bpe pretrained --pretrained-tokenizer "$BACKBONE" \
             --batch-size $longest >"$2.${parts[i]}"
         as_text "${files[i]}" --generated "$2.${parts[i]}" --output "$2.${parts[i]}"
     done

@@ -38,7 +38,8 @@ for task in ${TASKS//,/ }; do
             layout="--numbered-labels --labels $DATA/$set/labels.txt" ;;
         pos) published=ud-ewt set=pos-ud-ewt test=dev kind=tagging metric=tag_accuracy
             words= small="--lr 0.0015 --max-tokens 1500" more=$((UPDATES * 5 / 3)) ;;
-        hter) published=mlqe-pe set=ape-mlqe/en-de test=valid kind=regression metric=pearson layout="--text-columns 2" ;;
+        hter) published=mlqe-pe set=ape-mlqe/en-de test=valid kind=regression metric=pearson
+            layout="--text-columns 2" ;;
         hter21) published=mlqe-pe set=ape-mlqe/en-de test=valid kind=classification metric=pearson
             layout="--text-columns 2 --round-labels 0.05" ;;
         *) echo "TASKS has an unknown name: $task" >&2; exit 2 ;;
