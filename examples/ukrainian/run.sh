@@ -2,8 +2,8 @@
 # Train a corrector of spelling, punctuation and grammar of a language that is not English: see README.md.
 source "$(dirname "$0")/../once.sh"  # train_editor: the architecture, and flags of all editors
 # LANGUAGE_FILES: uk, or a folder with the files of your language (docs/language.md), whose code is CODE; PAIRS: folder
-# with {train,valid}.{noisy,clean}, corrected sentences; TEXT: files of more clean text to train on, one sentence per line
-# (empty: the clean side of the pairs alone); WORDS: words of the language, one per line (empty: those of the text)
+# with {train,valid}.{noisy,clean}, corrected sentences; TEXT: files of more clean text to train on, one sentence per
+# line (empty: the clean side of the pairs alone); WORDS: words of the language, one per line (empty: those of the text)
 OUT=${OUT:-runs/ukrainian}  # folder of all output; the same one continues after a stop
 LANGUAGE_FILES=${LANGUAGE_FILES:-uk} CODE=${CODE:-$(basename "${LANGUAGE_FILES:-uk}")}
 PAIRS=${PAIRS:-data/ua-gec} TEXT=${TEXT-} WORDS=${WORDS-/usr/share/dict/ukrainian}
@@ -27,13 +27,13 @@ once confusions confusions
 once mistakes mistakes
 once gold gold  # now, as a missing HARM should not stop it after the training
 
-once data lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --srcdict "$OUT/words/dict.txt" \
-    --train-prefix "$OUT/pairs/train" --extra-train-prefix "$OUT/pairs/synthetic" --valid-prefix "$OUT/pairs/valid" \
-    --dest "$OUT/data"
+once data lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --dest "$OUT/data" \
+    --srcdict "$OUT/words/dict.txt" --train-prefix "$OUT/pairs/train" \
+    --extra-train-prefix "$OUT/pairs/synthetic" --valid-prefix "$OUT/pairs/valid"
 once model train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 -s noisy -t clean --bpe words --spelling \
-    --spelling-buckets 24576 $(sizes 2 160 480 4) --decoder-layers 1 --dropout "$DROPOUT" --upsample-primary "$UPSAMPLE" \
+    --spelling-buckets 24576 $(sizes 2 160 480 4) --decoder-layers 1 --dropout "$DROPOUT" \
     --validate-interval-updates $((UPDATES / 4)) --save-interval-updates $((UPDATES / 4)) \
-    ${BACKBONE:+--backbone "$BACKBONE" --optimizer scaled_adam --backbone-lr-factor 0.05}
+    --upsample-primary "$UPSAMPLE" ${BACKBONE:+--backbone "$BACKBONE" --optimizer scaled_adam --backbone-lr-factor 0.05}
 # the hyphen before a line of dialogue is also a bullet of Markdown, which editors leave alone: --edit-also markup
 once editor lev-plugins export "$OUT/model/checkpoint_best.pt" "$OUT/editor" --overwrite --bpe words \
     --iter-decode-max-iter 0 --data "$OUT/data" --language "$CODE" --edit-also markup --words "$OUT/words/chat.txt" \
