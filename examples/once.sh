@@ -1,7 +1,14 @@
-# Sourced by each example's run.sh, which sets OUT, the folder of everything it writes.
+# Sourced by the scripts of the examples, which set OUT, the folder of everything they write: settings that all have,
+# and functions. To paste their commands into a shell of your own: source examples/once.sh; OUT=DIR HERE=examples/NAME
+[[ $- = *i* ]] || set -euo pipefail  # an error ends a script, but not your shell
+HERE=$(dirname "$0")  # the folder of the script
 command -v lev-plugins >/dev/null || PATH=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.venv/bin:$PATH
-export PYTHONUTF8=1 PYTHONWARNINGS=ignore
-export GOMP_SPINCOUNT=${GOMP_SPINCOUNT-10000}  # idle threads give up their cores sooner: twice as fast on a busy machine
+SEED=${SEED:-1} THREADS=${THREADS:-2}  # random seed; threads on the CPU
+CPU=${CPU-$(command -v nvidia-smi >/dev/null || echo --cpu)}  # --cpu, or empty: use the GPUs
+TRAIN_FLAGS=${TRAIN_FLAGS-}  # more flags for fairseq-train, such as --cpu-bf16; the last of equal flags applies
+export OMP_NUM_THREADS=$THREADS PYTHONUTF8=1 PYTHONWARNINGS=ignore
+export GOMP_SPINCOUNT=${GOMP_SPINCOUNT-10000}  # idle threads give up their cores sooner: faster on a busy machine
+FAIRSEQ=(--user-dir "$(lev-plugins path)" $CPU --no-progress-bar)  # flags of fairseq-train and fairseq-generate
 
 once() {  # once NAME COMMAND...: runs a command or function, unless it has succeeded in this OUT before; needs set -e
     [ -e "$OUT/done/$1" ] && return
@@ -9,10 +16,33 @@ once() {  # once NAME COMMAND...: runs a command or function, unless it has succ
     "${@:2}"; touch "$OUT/done/$1"
 }
 
-progress() {  # progress UPDATES: of a log of fairseq-train, shows how far it is, on a terminal alone, and errors
-    awk -v all="$1" -v terminal="$([ -t 1 ] && echo yes)" '/error:/ { print }
-        terminal && match($0, /num_updates=[0-9]+/) {
-            updates = substr($0, RSTART + 12, RLENGTH - 12); bar = sprintf("%*s", 40 * updates / all, "")
-            gsub(/ /, "#", bar); printf "\r    [%-40s] %d of %d updates ", bar, updates, all; fflush() }
-        END { if (terminal) print "" }'
+number() {  # number FORMAT NAME <JSON of lev-plugins score: one of the numbers of the system
+    python -c 'import json, sys; print(sys.argv[1] % json.load(sys.stdin)["system"][sys.argv[2]])' "$@"
+}
+best() { sort -s -rg -k 1,1 | head -n 1 | cut -d ' ' -f 2; }  # <LINES of a score and a name: the best name
+
+# ---- flags of fairseq-train ------------------------------------------------------------------------------------------
+
+sizes() {  # sizes LAYERS WIDTH FFN HEADS: of the encoder and the decoder
+    echo "--encoder-layers $1 --encoder-embed-dim $2 --encoder-ffn-embed-dim $3 --encoder-attention-heads $4" \
+        "--decoder-layers $1 --decoder-embed-dim $2 --decoder-ffn-embed-dim $3 --decoder-attention-heads $4"
+}
+
+linear_rate() {  # linear_rate PEAK WARMUP UPDATES: the learning rate rises in WARMUP updates, then falls to zero
+    echo "--lr $1 --lr-scheduler polynomial_decay --warmup-updates $2 --max-update $3 --total-num-update $3"
+}
+
+checkpoint_every() {  # checkpoint_every UPDATES: the validation set is scored, and a checkpoint written
+    echo "--no-epoch-checkpoints --validate-interval 1000000 --validate-interval-updates $1" \
+        "--save-interval-updates $1 --keep-interval-updates 1"
+}
+
+train_editor() {  # train_editor DATA FOLDER UPDATES RATE FLAG...: a small LevT; of equal flags, the last applies
+    fairseq-train "$1" --save-dir "$2" "${FAIRSEQ[@]}" --log-format simple --log-interval 50 --seed "$SEED" \
+        --task text_editing --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --arch levt_tiny $(sizes 2 160 320 4) \
+        --decoder-layers 1 --encoder-normalize-before --decoder-normalize-before --share-all-embeddings \
+        --max-insertions 7 --dropout 0 --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 \
+        --optimizer fused_adam --adam-betas '(0.9,0.98)' --clip-norm 1 --max-tokens 2500 \
+        $(linear_rate "$4" $(($3 / 20)) "$3") --validate-interval-updates $(($3 / 5)) \
+        --save-interval-updates $(($3 / 5)) --keep-interval-updates 1 --no-epoch-checkpoints "${@:5}" $TRAIN_FLAGS
 }

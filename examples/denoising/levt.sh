@@ -4,22 +4,10 @@
 #     OUT=runs/denoising bash examples/denoising/levt.sh
 #     TEXT=data/icdar2017 TRAIN=periodical.train TEST=periodical.valid OUT=runs/denoising-ocr \
 #         bash examples/denoising/levt.sh
-set -euo pipefail
-source "$(dirname "$0")/../once.sh"
-source "$(dirname "$0")/texts.sh"  # with the settings of the text and the noise
-
-SEEDS=${SEEDS:-1,2,3}  # one training each
-LEVT_UPDATES=${LEVT_UPDATES:-800} LEVT_TOKENS=${LEVT_TOKENS:-2500}  # updates; tokens in a batch
-LEVT_LR=${LEVT_LR:-0.002} LEVT_DROPOUT=${LEVT_DROPOUT:-0.1}  # peak learning rate, which falls linearly to zero
-LEVT_WORDS=${LEVT_WORDS:-45000}  # pairs: words of an English frequency list that it knows beside those of the text
+source "$(dirname "$0")/settings.sh"
+LEVT_UPDATES=${LEVT_UPDATES:-800} LEVT_DROPOUT=${LEVT_DROPOUT:-0.1}
 CLEAN=${CLEAN:-}  # pairs: file of clean text, one sentence per line; it also learns from this, with the pairs' mistakes
-PAIRS=${PAIRS:-4}  # ... how often a pair is read for each of its lines
-METRICS=${METRICS:-wrr,bleu} THREADS=${THREADS:-2}
 
-export OMP_NUM_THREADS=$THREADS
-HERE=$(dirname "$0")
-SIZES=$(for side in encoder decoder; do
-    echo "--$side-embed-dim 160 --$side-ffn-embed-dim 320 --$side-attention-heads 4 --$side-normalize-before"; done)
 prepare() {  # prepare NOISE FLAGS...: OUT/NOISE/words as data; the sources are the drafts, too
     local text="$OUT/$1/words"
     for split in train valid test; do cp "$text/$split.src" "$text/$split.draft"; done
@@ -35,23 +23,14 @@ pairs() {  # pairs NOISE: repairs without gaps, their confusions, and a list of 
     local text="$OUT/$1/words"; mkdir -p "$text"; cp "$OUT/$1"/*.{src,tgt} "$text"
     for split in train valid; do python "$HERE/repairs.py" "$OUT/$1/$split".{src,tgt} "$text/$split"; done
     lev-plugins confusions "$text/train.src" "$text/train.tgt" >"$text/confusions.tsv"
-    python "$HERE/widen.py" "$OUT/$1/train.tgt" "$text" --most "$LEVT_WORDS"
+    python "$HERE/widen.py" "$OUT/$1/train.tgt" "$text" --most 45000
     [ -z "$CLEAN" ] || python "$HERE/familiar.py" "$text/dict.txt" <"$CLEAN" >>"$text/words"
     for side in src draft tgt; do cp "$text/words" "$text/list.$side"; done
     prepare "$1" --tgtdict "$text/dict.txt" --extra-train-prefix "$text/list"
 }
-train() {  # train NOISE SEED FLAGS...
-    local fifth=$((LEVT_UPDATES / 5)) twentieth=$((LEVT_UPDATES / 20))
-    fairseq-train "$OUT/$1/words/data" --save-dir "$OUT/$1/levt_$2" -s src -t tgt --user-dir "$(lev-plugins path)" \
-        $(command -v nvidia-smi >/dev/null || echo --cpu) --no-progress-bar --log-format simple --log-interval 50 \
-        --task text_editing --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words --spelling \
-        --arch levt_tiny --max-insertions 7 --share-all-embeddings --encoder-layers 2 --decoder-layers 1 $SIZES \
-        --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 --clip-norm 1 \
-        --max-tokens "$LEVT_TOKENS" --dropout "$LEVT_DROPOUT" --optimizer adam --adam-betas '(0.9,0.98)' \
-        --lr "$LEVT_LR" --lr-scheduler polynomial_decay --warmup-updates $((twentieth > 0 ? twentieth : 1)) \
-        --max-update "$LEVT_UPDATES" --total-num-update "$LEVT_UPDATES" --no-epoch-checkpoints \
-        --validate-interval-updates $((fifth > 0 ? fifth : 1)) --save-interval-updates $((fifth > 0 ? fifth : 1)) \
-        --keep-interval-updates 1 --seed "$2" "${@:3}" |& tee -a "$OUT/$1/levt_$2.log"
+train_levt() {  # train_levt NOISE SEED FLAGS...
+    train_editor "$OUT/$1/words/data" "$OUT/$1/levt_$2" "$LEVT_UPDATES" 0.002 -s src -t tgt --seed "$2" --bpe words \
+        --spelling --dropout "$LEVT_DROPOUT" --optimizer adam "${@:3}" |& tee -a "$OUT/$1/levt_$2.log"
 }
 edit() {  # edit NOISE SEED: the least confidence of an edit is chosen on the validation text
     lev-plugins export "$OUT/$1/levt_$2/checkpoint_last.pt" "$OUT/$1/editor_$2" --overwrite --bpe words \
@@ -60,16 +39,16 @@ edit() {  # edit NOISE SEED: the least confidence of an edit is chosen on the va
     lev-plugins edit "$OUT/$1/editor_$2" <"$OUT/$1/test.src" >"$OUT/$1/levt_$2.txt"
 }
 
-[ -z "$TEXT" ] || [ -d "$TEXT" ] || lev-plugins data "$(basename "$TEXT")" "$TEXT"
+download
 once text text
 for noise in ${NOISES//,/ }; do
     once $noise noise $noise
     once $noise-words $([ $noise = as-is ] && echo pairs || echo clean_text) $noise
     mistakes=$(flags $noise --noise-)
     [ $noise != as-is ] || mistakes="--noise-kind confusions --noise-confusions $OUT/as-is/words/confusions.tsv
-        --noise-share 0.5 --noise-word-rate 0.25 ${CLEAN:+--upsample-primary $PAIRS}"  # in half of the pairs
+        --noise-share 0.5 --noise-word-rate 0.25 ${CLEAN:+--upsample-primary 4}"  # in half of the pairs
     for seed in ${SEEDS//,/ }; do
-        once $noise-levt-$seed train $noise $seed $mistakes
+        once $noise-levt-$seed train_levt $noise $seed $mistakes
         once $noise-levt-$seed-test edit $noise $seed
     done
     python "$HERE/scores.py" "$OUT/$noise" --metrics $METRICS

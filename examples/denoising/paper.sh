@@ -14,7 +14,7 @@ set -euo pipefail
 export TEXT=${TEXT:?is missing: a folder of pairs} TRAIN=${TRAIN:-all} COPIES=${COPIES:-1}
 export ALPHABET=${ALPHABET:-any} SHIFT_RATE=${SHIFT_RATE:-0.5}
 export SYSTEMS=${SYSTEMS:-none,all,MG,CG,MCG} GATE_MIX=hidden COPY_FROM=decoder-input LONGEST=${LONGEST:-300}
-export TRAINING="--lr 0.0005 --lr-scheduler fixed --warmup-updates 0 --max-epoch 30 --no-epoch-checkpoints
+export SCHEDULE="--lr 0.0005 --lr-scheduler fixed --warmup-updates 0 --max-epoch 30 --no-epoch-checkpoints
     --label-smoothing 0 --max-tokens ${TOKENS:-9600}"
 ! grep -q '"model_type": *"bert"' "$BACKBONE/config.json" || export TRAIN_FLAGS="--tie-encoder-decoder ${TRAIN_FLAGS:-}"
 bash "$(dirname "$0")/pretrained.sh"

@@ -65,7 +65,6 @@ def splits_of(args: argparse.Namespace) -> dict[str, list[Pair]]:
 
 def run(args: argparse.Namespace) -> None:
     for name, pairs in splits_of(args).items():
-        pairs = pairs[: args.sentences or None]
         require(bool(pairs), f"--train {args.train} is too small, no pair is left for {name}: give more pairs")
         for side in Pair._fields:
             lines = [getattr(pair, side) for pair in pairs] * (args.copies if name == "train" else 1)
@@ -79,7 +78,6 @@ def main() -> int:
         parser.add_argument(f"--{split}", type=Path, required=split == "train", help="file, or PREFIX of two files")
     parser.add_argument("--source", help="suffix of the sources; without it, each file is clean text for both sides")
     parser.add_argument("--target", help="suffix of the targets")
-    parser.add_argument("--sentences", type=int, default=0, help="keep the first N pairs of each split (0: all)")
     parser.add_argument("--copies", type=int, default=1, help="how many times the training text is written")
     parser.add_argument("--output", type=Path, required=True, help="folder to write to")
     return finish(parser, run)

@@ -1,14 +1,11 @@
 #!/usr/bin/env bash
 # Train a small editor that repairs typos, in five minutes on a CPU, and show how it decodes and edits: see README.md.
-set -euo pipefail
-HERE=$(dirname "$0")
-OUT=${OUT:-demo-out}  # folder of all output; the same one continues after a stop
-PACKAGES=${PACKAGES-numpy,scipy,sklearn,torch}  # docstrings to read, beside Python's own
-SENTENCES=${SENTENCES:-0}  # use the first N of training, validation and test (0: all)
-UPDATES=${UPDATES:-400}  # length of the training
+THREADS=${THREADS:-1}  # CPU threads; the noise of the training is made by a second process
+source "$(dirname "$0")/../once.sh"  # train_editor: the architecture, and flags of all editors
+# OUT: folder of all output, where the same command continues after a stop; PACKAGES: docstrings to read, beside
+# Python's own; SENTENCES: use the first N of training, validation and test (0: all); UPDATES: length of the training
+OUT=${OUT:-demo-out} PACKAGES=${PACKAGES-numpy,scipy,sklearn,torch} SENTENCES=${SENTENCES:-0} UPDATES=${UPDATES:-400}
 PROMISE=${PROMISE:-20}  # words of 1,000 right ones that it may break in held-out text with many unexpected words
-export OMP_NUM_THREADS=${THREADS:-1}  # CPU threads; the noise of the training is made by a second process
-source "$HERE/../once.sh"
 mkdir -p "$OUT/test"
 
 text() {
@@ -33,31 +30,29 @@ once "cut the text into words and binarise it" lev-plugins prepare -s noisy -d d
     --valid-prefix "$OUT/text/valid" --test-prefix "$OUT/text/test" --dest "$OUT/data"
 
 model() {
-    fairseq-train "$OUT/data" --save-dir "$OUT/model" --user-dir "$(lev-plugins path)" --cpu --seed 1 \
-        --distributed-world-size 1 --task text_editing -s noisy -t clean --draft-lang draft --bpe words --spelling \
-        --rollin-alpha 1 --rollin-beta 1 --noise-kind insert,delete,substitute,swap,keyboard --noise-varied \
+    train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 --cpu --seed 1 --distributed-world-size 1 -s noisy -t clean \
+        --bpe words --spelling --noise-kind insert,delete,substitute,swap,keyboard --noise-varied \
         --noise-language-files en --noise-word-rate 0.2 --noise-char-rate 0.16 --noise-min-letters 3 \
-        --noise-share 0.85 --arch levt_tiny --encoder-layers 2 --decoder-layers 1 --encoder-embed-dim 160 \
-        --decoder-embed-dim 160 --encoder-ffn-embed-dim 320 --decoder-ffn-embed-dim 320 --encoder-attention-heads 4 \
-        --decoder-attention-heads 4 --encoder-normalize-before --decoder-normalize-before --share-all-embeddings \
-        --max-insertions 7 --dropout 0 --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 \
-        --optimizer fused_adam --adam-betas '(0.9,0.98)' --clip-norm 1 --max-tokens 2500 --num-workers 1 --lr 0.002 \
-        --lr-scheduler polynomial_decay --warmup-updates $((UPDATES / 20)) --total-num-update "$UPDATES" \
-        --max-update "$UPDATES" --validate-interval-updates "$UPDATES" --save-interval-updates $((UPDATES / 2)) \
-        --keep-interval-updates 1 --no-epoch-checkpoints --no-progress-bar --log-format simple --log-interval 5 \
-        2>&1 | tee -a "$OUT/train.log" | progress "$UPDATES"
+        --noise-share 0.85 --validate-interval-updates "$UPDATES" --save-interval-updates $((UPDATES / 2)) \
+        --log-interval 5 2>&1 | tee -a "$OUT/train.log" | python "$HERE/progress.py" "$UPDATES"
 }
 once "train a Levenshtein Transformer, $UPDATES updates" model
 
 decode=("$OUT/data" --path "$OUT/model/checkpoint_last.pt" --user-dir "$(lev-plugins path)" --task text_editing
-    -s noisy -t clean --draft-lang draft --bpe words --cpu --iter-decode-max-iter 9)
-history() { fairseq-generate "${decode[@]}" --gen-subset valid --max-tokens 2500 --retain-iter-history --print-step; }
-generate() { history >"$OUT/test/generate.log" 2>"$OUT/test/generate.err"; }
+    -s noisy -t clean --draft-lang draft --bpe words --cpu --iter-decode-max-iter 9 --required-batch-size-multiple 1)
+generate() {
+    fairseq-generate "${decode[@]}" --gen-subset valid --max-tokens 2500 --retain-iter-history --print-step \
+        >"$OUT/test/generate.log" 2>"$OUT/test/generate.err"
+    grep '^D-' "$OUT/test/generate.log" | sort -V | cut -f 3 >"$OUT/test/generated"  # in the order of the text
+}
 once "decode held-out sentences" generate
-printf '\nTwo of them, with all that is deleted (-) and inserted (+):\n'
-lev-plugins trace "$OUT/test/generate.log" | awk '/^ *(draft|delete|open|fill|result)/ && n++ < 12'
+printf '\nTwo sentences that it repairs, with all that is deleted (-) and inserted (+):\n'
+chosen=$(python "$HERE/repaired.py" "$OUT/text/valid.noisy" "$OUT/test/generated" "$OUT/text/valid.clean" --lines 2 |
+    cut -f 1 | paste -sd ,)
+[ ! "$chosen" ] || lev-plugins trace "$OUT/test/generate.log" --select "$chosen" |
+    grep -E '^ *(draft|delete|open|fill|result)'
 printf '\nA source and a draft that are typed, for fairseq-interactive (H: the edited draft):\n'
-printf 'Return the values of the function.\tRetrun the vlaues of function.\n' |
+printf 'Return the values of the function.\tRetrun the vlaues of the function.\n' |
     fairseq-interactive "${decode[@]}" 2>"$OUT/test/interactive.err" | grep '^[SDH]'
 
 once "make a model folder" lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" \
@@ -71,10 +66,11 @@ python -c 'import symspellpy' 2>/dev/null && symspell >"$OUT/test/SymSpell.out"
 
 (printf '%s\n' '| | words right, % | typos repaired, % | right words broken, of 1,000 |' '|---|---|---|---|'
 for output in "$OUT"/test/*.out; do
-    row="| $(basename "$output" .out) | \\3 | \\2 | \\1 |"
-    lev-plugins score harm "$output" "$OUT/text/test.clean" --source "$OUT/text/test.noisy" |
-        sed -E "s/.*words = ([0-9.]+).* repaired ([0-9.]+), % of words right ([0-9.]+).*/$row/"
+    lev-plugins score harm "$output" "$OUT/text/test.clean" --source "$OUT/text/test.noisy" --json >"$OUT/test/scores"
+    echo "| $(basename "$output" .out) | $(number %.1f "% of words right" <"$OUT/test/scores") |" \
+        "$(number %.1f "% of typos repaired" <"$OUT/test/scores") | $(number %.1f score <"$OUT/test/scores") |"
 done) | tee "$OUT/report.md"
-printf '\nSome of its edits:\n'
-awk 'NF < 15 && n++ < 40' "$OUT/text/test.noisy" | lev-plugins edit "$OUT/editor" --diff | awk '/\[-|{[+]/ && n++ < 5'
+printf '\nFour lines that it repairs:\n'
+python "$HERE/repaired.py" "$OUT/text/test.noisy" "$OUT/test/this editor.out" "$OUT/text/test.clean" --lines 4 |
+    cut -f 2 | lev-plugins edit "$OUT/editor" --diff
 echo "Edit text of your own with: lev-plugins edit $OUT/editor, or in the browser: lev-plugins serve $OUT/editor"

@@ -1,32 +1,28 @@
 #!/usr/bin/env bash
 # Train an editor of English that leaves alone what it does not know: see README.md.
-set -euo pipefail
-HERE=$(dirname "$0")
-OUT=${OUT:-english-out}  # folder of all output; the same one continues after a stop
-TEXT=${TEXT:-data/news-commentary/news.txt}  # clean English to train on: files of one sentence per line
-LANGUAGE_FILES=${LANGUAGE_FILES:-en}  # en, or a folder with the files of your language: docs/language.md
-LIST=${LIST-}  # frequency list, lines `word count`; empty: the English one of the package symspellpy
-OTHER=${OTHER-}  # clean text of another kind than TEXT, to calibrate confidences on as well; empty: docstrings
-TEST=${TEST:-data/misspellings}  # folder with KIND.clean and KIND.typos to score, such as web.clean and web.typos
-UPDATES=${UPDATES:-5000}  # length of the training
-TOKENS=${TOKENS:-2500}  # tokens in a batch
+source "$(dirname "$0")/../once.sh"  # train_editor: the architecture, and flags of all editors
+# OUT: folder of all output, where the same command continues after a stop; TEXT: clean English to train on, files of
+# one sentence per line; TEST: folder with KIND.clean and KIND.typos to score, such as web.clean and web.typos
+OUT=${OUT:-english-out} TEXT=${TEXT:-data/news-commentary/news.txt} TEST=${TEST:-data/misspellings}
+# LANGUAGE_FILES: en, or a folder with the files of your language (docs/language.md); LIST: frequency list, lines
+# `word count` (empty: the English one of the package symspellpy); OTHER: clean text of another kind than TEXT, to
+# calibrate confidences on as well (empty: docstrings)
+LANGUAGE_FILES=${LANGUAGE_FILES:-en} LIST=${LIST-} OTHER=${OTHER-}
 COPIES=${COPIES:-2}  # of the text, each with other made-up words; several numbers: of each file of TEXT
+UPDATES=${UPDATES:-5000}  # length of the training
 PROMISE=${PROMISE:-17}  # words of 1,000 right ones that it may break in held-out text with many unexpected words
 EXPORT=${EXPORT-}  # more flags of lev-plugins export, such as --license mit
-SEED=${SEED:-1}  # random seed
-CPU=${CPU-$(command -v nvidia-smi >/dev/null || echo --cpu)}  # --cpu, or empty: train on the GPUs
-export OMP_NUM_THREADS=${THREADS:-2}  # CPU threads
-source "$HERE/../once.sh"
 source "$HERE/spellers.sh"
 
 for set in news-commentary misspellings free-english; do  # TEXT and TEST, unless they name your own
-    if [[ " $TEXT $TEST/" = *" data/$set/"* && ! -e data/$set ]]; then lev-plugins data $set; fi
+    if [[ " $TEXT $TEST/" = *" data/$set/"* && ! -e data/$set ]]; then python "$HERE/../data.py" $set; fi
 done; ls "$TEST"/*.clean >/dev/null  # now, as a missing file should not stop it after the training
 
-# flags of lev-plugins noise; those of fairseq-train have --noise- before the same names
-NOISE=(--kind insert,delete,substitute,swap,keyboard,accent:0.1 --language-files "$LANGUAGE_FILES" --varied
-    --word-rate 0.125 --char-rate 0.16 --min-letters 3 --lower-rate 0.3)
-typos() { lev-plugins noise "${NOISE[@]}" --seed "$1"; }  # typos SEED <CLEAN >NOISY
+KINDS=insert,delete,substitute,swap,keyboard,accent:0.1  # of noise
+typos() {  # typos SEED <CLEAN >NOISY: like those that the training makes
+    lev-plugins noise --kind $KINDS --language-files "$LANGUAGE_FILES" --varied --word-rate 0.125 --char-rate 0.16 \
+        --min-letters 3 --lower-rate 0.3 --seed "$1"
+}
 text() {  # training text with unexpected words, its dictionary, and held-out text, also with typos
     python "$HERE/text.py" "$OUT/text" --text $TEXT --language-files "$LANGUAGE_FILES" --copies $COPIES \
         ${LIST:+--frequencies "$LIST"}
@@ -44,31 +40,24 @@ once text text; once other other
 once data lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --clean-train \
     --srcdict "$OUT/text/dict.txt" --train-prefix "$OUT/text/train" --valid-prefix "$OUT/text/valid" --dest "$OUT/data"
 
-once model fairseq-train "$OUT/data" --save-dir "$OUT/model" --user-dir "$(lev-plugins path)" $CPU --seed "$SEED" \
-    --task text_editing -s noisy -t clean --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words --spelling \
-    --spelling-buckets 24576 "${NOISE[@]/#--/--noise-}" --noise-share 0.85 \
-    --arch levt_tiny --encoder-layers 2 --decoder-layers 1 --dropout 0 \
-    --encoder-embed-dim 160 --decoder-embed-dim 160 --encoder-ffn-embed-dim 320 --decoder-ffn-embed-dim 320 \
-    --encoder-attention-heads 4 --decoder-attention-heads 4 --encoder-normalize-before --decoder-normalize-before \
-    --share-all-embeddings --max-insertions 7 --criterion dual_policy --label-smoothing 0 \
-    --placeholder-label-smoothing 0 --optimizer fused_adam --adam-betas '(0.9,0.98)' --clip-norm 1 \
-    --max-tokens "$TOKENS" --num-workers 1 --lr 0.002 --lr-scheduler polynomial_decay --warmup-updates $((UPDATES / 20)) --total-num-update "$UPDATES" \
-    --max-update "$UPDATES" --validate-interval-updates $((UPDATES / 5)) --save-interval-updates $((UPDATES / 5)) \
-    --keep-interval-updates 1 --no-epoch-checkpoints --no-progress-bar --log-format simple --log-interval 50
+once model train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 -s noisy -t clean --bpe words --spelling \
+    --spelling-buckets 24576 --noise-kind $KINDS --noise-language-files "$LANGUAGE_FILES" --noise-varied \
+    --noise-word-rate 0.125 --noise-char-rate 0.16 --noise-min-letters 3 --noise-lower-rate 0.3 --noise-share 0.85
 
 once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \
-    --iter-decode-max-iter 0 --data "$OUT/data" --language "${LANGUAGE_FILES##*/}" --words "$OUT/text/chat.txt" $EXPORT \
-    --calibrate "$OUT/text/valid.noisy" "$OUT/text/valid.clean" --calibrate "$OUT/other/noisy" "$OUT/other/clean" \
-    --clean "$OUT/text/unexpected.clean" --promise-broken "$PROMISE"
+    --iter-decode-max-iter 0 --data "$OUT/data" --language "$(basename "$LANGUAGE_FILES")" \
+    --words "$OUT/text/chat.txt" --calibrate "$OUT"/text/valid.{noisy,clean} --calibrate "$OUT"/other/{noisy,clean} \
+    --clean "$OUT/text/unexpected.clean" --promise-broken "$PROMISE" $EXPORT
 
 score() {  # score NAME SYSTEM...: rows of the table, of what a system does to clean text and to the same with typos
     mkdir -p "$OUT/test/$1"
     for clean in "$TEST"/*.clean; do
-        typos=${clean%.clean}.typos; kind=$(basename "$clean" .clean); out=$OUT/test/$1/$kind
+        kind=$(basename "$clean" .clean); typos=$TEST/$kind.typos; out=$OUT/test/$1/$kind
         "${@:2}" <"$clean" >"$out.clean"
         "${@:2}" <"$typos" >"$out.typos"
-        broken=$(harm score "$out.clean" "$clean")
-        repaired=$(harm "% of typos repaired" "$out.typos" "$clean" --source "$typos")
+        broken=$(lev-plugins score harm "$out.clean" "$clean" --json | number %.1f score)
+        repaired=$(lev-plugins score harm "$out.typos" "$clean" --source "$typos" --json |
+            number %.1f "% of typos repaired")
         echo "| $kind | $1 | $broken | $repaired |"
     done >"$OUT/test/$1/rows"
 }

@@ -1,10 +1,6 @@
-# Sourced by run.sh: the tools that a user would take instead of an editor, those of them that are installed; and scores.
-harm() {  # harm NAME FILES...: one of the numbers that lev-plugins score harm prints as JSON
-    lev-plugins score harm "${@:2}" --json |
-        python -c 'import json, sys; print("%.1f" % json.load(sys.stdin)["system"][sys.argv[1]])' "$1"
-}
+# Sourced by run.sh: the tools that a user would take instead of an editor, those of them that are installed.
 spellers() {  # spellers COMMAND...: runs COMMAND... NAME SPELLER..., where SPELLER... corrects its standard input
-    local english; english=$(dirname "${BASH_SOURCE[0]}")
+    local english=$HERE/../english
     if python -c 'import symspellpy' 2>/dev/null; then
         "$@" SymSpell python "$english/../denoising/symspell.py" --list ${LIST-}
         "$@" careful-SymSpell python "$english/../denoising/symspell.py" --list ${LIST-} --careful

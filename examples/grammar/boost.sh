@@ -8,10 +8,9 @@ boost() {
     mkdir -p "$OUT/boost"
     for side in clean noisy; do head -n "$BOOST" "$OUT/texts/train.clean" >"$OUT/boost/text.$side"; done
     prepare --srcdict "$OUT/data/dict.noisy.txt" $pieces --train-prefix "$OUT/boost/text" --dest "$OUT/boost/bin"
-    fairseq-generate "$OUT/boost/bin" --user-dir "$(lev-plugins path)" $CPU --task text_correction -s clean -t noisy \
-        --gen-subset train --path "$OUT/backwards/average.pt" --beam 1 --sampling --sampling-topk 10 --seed "$SEED" \
-        --remove-bpe sentencepiece --max-tokens 4000 --required-batch-size-multiple 1 --no-progress-bar \
-        >"$OUT/boost/generated"
+    fairseq-generate "$OUT/boost/bin" "${FAIRSEQ[@]}" --task text_correction -s clean -t noisy --gen-subset train \
+        --path "$OUT/backwards/average.pt" --beam 1 --sampling --sampling-topk 10 --seed "$SEED" --max-tokens 4000 \
+        --remove-bpe sentencepiece --required-batch-size-multiple 1 >"$OUT/boost/generated"
     python "$HERE/fluency.py" "$OUT/boost/text.clean" "$OUT/boost/pairs" --generated "$OUT/boost/generated"
     prepare --srcdict "$OUT/data/dict.noisy.txt" $pieces --train-prefix "$OUT/texts/train" \
         --extra-train-prefix "$OUT/boost/pairs" --valid-prefix "$OUT/texts/valid" --dest "$OUT/boost/data"

@@ -5,11 +5,9 @@
 #
 # runs the command on those sentences of CWEB (dev), as plain text, that both annotators have left alone; it prints the
 # share of altered lines of the parts G and S as `% of lines changed`.
-set -euo pipefail
-HERE=$(dirname "$0")
+source "$(dirname "$0")/../once.sh"
 OUT=$(mktemp -d)
-source "$HERE/../once.sh"
-[ -e data/cweb ] || lev-plugins data cweb
+[ -e data/cweb ] || python "$HERE/../data.py" cweb
 for part in G S; do
     paste "data/cweb/$part.dev.src" "data/cweb/$part.dev.ref0" "data/cweb/$part.dev.ref1" | sed -E 's/ *(\t|$)/\1/g' |
         awk -F'\t' '$1 && $1 == $2 && $1 == $3 { print $1 }' >"$OUT/accepted"

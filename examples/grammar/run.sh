@@ -1,25 +1,18 @@
 #!/usr/bin/env bash
 # Train a corrector of learners' English, `levt --spelling`, on synthetic mistakes, then on real ones: see README.md.
-set -euo pipefail
-HERE=$(dirname "$0")
-OUT=${OUT:-runs/grammar}  # folder of all output; the same one continues after a stop
-TEXT=${TEXT-}  # clean English, one sentence per line; empty: the docstrings of installed packages
-TUNE=${TUNE:-data/wi-locness/ABC.train.gold.bea19.m2}  # M2 files of real mistakes
-TEST=${TEST:-data/jfleg}  # folder with dev.src and dev.ref0, dev.ref1, ..., tokenised, as in JFLEG
-TEST_M2=${TEST_M2-data/wi-locness/ABCN.dev.gold.bea19.m2}  # M2 files to score as well
+source "$(dirname "$0")/../once.sh"  # train_editor: the architecture, and flags of all editors
+# OUT: folder of all output, where the same command continues after a stop; TEXT: clean English, one sentence per line
+# (empty: the docstrings of installed packages); TUNE: M2 files of real mistakes; TEST_M2: M2 files to score beside TEST
+OUT=${OUT:-runs/grammar} TEXT=${TEXT-} TUNE=${TUNE:-data/wi-locness/ABC.train.gold.bea19.m2}
+TEST_M2=${TEST_M2-data/wi-locness/ABCN.dev.gold.bea19.m2}
 BACKBONE=${BACKBONE-}  # folder of a pre-trained encoder (lev-plugins import-pretrained); empty: none
-UPDATES=${UPDATES:-600}  # updates on synthetic mistakes
-TUNE_UPDATES=${TUNE_UPDATES:-2100}  # updates on the real ones, each four times, among TUNE_SYNTHETIC others
+UPDATES=${UPDATES:-600} TUNE_UPDATES=${TUNE_UPDATES:-2100}  # on synthetic mistakes; on real ones, each four times, and
 TUNE_SYNTHETIC=${TUNE_SYNTHETIC:-180000}  # sentences with synthetic mistakes, so that it does not forget typos
 PROMISE=${PROMISE:-10}  # words of 1,000 right ones that it may break in text with many unexpected words
-TRAIN_FLAGS=${TRAIN_FLAGS-}  # more flags of fairseq-train, such as --cpu-bf16
-SEED=${SEED:-1}  # random seed
-CPU=${CPU-$(command -v nvidia-smi >/dev/null || echo --cpu)}  # --cpu, or empty: use the GPUs
-export OMP_NUM_THREADS=${THREADS:-2}  # CPU threads
-for script in ../once.sh ../english/spellers.sh score.sh; do source "$HERE/$script"; done
+source "$HERE/../english/spellers.sh"
+source "$HERE/score.sh"
 
-[[ $TEST != data/jfleg || -e $TEST ]] || lev-plugins data jfleg
-[[ $TUNE:$TEST_M2 != *data/wi-locness* || -e data/wi-locness ]] || lev-plugins data wi-locness
+[[ $TUNE:$TEST_M2 != *data/wi-locness* || -e data/wi-locness ]] || python "$HERE/../data.py" wi-locness
 
 confusions() {  # words that are confused: those of the language, learners' own, and forms and slips in the text
     lev-plugins confusions "$OUT"/pairs/train.{noisy,clean} --unit word --longest 2 >"$OUT/pairs/confusions.tsv"
@@ -40,18 +33,10 @@ mistakes() {
 prepare() {
     lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --srcdict "$OUT/words/dict.txt" "$@"
 }
-train() {  # train NAME DATA UPDATES LR FLAG...: checkpoints in OUT/NAME
-    fairseq-train "$2" --save-dir "$OUT/$1" --user-dir "$(lev-plugins path)" $CPU --seed "$SEED" --task text_editing \
-        -s noisy -t clean --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words --spelling --arch levt_tiny \
-        --encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 256 --decoder-embed-dim 256 --max-insertions 7 \
-        --encoder-ffn-embed-dim 768 --decoder-ffn-embed-dim 768 --encoder-attention-heads 4 \
-        --decoder-attention-heads 4 --encoder-normalize-before --decoder-normalize-before --share-all-embeddings \
-        --dropout 0 --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 \
-        --optimizer adam --adam-betas '(0.9,0.98)' --clip-norm 1 --max-tokens 3000 --lr "$4" \
-        --lr-scheduler polynomial_decay --warmup-updates $(($3 / 20)) --max-update "$3" --total-num-update "$3" \
-        --validate-interval-updates $(($3 / 5)) --save-interval-updates $(($3 / 5)) --keep-interval-updates 1 \
-        --no-epoch-checkpoints --no-progress-bar --log-format simple --log-interval 50 "${@:5}" \
-        ${BACKBONE:+--backbone "$BACKBONE" --optimizer scaled_adam --backbone-lr-factor 0.05} $TRAIN_FLAGS
+train() {  # train NAME DATA UPDATES RATE FLAG...: checkpoints in OUT/NAME
+    train_editor "$2" "$OUT/$1" "$3" "$4" -s noisy -t clean --bpe words --spelling $(sizes 2 256 768 4) \
+        --optimizer adam --max-tokens 3000 "${@:5}" \
+        ${BACKBONE:+--backbone "$BACKBONE" --optimizer scaled_adam --backbone-lr-factor 0.05}
 }
 
 once tests test_sets  # now, as missing files should not stop it after the training

@@ -1,6 +1,8 @@
 # Sourced by run.sh and pbd.sh: the test sets as plain text, and the scores of what a system makes of them.
-M2_FLAGS=${M2_FLAGS---by-kind}  # flags of lev-plugins score m2, such as --errant
+# TEST: folder with dev.src and dev.ref0, dev.ref1, ..., tokenised, as in JFLEG; M2_FLAGS: of lev-plugins score m2
+TEST=${TEST:-data/jfleg} M2_FLAGS=${M2_FLAGS---by-kind}  # or --errant
 test_sets() {  # JFLEG in TEST, and the M2 files TEST_M2
+    [[ $TEST != data/jfleg || -e $TEST ]] || python "$HERE/../data.py" jfleg
     mkdir -p "$OUT/test/jfleg"
     cp "$TEST/dev.src" "$OUT/test/jfleg/test.tokens"
     python "$HERE/tokens.py" plain <"$TEST/dev.src" >"$OUT/test/jfleg/test.noisy"

@@ -1,4 +1,9 @@
 # Sourced by paper.sh and bert.sh.
+TASKS=${TASKS:-mnli,qqp,qnli,mrpc,rte,sst2,cola,stsb}  # GLUE (Table 1); eurlex57k (Table 2); udpos (Table 3)
+DATA=${DATA:-data/glue}  # a folder per task, as examples/data.py glue and eurlex57k write it; that of udpos has
+# {train,valid}.conllu of English, and tests/LANGUAGE.conllu
+MODEL=${MODEL:?is missing: the folder of a T5 (paper.sh) or a BERT (bert.sh), as downloaded from huggingface.co}
+BACKBONE="$OUT/backbone"
 task() {  # task NAME: sets its files, kind and metric; columns of text and their template, words that T5 writes for the
     # labels 0 and 1, the most texts on a GPU at once, and the most tokens that T5 writes
     folder="$DATA/$1" suffix=tsv tests= kind=classification columns=1 template= words= longest=128 target=84
@@ -20,12 +25,10 @@ task() {  # task NAME: sets its files, kind and metric; columns of text and thei
             tests=$(cd "$folder" && ls tests/*.conllu | sed 's/\.conllu$//') ;;
         *) echo "TASKS has an unknown name: $1" >&2; exit 2 ;;
     esac
-    parts=(train valid)  # fairseq's names of the files: train, valid, test, test1, ...
-    files=("$folder/train.$suffix" "$folder/valid.$suffix")
-    local test; for test in $tests; do
-        parts+=("test$((${#parts[@]} - 2))"); files+=("$folder/$test.$suffix")
+    parts=(train valid) files=("$folder/train.$suffix" "$folder/valid.$suffix")  # fairseq says test, test1, test2, ...
+    local test number=; for test in $tests; do
+        parts+=("test$number"); files+=("$folder/$test.$suffix"); number=$((number + 1))
     done
-    parts=("${parts[@]/test0/test}")
 }
 labels() {  # labels DEST FLAGS...: the labelled texts of the task, binarised for EncT5
     lev-plugins prepare-labels --label-kind $kind --train "${files[0]}" --valid "${files[1]}" \
@@ -34,6 +37,6 @@ labels() {  # labels DEST FLAGS...: the labelled texts of the task, binarised fo
 }
 scores() {  # scores CHECKPOINT: of an EncT5, on valid and the tests
     for part in "${parts[@]:1}"; do
-        python "$(dirname "$0")/score.py" "$1" --part $part $DEVICE --output "$(dirname "$1").$part.scores"
+        python "$HERE/score.py" "$1" --part $part $CPU --output "$(dirname "$1").$part.scores"
     done
 }

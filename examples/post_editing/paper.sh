@@ -9,8 +9,8 @@
 # trains the weak system; its LSTM has fairseq's default width, and its phrase-based drafts are by Moses: give drafts of
 # yours with DRAFT. The pieces are joint, and separate in the paper.
 set -euo pipefail
-export LAYERS=${LAYERS:-6} WIDTH=${WIDTH:-512} FFN=${FFN:-2048} HEADS=${HEADS:-8} DROPOUT=${DROPOUT:-0.3}
+export LAYERS=${LAYERS:-6} WIDTH=${WIDTH:-512} FFN=${FFN:-2048} HEADS=${HEADS:-8}
 export TOKENS=${TOKENS:-8192} LR=${LR:-0.0005} WARMUP=${WARMUP:-10000} UPDATES=${UPDATES:-300000}
 export FINETUNE_UPDATES=${FINETUNE_UPDATES:-50000} FINETUNE_LR=${FINETUNE_LR:-0.0005} VALID_EVERY=${VALID_EVERY:-5000}
-export WEAK_WIDTH=${WEAK_WIDTH:-512}
+export WEAK_WIDTH=${WEAK_WIDTH:-512} TRAIN_FLAGS="--dropout 0.3 ${TRAIN_FLAGS:-}"
 bash "$(dirname "$0")/run.sh"

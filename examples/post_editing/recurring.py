@@ -32,6 +32,7 @@ MIN_SHARE = 0.05  # of a change among the places of its words, for it to be cons
 TEXTS = 3  # the most frequent ones that may replace the same words
 RECENT = 200  # lines that a reviser has corrected lately
 RULE_COUNT, RULE_SHARE = 2, 0.5
+MIN_CONFIDENCE = 0.5
 
 Words = tuple[str, ...]
 
@@ -177,15 +178,27 @@ class Reviser:
         return [*zip(self.model.predict_proba(rows)[:, 1], (one.change for one in proposals), strict=True)]
 
 
+def revised(
+    reviser: Reviser,
+    sources: Sequence[str],
+    drafts: Sequence[str],
+    corrected: Sequence[str] | None,
+    min_confidence: float = MIN_CONFIDENCE,
+) -> Iterator[str]:
+    """Yields the edited drafts; with corrected ones, each is learned after its draft was edited."""
+    for source, draft, target in zip(sources, drafts, drafts if corrected is None else corrected, strict=True):
+        yield reviser.edit(source, draft, min_confidence)
+        if corrected is not None:
+            reviser.memory.add(draft, target)
+
+
 def run(args: argparse.Namespace) -> None:
     reviser = Reviser(args.corrected is not None, args.rules)
     reviser.fit(*read_parallel(args.files))
     drafts = [*arriving_lines(sys.stdin.buffer)]
-    corrected = drafts if args.corrected is None else read_lines(args.corrected)
-    for source, draft, target in zip(read_lines(args.source), drafts, corrected, strict=True):
-        print(reviser.edit(source, draft, args.min_confidence))
-        if args.corrected is not None:
-            reviser.memory.add(draft, target)
+    corrected = None if args.corrected is None else read_lines(args.corrected)
+    for line in revised(reviser, read_lines(args.source), drafts, corrected, args.min_confidence):
+        print(line)
 
 
 def main() -> int:
@@ -194,7 +207,8 @@ def main() -> int:
     parser.add_argument("--source", type=Path, required=True, help="file of the sources of standard input")
     parser.add_argument("--corrected", type=Path, help="file of corrections, each learned after its draft was edited")
     parser.add_argument("--rules", action="store_true", help="make changes that recur, wherever their words stand")
-    parser.add_argument("--min-confidence", type=float, default=0.5, help="make changes that are at least as likely")
+    likely = "make changes that are at least as likely"
+    parser.add_argument("--min-confidence", type=float, default=MIN_CONFIDENCE, help=likely)
     return finish(parser, run)
 
 

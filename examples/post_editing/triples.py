@@ -1,11 +1,10 @@
 """Triples of a source, its draft and the corrected draft, as plain text: their splits, edits and recurring changes.
 
-    python triples.py split DATA OUT          DATA/{train,dev}.{src,pert,tgt}, as examples/data.py aced writes them
-    python triples.py words <TEXT             words and marks, separated by blanks
-    python triples.py gold DRAFTS TARGETS     the edits from each draft to its target, as an M2 file of words and marks
+    python triples.py DATA OUT CLIENT ...
 
-``split`` writes OUT/{train,valid,test}.{src,draft,noisy,clean}: valid is held out of train, in runs of neighbours, as
-these resemble each other; test is dev; noisy is the draft again, for an editor that reads no source.
+reads DATA/CLIENT/{train,dev}.{src,pert,tgt}, as examples/data.py aced writes them, and writes
+OUT/CLIENT/{train,valid,test}.{src,draft,clean}, and the lines of all clients as OUT/all. Valid is held out of train, in
+runs of neighbours, as these resemble each other; test is dev.
 """
 
 import argparse
@@ -18,7 +17,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import arriving_lines, finish, read_parallel, write_lines
+from examples.shared import finish, read_parallel, write_lines
 
 WORD = re.compile(r"\w+|[^\w\s]")
 RUN, PARTS = 20, 10  # one run of neighbouring lines in ten is held out
@@ -74,36 +73,32 @@ def words(line: str) -> str:
     return " ".join(WORD.findall(line))
 
 
-def split(folder: Path, out: Path) -> None:
+def split(folder: Path) -> dict[str, list[tuple[str, ...]]]:
+    """Returns the triples of train, valid and test."""
     train, dev = (
-        read_parallel([folder / f"{part}.{side}" for side in ("src", "pert", "tgt")]) for part in ("train", "dev")
+        zip(*read_parallel([folder / f"{part}.{side}" for side in ("src", "pert", "tgt")]), strict=True)
+        for part in ("train", "dev")
     )
-    rows = {"train": [], "valid": [], "test": [*zip(*dev, strict=True)]}
-    for number, row in enumerate(zip(*train, strict=True)):
+    rows: dict[str, list[tuple[str, ...]]] = {"train": [], "valid": [], "test": [*dev]}
+    for number, row in enumerate(train):
         rows["valid" if number // RUN % PARTS == PARTS // 2 else "train"].append(row)
-    for part, triples in rows.items():
-        for side, column in (("src", 0), ("draft", 1), ("noisy", 1), ("clean", 2)):
-            write_lines(out / f"{part}.{side}", (triple[column] for triple in triples))
-
-
-def printed(args: argparse.Namespace) -> Iterable[str]:
-    if args.command == "gold":
-        return (line for pair in zip(*read_parallel(args.files), strict=True) for line in m2(*pair))
-    return map(words, arriving_lines(sys.stdin.buffer))
+    return rows
 
 
 def run(args: argparse.Namespace) -> None:
-    if args.command == "split":
-        split(*args.files)
-        return
-    for line in printed(args):
-        print(line)
+    texts = {client: split(args.data / client) for client in args.clients}
+    texts["all"] = {part: [row for rows in texts.values() for row in rows[part]] for part in ("train", "valid", "test")}
+    for client, rows in texts.items():
+        for part, triples in rows.items():
+            for side, lines in zip(("src", "draft", "clean"), zip(*triples, strict=True), strict=True):
+                write_lines(args.out / client / f"{part}.{side}", lines)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("command", choices=["split", "words", "gold"])
-    parser.add_argument("files", type=Path, nargs="*")
+    parser.add_argument("data", type=Path, metavar="DATA")
+    parser.add_argument("out", type=Path, metavar="OUT")
+    parser.add_argument("clients", nargs="+", metavar="CLIENT")
     return finish(parser, run)
 
 

@@ -3,8 +3,8 @@
 # BLEU after each iteration, alone and with an oracle. They need pip install '.[plot]'.
 #
 #     OUT=runs/multi30k bash examples/translation/figures.sh
-source "$(dirname "$0")/run.sh"
-draw() { python "$(dirname "$0")/../figures.py" "$@"; }
+source "$(dirname "$0")/settings.sh"
+draw() { python "$HERE/../figures.py" "$@"; }
 
 draw iterations "$OUT/levt.out" --output "$OUT/iterations.svg"
 

@@ -12,7 +12,7 @@ SCHEDULE="--lr 0.0005 --lr-scheduler inverse_sqrt --warmup-init-lr 1e-7 --warmup
     --update-freq $UPDATE_FREQ"
 
 export OUT=${OUT:-runs/wmt16-ro-en} KIND=${KIND:-bpe} TOKENS=${TOKENS:-8192}
-export LAYERS=${LAYERS:-6} WIDTH=${WIDTH:-512} FFN=${FFN:-2048} HEADS=${HEADS:-8}
+export SIZES=${SIZES:-6 512 2048 8}
 export TEACHER_UPDATES=${TEACHER_UPDATES:-300000} TEACHER_TRAINING=$SCHEDULE
 export AVERAGE=$OUT/teacher/checkpoint_best.pt  # chosen by validation, not averaged
 export LEVT_UPDATES=${LEVT_UPDATES:-300000} LEVT_START= VALID_EVERY=${VALID_EVERY:-5000}

@@ -1,16 +1,8 @@
 # Sourced by run.sh: the texts that the editor is trained on, with mistakes.
-pairs() {  # with straight apostrophes and quotes, and dashes for a Chinese sign that looks like one; one half of valid to choose the threshold, the other to report
-    mkdir -p "$OUT/pairs" "$OUT/test"
-    for side in noisy clean; do
-        sed "s/’/'/g; s/ʼ/'/g; s/‘/'/g; s/[“”]/\"/g; s/一/—/g" "$PAIRS/train.$side" >"$OUT/pairs/train.$side"
-        sed "s/’/'/g; s/ʼ/'/g; s/‘/'/g; s/[“”]/\"/g" "$PAIRS/valid.$side" | awk 'NR % 2' >"$OUT/pairs/valid.$side"
-        awk 'NR % 2 == 0' "$PAIRS/valid.$side" >"$OUT/test/valid.$side"
-    done
-}
 words() {  # the frequency list, the text with unexpected words, and its dictionary
     python "$HERE/words.py" "$OUT/pairs/train.clean" $TEXT ${WORDS:+--words "$WORDS"} \
         --language-files "$LANGUAGE_FILES" >"$OUT/list.txt"
-    python "$HERE/../english/text.py" "$OUT/words" --text "$OUT/pairs/train.clean" $TEXT --copies "$COPIES" \
+    python "$HERE/../english/text.py" "$OUT/words" --text "$OUT/pairs/train.clean" $TEXT --copies 2 \
         --valid "$OUT/pairs/valid.clean" --frequencies "$OUT/list.txt" --listed "$LISTED" --occurrences 2 --rare-words \
         --language-files "$LANGUAGE_FILES"
 }

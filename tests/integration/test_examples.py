@@ -14,12 +14,14 @@ from tests.pretrained import made_and_imported
 
 WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "woman", "runs", "sleeps", "sits", "eats"]
 WORDS += ["here", "there", "today", "now"]
-TINY = {"THREADS": 1, "LAYERS": 1, "WIDTH": 16, "FFN": 32, "HEADS": 2}
+SIZES = {"LAYERS": 1, "WIDTH": 16, "FFN": 32, "HEADS": 2}
+ENCODER = "--encoder-layers 1 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --encoder-attention-heads 2"
+TINY = f"{ENCODER} {ENCODER.replace('encoder', 'decoder')}"  # flags of fairseq-train
 
 
 def run(script: str, out: Path, **settings: object) -> Result:
     """Runs a script with these settings, and again, when it must find everything complete."""
-    variables = {name: str(value) for name, value in {**TINY, "OUT": out, **settings}.items()}
+    variables = {name: str(value) for name, value in {"THREADS": 1, "OUT": out, **settings}.items()}
     first, second = (succeed("bash", ROOT / "examples" / script, timeout=900, **variables) for _ in range(2))
     assert re.search(r"^.+ \.\.\.$", first.err, re.M) and not re.search(r"^.+ \.\.\.$", second.err, re.M)
     assert first.out.splitlines()[-1] == second.out.splitlines()[-1]  # of the scores
@@ -62,7 +64,12 @@ def test_translation(tmp_path: Path) -> None:
     """The systems of run.sh and those of ablations.sh, of which each decodes."""
     out, small = tmp_path / "run", "--num-workers 0 --max-tokens 400"
     settings = {"TEXT": parallel(tmp_path / "text"), "VOCAB": 70, "BEAM": 2, "VALID_EVERY": 4, "MAX_ITER": 3}
-    settings |= {"TEACHER_UPDATES": 30, "TEACHER_TRAINING": f"--lr 0.005 {small}", "AVERAGE": f"{out}/teacher --last 2"}
+    settings |= {
+        "SIZES": "1 16 32 2",
+        "TEACHER_UPDATES": 30,
+        "TEACHER_TRAINING": f"--lr 0.005 {small}",
+        "AVERAGE": f"{out}/teacher --last 2",
+    }
     settings |= {"LEVT_UPDATES": 8, "LEVT_TRAINING": f"--lr 0.002 {small}", "FAST_EXITS": "1,1,1", "SEARCH": 2}
     ablations = "oracle,plh-tok,dae,oracle-dae,fast,1-1,maskt,search"
     done = run("translation/ablations.sh", out, ABLATIONS=ablations, **settings)
@@ -82,7 +89,8 @@ def test_english(tmp_path: Path) -> None:
     write(tmp_path / "test" / "own.clean", clean)
     write(tmp_path / "test" / "own.typos", [line.replace("woman", "womann") for line in clean])
     settings["TEST"] = tmp_path / "test"
-    done = run("english/run.sh", tmp_path / "out", **settings, UPDATES=20, TOKENS=400, PROMISE=200)
+    settings |= {"UPDATES": 20, "PROMISE": 200, "TRAIN_FLAGS": "--max-tokens 400"}
+    done = run("english/run.sh", tmp_path / "out", **settings)
     rows = re.findall(r"^\| own \| (.+) \| ([\d.]+) \| ([\d.]+) \|$", done.out, re.M)
     assert {"SymSpell", "this editor"} <= {name for name, *_ in rows}
     config = json.loads((tmp_path / "out" / "editor" / "config.json").read_text("utf-8"))
@@ -168,7 +176,7 @@ def test_ocr_correction(tmp_path: Path) -> None:
             write(tmp_path / "data" / fold / f"{split}.tgt", words)
             write(tmp_path / "data" / fold / f"{split}.src", [word.replace("a", "o", 1) for word in words])
     settings = {"DATA": tmp_path / "data", "FOLDS": "0,1", "ONLY": "pbd2,transformer2,levt2,pbd2+transformer2"}
-    settings |= {"UPDATES": 6, "WARMUP": 2, "FFN": 16, "TOKENS": 300, "AVERAGE": 2, "BEAM": 2, "NOISE_SHARE": 0.5}
+    settings |= {"UPDATES": 6, "TOKENS": 300, "AVERAGE": 2, "NOISE_SHARE": 0.5}
     done = run("ocr_correction/run.sh", tmp_path / "run", TRAIN_FLAGS="--num-workers 0", **settings)
     rows = re.findall(r"^\| (\S.*?) \| ([\d.]+) ± [\d.]+ \| ([\d.]+) ± [\d.]+ \| 2 \|$", done.out, re.M)
     assert [title for title, *_ in rows] == ["do nothing", "pbd2", "transformer2", "levt2", "pbd2+transformer2"]
@@ -182,7 +190,8 @@ def test_labelling(tmp_path: Path) -> None:
     for name, times in (("train", 20), ("dev", 2)):
         write(folder / f"{name}.tsv", ["good film\t0", "bad film\t1", "so so\t", "good bad\t0,1"] * times)
     out = tmp_path / "run"
-    done = run("labelling/run.sh", out, DATA=tmp_path / "data", TASKS="emotions", VOCAB=16, UPDATES=4, VALID_EVERY=2)
+    settings = {"DATA": tmp_path / "data", "TASKS": "emotions", "VOCAB": 16, "UPDATES": 4, "VALID_EVERY": 2}
+    done = run("labelling/run.sh", out, **settings, WIDTH=16, FFN=32)
     found = dict(re.findall(r"^==> \S+/(\w+)\.scores <==\n((?:.+\n)+)", done.out, re.M))
     assert found.keys() == {"plain", "one", "spelled", "baselines"}
     assert all("thresholds tuned: " in text and "few labels: rp_at_5" in text for text in found.values())
@@ -207,7 +216,15 @@ def test_denoising(tmp_path: Path) -> None:
     noisy = ["the rde dog runs here", "a small cta sleeps there", "old nem sit", "young women aet now", "big dgos run"]
     write_texts(tmp_path / "text", {"src": noisy, "tgt": clean}, {"part.train": 40, "part.valid": 2})
     settings = {"TEXT": tmp_path / "text", "TRAIN": "part.train", "TEST": "part.valid", "SEEDS": 1}
-    settings |= {"VOCAB": 32, "TOKENS": 400, "WARMUP": 1, "UPDATES": 4, "VALID_EVERY": 4, "BEAM": 1}
+    settings |= {
+        "VOCAB": 32,
+        "TOKENS": 400,
+        "WARMUP": 1,
+        "UPDATES": 4,
+        "VALID_EVERY": 4,
+        "BEAM": 1,
+        "TRAIN_FLAGS": TINY,
+    }
     done = run("denoising/run.sh", tmp_path / "run", SYSTEMS="none,MCG", METRICS="wrr,bleu,wrr-set", **settings)
     rows = re.findall(r"^\| (do nothing|no gates|mask, copy, generate) \| ([\d.]+) \|", done.out, re.M)
     assert len(rows) == 3 and all(0 <= float(score) <= 1 for _, score in rows)
@@ -216,8 +233,8 @@ def test_denoising(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_post_editing(tmp_path: Path) -> None:
     """There are no drafts, so a weak system makes them."""
-    settings = {"TEXT": parallel(tmp_path / "text"), "VOCAB": 60, "TOKENS": 400, "WARMUP": 4, "UPDATES": 10, "BEAM": 2}
-    settings |= {"FINETUNE_UPDATES": 10, "VALID_EVERY": 5, "WEAK_EPOCHS": 1, "MAX_ITER": 2, "GAMMAS": "0,1"}
+    settings = {"TEXT": parallel(tmp_path / "text"), "VOCAB": 60, "TOKENS": 400, "WARMUP": 4, "UPDATES": 10, **SIZES}
+    settings |= {"FINETUNE_UPDATES": 10, "VALID_EVERY": 5, "MAX_ITER": 2, "GAMMAS": "0,1"}
     out = tmp_path / "run"
     done = run("post_editing/run.sh", out, KEEP_BIASES="-1", WEAK="words", DISTIL="yes", **settings)
     systems = {path.stem for path in out.glob("*.out")}
@@ -242,7 +259,7 @@ def test_drafts_of_professionals(tmp_path: Path) -> None:
         drafts, targets = ([f"{line} {word} end" for line in clean] for word in ("former", "new"))
         texts = {"src": clean, "pert": drafts, "tgt": targets}
         write_texts(tmp_path / "aced" / client, texts, {"train": 1, "dev": 1})
-    settings = {"CLIENTS": "first second", "UPDATES": 4, "SCHEDULE": 40, "THRESHOLDS": "0 0.5"}
+    settings = {"CLIENTS": "first second", "UPDATES": 4, "SCHEDULE": 40, "THRESHOLDS": "0 0.5", "TRAIN_FLAGS": TINY}
     done = run("post_editing/aced.sh", tmp_path / "run", DATA=tmp_path / "aced", **settings)
     systems = re.findall(r"^(\w+, [\w-]+)(?:, threshold .+)?\nsystem +F0.5 = ([\d.]+)", done.out, re.MULTILINE)
     peers = ["nothing", "rules", "rules-online", "context", "context-online"]

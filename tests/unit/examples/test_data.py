@@ -1,4 +1,4 @@
-"""lev-plugins data: published sets become the files that the examples read, from the web or from a folder."""
+"""examples/data.py: published sets become the files that the examples read, from the web or from a folder."""
 
 import hashlib
 import io
