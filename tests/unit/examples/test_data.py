@@ -333,7 +333,7 @@ def test_what_the_pages_fetch_exists() -> None:
     pages = [*ROOT.glob("examples/*/*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.sh")]
     text = "\n".join(page.read_text("utf-8") for page in pages)
     fetched = {*re.findall(r'(?:lev-plugins |/)data(?:\.py"?)? ([a-z]\w*(?:-\w+)*)', text)}
-    assert {"cweb", "imdb"} <= fetched <= SETS.keys()
+    assert {"cweb", "icdar"} <= fetched <= SETS.keys()
 
 
 def test_documents_whose_corrections_are_cut_otherwise_are_left_out(tmp_path: Path) -> None:
