@@ -10,7 +10,7 @@ OUT=${OUT:-runs/ocr} FOLDS=${FOLDS:-0,1,2}  # folder of all output; settings oth
 ONLY=${ONLY:-transformer2,pbd2,levt2,transformer4,pbd4}  # architectures with their number of blocks; PBD without a part
 # (pbd2-no-future) or with another seed (pbd2-seed2); and ensembles of models before them (pbd2+transformer2)
 # BY_TYPE=yes: use each training pair once; AVERAGE: how many of the best checkpoints on dev are averaged
-BY_TYPE=${BY_TYPE:-} AVERAGE=${AVERAGE:-5}
+BY_TYPE=${BY_TYPE:-} AVERAGE=${AVERAGE:-5} WIDTH=${WIDTH:-256} FFN=${FFN:-1024}
 UPDATES=${UPDATES:-4500} TOKENS=${TOKENS:-1000} DROPOUT=${DROPOUT:-0.2} LR=${LR:-0.001}
 SCHEDULE=${SCHEDULE:-polynomial_decay --total-num-update $UPDATES}
 PBD_FLAGS=${PBD_FLAGS:-}  # more flags of PBD, such as --future-dropout 0.1, which hides a token of the copied future
@@ -62,10 +62,10 @@ for fold in ${FOLDS//,/ }; do
         case $NAME in *-seed*) part="--seed ${NAME#*-seed}" ;; *-no-*) part="--no-${NAME#*-no-}" ;; esac
         case $NAME in
             *+*) ;;
-            transformer*) once "$run" rewriter --arch transformer $(sizes $blocks 256 1024 4) ;;
-            pbd*) once "$run" rewriter --arch pbd --layers $blocks --embed-dim 256 --ffn-embed-dim 1024 \
+            transformer*) once "$run" rewriter --arch transformer $(sizes $blocks "$WIDTH" "$FFN" 4) ;;
+            pbd*) once "$run" rewriter --arch pbd --layers $blocks --embed-dim "$WIDTH" --ffn-embed-dim "$FFN" \
                 --attention-heads 4 $part $PBD_FLAGS ;;
-            levt*) once "$run" train --task text_editing --draft-lang draft --arch levt $(sizes $blocks 256 1024 4) \
+            levt*) once "$run" train --task text_editing --draft-lang draft --arch levt $(sizes $blocks "$WIDTH" "$FFN" 4) \
                 --criterion dual_policy --eval-metrics exact_match --eval-bleu-args '{"iter_decode_max_iter": 9}' ;;
             *) echo "ONLY has an unknown name: $NAME" >&2; exit 2 ;;
         esac

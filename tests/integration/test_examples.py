@@ -176,7 +176,7 @@ def test_ocr_correction(tmp_path: Path) -> None:
             write(tmp_path / "data" / fold / f"{split}.tgt", words)
             write(tmp_path / "data" / fold / f"{split}.src", [word.replace("a", "o", 1) for word in words])
     settings = {"DATA": tmp_path / "data", "FOLDS": "0,1", "ONLY": "pbd2,transformer2,levt2,pbd2+transformer2"}
-    settings |= {"UPDATES": 6, "TOKENS": 300, "AVERAGE": 2, "NOISE_SHARE": 0.5}
+    settings |= {"UPDATES": 6, "TOKENS": 300, "AVERAGE": 2, "NOISE_SHARE": 0.5, "WIDTH": 16, "FFN": 16}
     done = run("ocr_correction/run.sh", tmp_path / "run", TRAIN_FLAGS="--num-workers 0", **settings)
     rows = re.findall(r"^\| (\S.*?) \| ([\d.]+) ± [\d.]+ \| ([\d.]+) ± [\d.]+ \| 2 \|$", done.out, re.M)
     assert [title for title, *_ in rows] == ["do nothing", "pbd2", "transformer2", "levt2", "pbd2+transformer2"]
