@@ -2,6 +2,7 @@
 command -v lev-plugins >/dev/null || PATH=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.venv/bin:$PATH
 export PYTHONUTF8=1 PYTHONWARNINGS=ignore
 export GOMP_SPINCOUNT=${GOMP_SPINCOUNT-10000}  # idle threads give up their cores sooner: twice as fast on a busy machine
+export MALLOC_TRIM_THRESHOLD_=2147483647 MALLOC_MMAP_THRESHOLD_=1073741824  # freed memory is kept for the next tensors
 
 once() {  # once NAME COMMAND...: runs a command or function, unless it has succeeded in this OUT before; needs set -e
     [ -e "$OUT/done/$1" ] && return
