@@ -66,7 +66,7 @@ class Vocabulary:
         self.indices, self.size = {symbol: i for i, symbol in enumerate(self.symbols)}, len(self.symbols)
 
     def __getitem__(self, number: int) -> str:
-        return self.symbols[number if 0 <= number < self.size else UNK]  # a stranger's graph may write any number
+        return self.symbols[number if 0 <= number < self.size else UNK]  # a graph may write any number
 
     def index(self, symbol: str) -> int:
         return self.indices.get(symbol, UNK)

@@ -212,6 +212,18 @@ def test_operators_of_others_are_refused_before_the_graph_is_run(
     assert "an operator of org.example" in refused(LEVT, graph("encoder", foreign))
 
 
+def test_the_file_of_weights_is_that_of_the_export(
+    originals: dict[str, Path], tmp_path: Path, refusal: Refusal
+) -> None:
+    folder = Path(shutil.copytree(originals[LEVT], tmp_path / "folder"))
+    path = folder / "graphs" / "weights.bin"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    assert "weights.bin is not the file that was exported" in refusal("edit", folder)
+    path.rename(tmp_path / "outside.bin")
+    path.symlink_to(tmp_path / "outside.bin")
+    assert "weights.bin is a link that leads out of the folder" in refusal("edit", folder)
+
+
 @pytest.mark.parametrize("content", [b"", b"\xff" * 5000, b"\x3a\x7fshort", b"\x3a\x02\x0b\x0c", b"\x3a\x00" * 9])
 def test_what_is_no_graph_is_refused(content: bytes, refused: Callable[..., str]) -> None:
     assert "encoder.onnx " in refused(LEVT, lambda folder: (folder / "graphs/encoder.onnx").write_bytes(content))
