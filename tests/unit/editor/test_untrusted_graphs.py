@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.helpers import Refusal
 from tests.systems import SYSTEMS
 
 onnx = pytest.importorskip("onnx")
-helper, numpy_helper, TensorProto = onnx.helper, onnx.numpy_helper, onnx.TensorProto
+helper, numpy_helper = onnx.helper, onnx.numpy_helper
 
 LEVT, WRITER, LABELLER = "levt", "pbd", "classification"
 Change = Callable[[Path], None]
@@ -85,93 +85,47 @@ def node(operator: str, *inputs: str, output: str = "grown", **attributes: Any) 
 
 # ---- files that a graph names, and operators of others ---------------------------------------------------------------
 SECRET = "../../secret.bin"
-
-
-def external(kind: int, location: str, name: str = "table", dims: tuple[int, ...] = (4,)) -> Any:
-    """A tensor whose numbers are in a file."""
-    tensor = TensorProto(name=name, data_type=kind, dims=dims, data_location=TensorProto.EXTERNAL)
-    size = 4 * (4 if kind == TensorProto.FLOAT else 8)
-    for key, value in {"location": location, "offset": "0", "length": f"{size}"}.items():
-        tensor.external_data.add(key=key, value=value)
-    return tensor
-
-
-def model_of(*nodes: Any, functions: tuple[Any, ...] = (), **tables: Any) -> Any:
-    """A model without inputs that computes y; ``tables`` are those of its graph."""
-    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    opsets = [helper.make_opsetid("", 17)]
-    body = helper.make_graph([*nodes], "main", [], [output], **tables)
-    return helper.make_model(body, functions=[*functions], opset_imports=opsets, ir_version=9)
-
-
-def constant(**attributes: Any) -> Any:
-    return helper.make_node("Constant", [], ["y"], **attributes)
-
-
-def sparse(values: Any = None, indices: Any = None) -> Any:
-    values = values or helper.make_tensor("values", TensorProto.FLOAT, [4], [1.0] * 4)
-    indices = indices or helper.make_tensor("indices", TensorProto.INT64, [4], range(4))
-    return onnx.SparseTensorProto(values=values, indices=indices, dims=[8])
-
-
-def subgraph(location: str) -> Any:
-    output = helper.make_tensor_value_info("z", TensorProto.FLOAT, None)
-    table = external(TensorProto.FLOAT, location)
-    return helper.make_graph([helper.make_node("Identity", ["table"], ["z"])], "branch", [], [output], [table])
-
-
-def function(location: str, *, default: bool) -> Any:
-    """A function with a constant, which is in its body or the default of an attribute."""
-    value = helper.make_attribute("value", external(TensorProto.FLOAT, location))
-    body = helper.make_node("Constant", [], ["z"])
-    if default:
-        body.attribute.add(name="value", ref_attr_name="value", type=onnx.AttributeProto.TENSOR)
-    else:
-        body.attribute.append(value)
-    result = helper.make_function("", "Constants", [], ["z"], [body], [helper.make_opsetid("", 17)])
-    result.attribute_proto.extend([value] if default else [])
-    return result
-
-
-IDENTITY = helper.make_node("Identity", ["table"], ["y"])
-CALL = helper.make_node("Constants", [], ["y"])
-CONDITION = helper.make_tensor("condition", TensorProto.BOOL, [], [True])
-FLOAT, INT = TensorProto.FLOAT, TensorProto.INT64
-PLACES: dict[str, Callable[[str], Any]] = {
-    "initializer": lambda at: model_of(IDENTITY, initializer=[external(FLOAT, at)]),
-    "integer initializer": lambda at: model_of(IDENTITY, initializer=[external(INT, at)]),
-    "constant": lambda at: model_of(constant(value=external(FLOAT, at))),
-    "list of constants": lambda at: model_of(constant(value=[external(FLOAT, at)])),
-    "values": lambda at: model_of(IDENTITY, sparse_initializer=[sparse(values=external(FLOAT, at))]),
-    "indices": lambda at: model_of(IDENTITY, sparse_initializer=[sparse(indices=external(INT, at))]),
-    "values of a constant": lambda at: model_of(constant(sparse_value=sparse(values=external(FLOAT, at)))),
-    "indices of a constant": lambda at: model_of(constant(sparse_value=sparse(indices=external(INT, at)))),
-    "list of sparse constants": lambda at: model_of(constant(value=[sparse(values=external(FLOAT, at))])),
-    "branch": lambda at: model_of(
-        helper.make_node("If", ["condition"], ["y"], then_branch=subgraph(at), else_branch=subgraph(at)),
-        initializer=[CONDITION],
-    ),
-    "list of branches": lambda at: model_of(constant(value=[subgraph(at)])),
-    "function": lambda at: model_of(CALL, functions=(function(at, default=False),)),
-    "default of a function": lambda at: model_of(CALL, functions=(function(at, default=True),)),
-    "training": lambda at: onnx.ModelProto(training_info=[onnx.TrainingInfoProto(algorithm=subgraph(at))]),
-    "start of training": lambda at: onnx.ModelProto(
-        training_info=[onnx.TrainingInfoProto(initialization=subgraph(at))]
-    ),
-}
-# what ONNX Runtime reads as an address in memory is no place of a tensor either
+# what ONNX Runtime reads as an address in memory is not a file of the folder either
 LOCATIONS = [SECRET, "/etc/passwd", "", "other.bin", "./weights.bin", "*/_ORT_MEM_ADDR_/*"]
 
 
+def places_of_tensors(message: Any, *path: str) -> Iterator[str]:
+    """Yields the names of the fields that lead from a message to each tensor, down to the branches of a graph."""
+    for field in message.fields:
+        kind = field.message_type
+        if kind and kind.name == "TensorProto":
+            yield ".".join([*path, field.name])
+        elif kind and len(path) < 5:
+            yield from places_of_tensors(kind, *path, field.name)
+
+
+PLACES = sorted(places_of_tensors(onnx.ModelProto.DESCRIPTOR))
+
+
+def test_places_of_tensors_are_those_of_onnx() -> None:
+    known = ["graph.initializer", "graph.node.attribute.t", "graph.node.attribute.g.initializer"]
+    known += ["graph.sparse_initializer.values", "graph.node.attribute.sparse_tensor.indices"]
+    assert {*known, "functions.node.attribute.t", "functions.attribute_proto.t"} <= {*PLACES}
+
+
+@pytest.mark.parametrize("kind", ["FLOAT", "INT64"])
 @pytest.mark.parametrize("place", PLACES)
-def test_tensors_are_read_from_the_file_of_weights_alone(place: str, tmp_path: Path) -> None:
-    path = tmp_path / "graph.onnx"
-    path.write_bytes(PLACES[place]("weights.bin").SerializeToString())
-    check_graph(path)
-    for location in LOCATIONS:
-        path.write_bytes(PLACES[place](location).SerializeToString())
-        with pytest.raises(UserError, match=r"graph\.onnx .*a tensor in another file than weights\.bin"):
+def test_tensors_are_read_from_the_file_of_weights_alone(place: str, kind: str, tmp_path: Path) -> None:
+    for location in ["weights.bin", *LOCATIONS]:
+        message = model = onnx.ModelProto()
+        for name in place.split("."):
+            field = getattr(message, name)
+            message = field.add() if hasattr(field, "add") else field
+        message.data_type, message.data_location = onnx.TensorProto.DataType.Value(kind), onnx.TensorProto.EXTERNAL
+        for key, value in {"location": location, "offset": "0", "length": "16"}.items():
+            message.external_data.add(key=key, value=value)
+        path = tmp_path / "graph.onnx"
+        path.write_bytes(model.SerializeToString())
+        if location == "weights.bin":
             check_graph(path)
+        else:
+            with pytest.raises(UserError, match=r"graph\.onnx .*a tensor in another file than weights\.bin"):
+                check_graph(path)
 
 
 def string(number: int, content: bytes) -> bytes:
