@@ -259,6 +259,10 @@ def test_a_folder(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the setting adaptive_softmax_cutoff is a program"):
         lev_plugins.load(folder)
     assert not canary.exists()
+    entry("model_flags", "adaptive_softmax_cutoff", value=None)(folder)
+    entry("task_flags", "source_lang", value="${oc.env:HOME}")(folder)
+    with pytest.raises(UserError, match="the setting source_lang is a program or a reference"):
+        lev_plugins.load(folder)
 
 
 @pytest.mark.parametrize(
