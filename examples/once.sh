@@ -8,6 +8,7 @@ CPU=${CPU-$(command -v nvidia-smi >/dev/null || echo --cpu)}  # --cpu, or empty:
 TRAIN_FLAGS=${TRAIN_FLAGS-}  # more flags for fairseq-train, such as --cpu-bf16; the last of equal flags applies
 export OMP_NUM_THREADS=$THREADS PYTHONUTF8=1 PYTHONWARNINGS=ignore
 export GOMP_SPINCOUNT=${GOMP_SPINCOUNT-10000}  # idle threads give up their cores sooner: faster on a busy machine
+export MALLOC_TRIM_THRESHOLD_=2147483647 MALLOC_MMAP_THRESHOLD_=1073741824  # freed memory is kept for the next tensors
 FAIRSEQ=(--user-dir "$(lev-plugins path)" $CPU --no-progress-bar)  # flags of fairseq-train and fairseq-generate
 
 once() {  # once NAME COMMAND...: runs a command or function, unless it has succeeded in this OUT before; needs set -e

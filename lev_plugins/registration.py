@@ -26,9 +26,7 @@ from lev_plugins.training import (  # noqa: E402
     tokenise,  # noqa: F401
 )
 from lev_plugins.utils.errors import explain_at_exit  # noqa: E402
-from lev_plugins.utils.memory import keep_freed  # noqa: E402
 
-keep_freed()
 copies.drop_weight_copies()
 resuming.install()
 gpus.allow_bf16_on_gpu(__package__)

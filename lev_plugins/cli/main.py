@@ -86,10 +86,6 @@ def run(words: list[str]) -> int:
     command = command_parser().parse_args(words[:1]).command  # exits on --help and on unknown commands
     for name, value in LIBRARY_SETTINGS.items():
         os.environ.setdefault(name, value)
-    # An OpenMP thread without work waits in a busy loop before it sleeps. By default, it waits so long that two threads
-    # on two cores are slower than one as soon as another program needs a core: so it waits for less.
-    if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     if command not in LIGHT:
         compatibility.require_training()
     refuse_removed(command, words[1:])

@@ -77,7 +77,6 @@ class OnnxLevT(LevTSegments):
         spells = bool(config.model_flags.get("spelling"))  # older checkpoints lack the flag
         super().__init__(*dictionaries_of(folder, config), min(options.max_tokens, BATCH_TOKENS), spells)
         self.placeholder = self.words.size if config.model_flags.get("placeholder") == "plh" else UNK
-        # before the graphs, with which the process begins to keep freed memory (``memory.keep_freed``)
         self.index = StoredIndex(self.words, folder, config) if spells else None
         self.graphs = Graphs(folder, options.bits, self.words.size, self.placeholder)
         refinement: dict[str, Any] = {REFINEMENT_FLAGS[name]: value for name, value in settings.items()}

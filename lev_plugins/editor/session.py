@@ -1,6 +1,5 @@
 """The graphs of a folder in ONNX Runtime."""
 
-import functools
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,45 +12,32 @@ from lev_plugins.editor.graph_file import check_graph
 from lev_plugins.text.ids import Array
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError, require
-from lev_plugins.utils.memory import keep_freed, physical_bytes
 from lev_plugins.utils.model_folder import GRAPHS
 
 SMALL = 50_000_000  # bytes of weights in 8 bits up to which packed copies of them hardly save time
 
 
-@functools.cache
-def limit_memory() -> None:
-    """Limits all graphs together to half of the memory of the machine, however large a stranger's tensors become."""
-    max_bytes = physical_bytes() // 2
-    how = onnxruntime.OrtArenaCfg({"max_mem": max_bytes, "arena_extend_strategy": 1, "initial_chunk_size_bytes": 4096})
-    kind, use = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT
-    onnxruntime.create_and_register_allocator(onnxruntime.OrtMemoryInfo("Cpu", kind, 0, use), how)
-
-
 class Session:
-    """One graph of a model folder, which anybody may have written."""
+    """One graph of a model folder."""
 
     def __init__(self, folder: Path, name: str, bits: int) -> None:
         """
         folder: the model folder
-        name: one of the graphs in ``onnx.names``
+        name: one of the graphs in ``editor.names``
         bits: those of its products, 32 or 8
         """
-        keep_freed()
-        limit_memory()
         weights = model_folder.member(folder, f"{GRAPHS}/{GRAPH_WEIGHTS}")
         self.path = model_folder.member(folder, path_of(name, bits))
-        check_graph(self.path, weights)
-        options, self.options = onnxruntime.SessionOptions(), onnxruntime.RunOptions()
+        check_graph(self.path)
+        options = onnxruntime.SessionOptions()
         # as torch has it; a small model gains little from more
         options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "1").split(",")[0].strip() or 1)
         options.log_severity_level = 4  # errors are raised as well
         options.enable_mem_pattern = False  # sizes differ from batch to batch
-        options.add_session_config_entry("session.use_env_allocators", "1")  # that of limit_memory
+        options.enable_cpu_mem_arena = False  # an arena for each graph takes more memory and saves no time
         if bits == 8 and weights.stat().st_size < SMALL:
             options.add_session_config_entry("session.disable_prepacking", "1")
-        self.options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
-        # computing with constants has no limit of memory, and torch has done it in the export
+        # torch has computed with constants in the export
         try:
             self.session = onnxruntime.InferenceSession(
                 str(self.path), options, ["CPUExecutionProvider"], disabled_optimizers=["ConstantFolding"]
@@ -67,10 +53,10 @@ class Session:
         return UserError(f"{self.path} cannot be {action} ({reason}): {advice}{model_folder.AGAIN}")
 
     def __call__(self, values: Mapping[str, Array]) -> list[Array]:
-        """Runs the graph on values by name (``onnx.names``), of which it ignores those that it does not read."""
+        """Runs the graph on values by name (``editor.names``), of which it ignores those that it does not read."""
         inputs = {name: value for name, value in values.items() if name in self.inputs}
         try:
-            outputs = self.session.run(None, inputs, self.options)
+            outputs = self.session.run(None, inputs)
         except Exception as error:
             raise self.fault("computed", error, "if memory is short, shorten the texts; otherwise, ") from error
         finite = not any(output.dtype.kind == "f" and np.isnan(output).any() for output in outputs)

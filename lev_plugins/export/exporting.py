@@ -21,7 +21,6 @@ from sentencepiece import sentencepiece_model_pb2
 
 from lev_plugins.correction.task import TextCorrectionTask
 from lev_plugins.editor.editor import Editor, form_of
-from lev_plugins.editor.folder import GRAPH_WEIGHTS
 from lev_plugins.editor.held_out import Tuning
 from lev_plugins.editor.loading import load
 from lev_plugins.editor.options import EditOptions
@@ -49,8 +48,7 @@ from lev_plugins.utils.version import __version__
 
 logger = logging.getLogger(__name__)
 
-# in a folder, but not in its list of files
-UNLISTED = (model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD, f"{GRAPHS}/{GRAPH_WEIGHTS}")
+UNLISTED = (model_folder.CONFIG, model_folder.CARD)  # in a folder, but not in its list of files
 NOISE_FILES = {"layout": "layout.txt", "confusions": "confusions.tsv"}  # flags of noise, and their files in the folder
 OWN_LINES = 5_000  # of each of the texts that training further reads
 NAME_OR_PATH = "_name_or_path"  # entry of transformers: from where it read a configuration, such as a private path

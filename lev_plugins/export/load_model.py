@@ -1,6 +1,5 @@
 """Loads checkpoints or a model folder as fairseq's models, with their configuration and task."""
 
-import json
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Mapping
@@ -27,9 +26,7 @@ from lev_plugins.training import checkpoints
 from lev_plugins.training.binarise import load_dictionary
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError, explained, require
-from lev_plugins.utils.json_schema import read_object
 from lev_plugins.utils.model_folder import BACKBONE, GRAPHS, LABELLER, WEIGHTS, ModelConfig
-from lev_plugins.utils.ranges import MAX_LAYERS, MAX_SIZE, bounded
 
 # the models that a folder may hold, by task
 ARCHITECTURES = {
@@ -50,7 +47,6 @@ LEFT_OUT = {
     *("encoder_embed_path", "decoder_embed_path", "encoder_layers_to_keep", "decoder_layers_to_keep"),
     *("checkpoint_activations", "offload_activations", "min_params_to_wrap", "base_layers", "base_shuffle"),
 }
-MAX_COMPUTED = 30_000_000  # numbers that a model computes: of 15,000 positions on both sides, 1,000 wide
 OTHER_VERSION = "export it again with the installed version of lev-plugins"
 
 
@@ -202,6 +198,7 @@ RETIRED = {"spelling", "spelling_buckets"}
 
 def check_flags(config: ModelConfig, folder: Path) -> None:
     path = folder / model_folder.CONFIG
+    checkpoints.require_no_programs([config.model_flags, config.task_flags])
     families = ARCHITECTURES.get(config.task, [])
     require(
         bool(families) and (config.kind == LABELLER) == (config.task == "text_labelling"),
@@ -239,10 +236,7 @@ def configuration(config: ModelConfig, folder: Path, overrides: Mapping[str, obj
     if flags.get("backbone") is not None:
         backbone = folder / BACKBONE
         model_folder.require_listed(config, folder, BACKBONE)
-        check_sizes(read_object(backbone / "config.json"), backbone / "config.json")
         flags["backbone"] = str(backbone)
-    if flags.get("encoder_config") is not None:
-        check_sizes(json.loads(str(flags["encoder_config"])), folder / model_folder.CONFIG)
     names = {field.name for field in fields(TASK_DATACLASS_REGISTRY[config.task])}
     changed = {name: value for name, value in overrides.items() if name in names}
     cfg = OmegaConf.structured(FairseqConfig())
@@ -252,13 +246,6 @@ def configuration(config: ModelConfig, folder: Path, overrides: Mapping[str, obj
         cfg.optimizer = {"_name": "adam"}
     overwrite_args_by_name(cfg, dict(overrides))
     return cfg
-
-
-def check_sizes(entries: Mapping[str, object], path: Path) -> None:
-    """Checks the numbers in the configuration of a pre-trained model, since its library believes every number."""
-    for name, value in entries.items():
-        if type(value) is int:  # and no bool
-            bounded(f"{path}: {name[:60]}", value, -MAX_SIZE, MAX_LAYERS if name.endswith("layers") else MAX_SIZE)
 
 
 def build_task(config: ModelConfig, cfg: DictConfig, folder: Path) -> FairseqTask:
@@ -277,35 +264,10 @@ def build_task(config: ModelConfig, cfg: DictConfig, folder: Path) -> FairseqTas
 
 
 def read_weights(task: FairseqTask, cfg: DictConfig, folder: Path) -> dict[str, Tensor]:
-    """Returns the weights of a folder under all names that the model has for them.
-
-    Their sizes are compared with those of the model before memory is allocated for it.
-    """
+    """Returns the weights of a folder under all names that the model has for them."""
     with torch.device("meta"):
         model = task.build_model(cfg.model, from_checkpoint=True)
-        names = stored_names(model)
-        stored = {name: torch.empty(shape) for name, shape in model_folder.read_shapes(folder).items()}
-    if isinstance(model, LevT):
-        model.upgrade_names(stored)
-    needed = {name: weight for name, weight in model.state_dict().items() if names[name] == name}
-    for name in sorted(stored.keys() | needed.keys()):
-        shape, needed_shape = (tuple(side[name].shape) if name in side else "none" for side in (stored, needed))
-        require(
-            shape == needed_shape,
-            f"{folder / WEIGHTS} does not fit {model_folder.CONFIG}: {name[:80]} has the shape {shape}, but the model "
-            f"needs {needed_shape}: {model_folder.AGAIN}",
-        )
-    # tensors that the model computes rather than loads, such as fairseq's tables of positions
-    saved = {id(tensor) for tensor in model.state_dict(keep_vars=True).values()}
-    values = (value for part in model.modules() for value in (*vars(part).values(), *part.buffers(recurse=False)))
-    tensors = [value for value in values if isinstance(value, Tensor) and id(value) not in saved]
-    unsaved = sum(tensor.numel() for tensor in tensors if tensor.is_floating_point())
-    require(
-        unsaved <= MAX_COMPUTED,
-        f"{folder / model_folder.CONFIG}: the model computes {unsaved:,} numbers for its positions, but may have at "
-        f"most {MAX_COMPUTED:,}: train and export it with smaller --max-source-positions and --max-target-positions",
-    )
-    weights = load_file(folder / WEIGHTS)
+    weights, names = load_file(model_folder.member(folder, WEIGHTS)), stored_names(model)
     if isinstance(model, LevT):
         model.upgrade_names(weights)
     return {name: weights[stored] for name, stored in names.items()}

@@ -6,13 +6,12 @@ fairseq writes, and stand-ins for NumPy's numbers.
 
 import argparse
 import ast
-import builtins
 import functools
 import os
-import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +24,12 @@ from lev_plugins.utils.arrays import STAND_INS
 from lev_plugins.utils.errors import UserError, explain, require
 from lev_plugins.utils.files import all_or_nothing
 
-# flags whose text fairseq evaluates as Python when it builds models, tasks, criterions and optimizers; a flag of one
-# side of a Transformer may begin with the name of the side
-EVALUATED = {
-    *("adaptive_input_cutoff", "adaptive_softmax_cutoff", "character_filters", "xformers_att_config"),
-    *("conv_aggregator_layers", "conv_feature_layers", "decoder_layers", "encoder_layers"),
-    *("decoder_attention", "encoder_attention", "self_attention", "gated_attention"),
-    *("downsample", "pretrained", "project_input", "left_pad_source", "left_pad_target"),
-    *(f"pipeline_{side}{what}" for side in ("", "encoder_", "decoder_") for what in ("balance", "devices")),
-    *("adam_betas", "adamax_betas", "adafactor_eps", "lamb_betas", "wer_args", "feature_encoder_spec"),
-}
-SIDE = re.compile("^(encoder|decoder)_")
-# types that a flag may have: Python would also evaluate bytes, decoded with an encoding that they name themselves
-FLAG_TYPES = (type(None), bool, int, float, str)
+# what the text of a setting may consist of, if it can be evaluated as Python: no calls, indices, loops or functions
+PLAIN_SYNTAX = (
+    *(ast.Expression, ast.Constant, ast.Name, ast.Attribute, ast.expr_context, ast.List, ast.Tuple, ast.Set, ast.Dict),
+    *(ast.UnaryOp, ast.unaryop, ast.BinOp, ast.operator),
+)
+PLAIN_TYPES = (type(None), bool, int, float, Enum)  # of a setting, apart from text; Python also evaluates bytes
 
 Checkpoint = dict[str, Any]  # what fairseq saves: "model" (the weights), "cfg" or "args", "extra_state", ...
 
@@ -89,7 +81,7 @@ def read_safely(path: str | Path, read_file: Callable[[], Checkpoint], advice: s
         f"{path} is damaged: it has no table of weights, or none of settings; use an older checkpoint",
     )
     for flags in (state.get("args"), settings):
-        require_no_programs(flags, stored=True)
+        require_no_programs(flags)
     return state
 
 
@@ -106,29 +98,23 @@ def config_of(state: Checkpoint, *path: str) -> Any:
     return value
 
 
-def require_no_programs(flags: object, stored: bool = False) -> None:
-    """Requires that the flags of a model or task in an untrusted file are plain data where fairseq evaluates them.
+def require_no_programs(flags: object) -> None:
+    """Requires that the settings in an untrusted file are plain data, since fairseq evaluates some of them as Python.
 
-    ``stored`` flags, those of a checkpoint, must all be values: fairseq writes no references, which could have another
-    value in each use, or read the user's environment.
+    References to other settings or to the environment are refused as well: fairseq stores values.
 
-    >>> require_no_programs(argparse.Namespace(encoder_layers="[(512, 3)]"))
-    >>> require_no_programs({"model": {"seed": ["${oc.env:HOME}"]}}, stored=True)
+    >>> require_no_programs(argparse.Namespace(encoder_layers="[(512, 3)]", data="data/bin"))
+    >>> require_no_programs({"model": {"seed": ["${oc.env:HOME}"]}})
     Traceback (most recent call last):
-    lev_plugins.utils.errors.UserError: the setting seed is a reference, '${oc.env:HOME}', which is not followed: \
-save the checkpoint with its value, or train the model again
+    lev_plugins.utils.errors.UserError: the setting seed is a program or a reference, '${oc.env:HOME}', which is not \
+run: rename the folder if it is a path, or train the model again
     """
     for name, value in entries(flags):
-        evaluated = bool({name, SIDE.sub("", name)} & EVALUATED)
+        plain = not is_program(value) if isinstance(value, str) else isinstance(value, PLAIN_TYPES)
         require(
-            not (stored or evaluated) or not isinstance(value, str) or "${" not in value,
-            f"the setting {name} is a reference, {str(value)[:60]!r}, which is not followed: save the checkpoint with "
-            "its value, or train the model again",
-        )
-        require(
-            not evaluated or (isinstance(value, FLAG_TYPES) and not (isinstance(value, str) and is_program(value))),
-            f"the flag {name} of the model is a program, {str(value)[:60]!r}, which is not run: use a file that you "
-            "trust, or train the model again",
+            plain,
+            f"the setting {name} is a program or a reference, {str(value)[:60]!r}, which is not run: rename the "
+            "folder if it is a path, or train the model again",
         )
 
 
@@ -149,22 +135,18 @@ def entries(flags: object, name: str = "") -> Iterator[tuple[str, object]]:
 
 
 def is_program(text: str) -> bool:
-    """Returns whether evaluating this text may do more than create literals.
+    """Returns whether evaluating this text may run code, or read another setting.
 
-    A word that is not the name of a builtin cannot do anything.
-
-    >>> is_program("[(512, 3)]"), is_program("linear"), is_program("[len]")
-    (False, False, True)
+    >>> is_program("[(512, 3)]"), is_program("data/bin"), is_program("exit()"), is_program("f[0]"), is_program("${a}")
+    (False, False, True, True, True)
     """
-    if text.isidentifier() and not hasattr(builtins, text):
-        return False
     try:
-        ast.literal_eval(text)
+        syntax = ast.parse(text.lstrip(" \t"), mode="eval")
     except SyntaxError:  # it cannot be evaluated either
-        return False
-    except (ValueError, TypeError, MemoryError, RecursionError):
+        return "${" in text
+    except (ValueError, MemoryError, RecursionError):
         return True
-    return False
+    return "${" in text or not all(isinstance(node, PLAIN_SYNTAX) for node in ast.walk(syntax))
 
 
 def refuse_programs() -> None:

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from lev_plugins.nn.linear import pack_weights
 from lev_plugins.training.batch import Batch
-from lev_plugins.training.checkpoints import require_no_programs
 from lev_plugins.utils.errors import require
 from lev_plugins.utils.ranges import flag
 
@@ -43,8 +42,6 @@ class PrecisionTask:
 
     def build_model(self, cfg: FairseqDataclass | Namespace, from_checkpoint: bool = False) -> BaseFairseqModel:
         self.refuse_int8()
-        if from_checkpoint:
-            require_no_programs(cfg)
         self.building = True  # with --eval-bleu, fairseq builds a generator before the weights are read
         try:
             return super().build_model(cfg, from_checkpoint)  # type: ignore[misc]

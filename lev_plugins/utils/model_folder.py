@@ -2,7 +2,7 @@
 
 config.json            what the model is, how it is rebuilt, and how it decodes by default (``ModelConfig``)
 model.safetensors      the weights, if torch is to read them; those that are tied are stored once
-graphs/, index.npz     what is read without torch: ``onnx.folder``
+graphs/, index.npz     what is read without torch: ``editor.folder``
 dict.*.txt, dict.txt   fairseq's dictionaries of source and target, or of the pieces of a labeller
 labels.txt             the labels of a labeller; thresholds.json: when to give each of them
 sentencepiece.bpe.model, tokenizer/ or codes.txt   what cuts text into pieces
@@ -11,7 +11,7 @@ layout.txt, confusions.tsv   what the noise of the training reads
 backbone/              the sizes of a pre-trained model, without weights
 README.md              the model card
 
-A folder may be untrusted: nothing in it is executed, and nothing outside it is read.
+A folder may be untrusted: none of its code is run, and nothing outside it is read.
 """
 
 import hashlib

@@ -65,7 +65,7 @@ def test_adapt_reads_it(tmp_path: Path) -> None:
         ({"text": "teh", "edits": [edit(0, 4, "the", True)]}, "inside the text of 3 characters"),
         ({"text": "teh cat", "edits": [edit(4, 7, "dog", True), edit(0, 3, "the", True)]}, "edits must be sorted"),
         ({"text": "teh", "edits": [{"start": 0, "end": 3}]}, "edits[0] has no entry 'replacement'"),
-        ({"text": "teh", "edits": [edit(0, 3, "the", 1)]}, "edits[0]: accepted must be true or false or null"),  # type: ignore[arg-type]
+        ({"text": "teh", "edits": [edit(0, 3, "the", 1)]}, "edits[0]: accepted must be bool | None"),  # type: ignore[arg-type]
         ({"text": "teh", "edits": [{**edit(0, 3, "the", True), "user": "me"}]}, "edits[0] has an unknown entry 'user'"),
         ({"text": "x" * 3000, "edits": []}, "the text has 3,000 characters, but the limit is 2,000"),
     ],

@@ -72,7 +72,7 @@ def test_models_and_health(server: Client) -> None:
     [
         ([], "the request is not a JSON object"),
         ({}, "the request has no entry 'texts'"),
-        ({"texts": ["a", 1]}, "the request: texts must be a list of text, but is ['a', 1]"),
+        ({"texts": ["a", 1]}, "the request: texts must be list[str], but is ['a', 1]"),
         ({"texts": ["a"], "min_confidence": 1.5}, "min_confidence must be between 0 and 1, but is 1.5"),
         ({"texts": ["a"], "model": "gpt"}, "no model called gpt can edit; these can: m1, m2"),
         ({"texts": ["a"], "drafts": ["b"]}, "drafts are for a levt, but m1 edits the text itself"),
@@ -90,7 +90,7 @@ def test_wrong_fields_are_named(server: Client, given: object, message: str) -> 
     ("body", "status", "message"),
     [
         (b"", 400, "the request is not valid JSON (Expecting value"),
-        (b'{"texts": ["a"], "min_confidence": NaN}', 400, "min_confidence must be a finite number or null, but is nan"),
+        (b'{"texts": ["a"], "min_confidence": NaN}', 400, "min_confidence must be finite float | None, but is nan"),
         (15_000 * b"[", 400, "the request is not valid JSON (maximum recursion depth exceeded"),
         (b'{"texts": [1' + 5_000 * b"0" + b"]}", 400, "the request is not valid JSON"),
         (b" " * 20_001, 413, "the request has more than 20,000 bytes: send a shorter text"),

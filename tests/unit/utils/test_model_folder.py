@@ -1,10 +1,8 @@
 """A model folder: self-contained, the same outputs as the checkpoint, and refused in one line where it is not right."""
 
 import json
-import os
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +10,14 @@ from typing import Any
 import pytest
 import sentencepiece
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 import lev_plugins
 from lev_plugins.cli.main import main
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.export import card, load_model
 from lev_plugins.export.exporting import without_paths
-from lev_plugins.utils import files, model_folder
+from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError
 from tests import labelling as toy_labels
 from tests import teachers
@@ -27,8 +25,6 @@ from tests.helpers import Refusal
 from tests.pretrained import sentencepieces
 from tests.systems import GOLDEN, SYSTEMS, System
 from tests.unit.editor.test_without_torch import HEAVY, run
-
-Change = Callable[[dict[str, Any]], None]
 
 
 @pytest.fixture(scope="module", params=SYSTEMS)
@@ -60,7 +56,7 @@ def test_it_is_complete_and_has_no_pickle_and_no_path(moved: tuple[System, Any, 
     outside = re.compile(rb"/tmp/|original|backbone-of-training")
     assert [path.name for path in files if outside.search(path.read_bytes())] == []
     config = model_folder.read(folder)
-    unlisted = (model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD)
+    unlisted = (model_folder.CONFIG, model_folder.CARD)
     assert {path.relative_to(folder).as_posix() for path in files} == {*unlisted, *config.files}
 
 
@@ -270,226 +266,6 @@ def test_a_stop_leaves_the_old_folder(folder: Path, tmp_path: Path, monkeypatch:
     monkeypatch.setattr("lev_plugins.export.exporting.save_file", stop)
     assert export(Path(PBD[0]), out, *PBD[1:], "--overwrite") == 130
     assert [path.name for path in tmp_path.iterdir()] == ["out"] and model_folder.read(out).scores["WRR"] == 70.5
-
-
-def test_a_link_to_an_empty_folder_is_filled(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to("real")
-    with files.all_or_nothing_folder(tmp_path / "link") as folder:
-        (folder / "file").write_text("a")
-    assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "file").read_text() == "a"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
-
-
-def test_a_file_may_be_read_by_whom_the_user_lets_read_files_and_a_link_stays_one(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("real")
-    old_mask = os.umask(0o027)
-    try:
-        with files.all_or_nothing(tmp_path / "link") as file:
-            file.write(b"new")
-    finally:
-        os.umask(old_mask)
-    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_bytes() == b"new"
-    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
-    (tmp_path / "real").chmod(0o600)
-    with files.all_or_nothing(tmp_path / "link") as file:
-        file.write(b"newer")
-    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o600
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
-
-
-# ---- folders of strangers --------------------------------------------------------------------------------------------
-
-
-def edited(config: Change) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        path = folder / "config.json"
-        entries = json.loads(path.read_text("utf-8"))
-        config(entries)
-        path.write_text(json.dumps(entries), "utf-8")
-
-    return change
-
-
-def entry(*path: str, value: Any) -> Callable[[Path], None]:
-    def change(entries: dict[str, Any]) -> None:
-        for name in path[:-1]:
-            entries = entries[name]
-        entries[path[-1]] = value
-
-    return edited(change)
-
-
-def content(name: str, text: bytes) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).write_bytes(text) and None
-
-
-def weights(change: Change) -> Callable[[Path], None]:
-    def rewrite(folder: Path) -> None:
-        tensors = {name: weight.clone() for name, weight in load_file(folder / "model.safetensors").items()}
-        change(tensors)
-        save_file(tensors, folder / "model.safetensors")
-
-    return rewrite
-
-
-def with_nan(tensors: dict[str, Any]) -> None:
-    next(weight for weight in tensors.values() if weight.dim() == 2)[0, 0] = torch.nan
-
-
-def without_one(tensors: dict[str, Any]) -> None:
-    del tensors[sorted(tensors)[0]]
-
-
-def link(name: str, target: str) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        (folder / name).rename(folder.parent / "outside.txt")
-        (folder / name).symlink_to(target)
-
-    return change
-
-
-DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "newer": (entry("format", value=2), r"has format version 2, but .* reads only up to 1: pip install --upgrade lev-"),
-    "no format": (edited(lambda c: c.pop("format")), "was not written by lev-plugins export"),
-    "not JSON": (content("config.json", b"{"), r"config\.json is not valid JSON"),
-    "long": (content("config.json", b" " * (17 << 20)), r"config\.json has .* bytes, but must have at most"),
-    "no config": (lambda folder: (folder / "config.json").unlink(), "is not a model folder, because it has no config"),
-    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"is incomplete, .* no model\.safetensors"),
-    "no dictionary": (lambda folder: (folder / "dict.noisy.txt").unlink(), r"is incomplete, .* no dict\.noisy\.txt"),
-    "other dictionary": (content("dict.noisy.txt", b"a 1\n"), r"dict\.noisy\.txt is not the file that was exported"),
-    "unknown entry": (entry("more", value=1), "has an unknown entry 'more'"),
-    "missing entry": (edited(lambda c: c.pop("task")), "has no entry 'task'"),
-    "form": (entry("form", "tall", value=True), "form has an unknown entry 'tall'"),
-    "unknown flag": (entry("model_flags", "encoder_embed_path", value="/etc/passwd"), "unknown entry 'encoder_embed_"),
-    "unknown task flag": (entry("task_flags", "data", value="/"), "task_flags has an unknown entry 'data'"),
-    "another task": (entry("task", value="translation"), "task must be text_labelling for a labeller"),
-    "another model": (entry("architecture", value="lstm"), "the architecture must be one of pbd, .*, but is 'lstm'"),
-    "another kind": (entry("kind", value="server"), "kind must be editor, or labeller"),
-    "tokeniser": (entry("tokeniser", value="gpt2"), "tokeniser must be null or one of sentencepiece"),
-    "language": (entry("task_flags", "source_lang", value="../x"), r"source_lang must have only letters"),
-    "way out": (entry("files", "../x", value=""), r"a name in files must have only letters, .* but is '\.\./x'"),
-    "dictionary not listed": (edited(lambda c: c["files"].pop("dict.noisy.txt")), r"files must have dict\.noisy\.txt"),
-    "no language": (edited(lambda c: c["task_flags"].pop("target_lang")), "task_flags must have target_lang, a text"),
-    "many positions": (
-        edited(lambda c: c["model_flags"].update(max_source_positions=10**6, max_target_positions=10**6)),
-        "the model computes .* numbers for its positions",
-    ),
-    "tokeniser not listed": (entry("tokeniser", value="sentencepiece"), r"files must have sentencepiece\.bpe\.model"),
-    "link": (link("dict.noisy.txt", "../outside.txt"), "is a link that leads out of the folder: copy the folder with"),
-    "link to itself": (link("model.safetensors", "model.safetensors"), r"is incomplete, .* no model\.safetensors"),
-    "endless": (link("config.json", "/dev/zero"), "is not a model folder|leads out"),
-    "many layers": (entry("model_flags", "layers", value=10**9), "--layers must be at most 1000, but is 1000000000"),
-    "wide": (
-        entry("model_flags", "embed_dim", value=1_000_000),
-        r"has the shape \(64,\), but the model needs \(2000000,\)",
-    ),
-    "beam": (entry("decoding", "beam", value=10**6), r"config\.json, decoding: --beam must be between 1 and 1000"),
-    "NaN": (weights(with_nan), "the model has NaN or infinite weights, first in"),
-    "a weight less": (weights(without_one), "does not fit config.json: .* has the shape none, but the model needs"),
-    "cut short": (lambda folder: os.truncate(folder / "model.safetensors", 1000), r"model\.safetensors is damaged \("),
-}
-
-
-DAMAGES_OF_LABELLERS: dict[str, tuple[Callable[[Path], None], str]] = {
-    "template": (entry("labelling", "template", value="{0.__class__}"), "template may have"),
-    "kind": (entry("labelling", "kind", value="guessing"), "kind must be classification or"),
-    "columns": (entry("labelling", "columns", value=0), "columns must be between 1 and 1000"),
-    "longest": (entry("labelling", "longest", value=10**9), "longest must be between 1 and 1000000"),
-    "separator": (entry("labelling", "separator", value=""), "separator must not be empty"),
-    "labels not listed": (edited(lambda c: c["files"].pop("labels.txt")), r"files must have labels\.txt"),
-    "unknown entry of labelling": (entry("labelling", "more", value="/etc/passwd"), "has an unknown entry 'more'"),
-    "a task of editors": (entry("task", value="text_editing"), "task must be text_labelling for a labeller"),
-    "NaN in a labeller": (weights(with_nan), "the model has NaN or infinite weights"),
-}
-
-
-@pytest.fixture(scope="module")
-def labeller(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("labels") / "out"
-    assert export(Path(LABELS[0]), out, *LABELS[1:]) == 0
-    return out
-
-
-@pytest.mark.parametrize("damage", [*DAMAGES, *DAMAGES_OF_LABELLERS])
-def test_a_damaged_folder_is_refused_in_one_line(
-    damage: str, folder: Path, labeller: Path, tmp_path: Path, refusal: Refusal
-) -> None:
-    command, original = ("edit", folder) if damage in DAMAGES else ("label", labeller)
-    copy = Path(shutil.copytree(original, tmp_path / "copy"))
-    change, message = (DAMAGES | DAMAGES_OF_LABELLERS)[damage]
-    change(copy)
-    assert re.search(message, refusal(command, copy, "--cpu"))
-
-
-def test_what_is_no_model_folder(folder: Path, tmp_path: Path, refusal: Refusal) -> None:
-    assert "is not a model folder, because it has no config.json" in refusal("edit", tmp_path)
-    assert "none is no model folder" in refusal("info", "none")
-    assert "there is no checkpoint none" in refusal("edit", "none")
-    assert f"{folder} is an editor: use lev-plugins edit" in refusal("label", folder)
-    said = refusal("edit", folder, "--data", tmp_path)
-    assert f"--data is for a checkpoint, but {folder} is a model folder: leave it out" in said
-    assert "--bpe is for a checkpoint" in refusal("edit", folder, "--bpe", "chars")
-    assert "thresholds are tuned on a checkpoint's data" in refusal("tune-thresholds", folder, tmp_path / "t")
-
-
-def test_a_folder_whose_name_fairseq_would_divide(folder: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(folder, tmp_path / "a:b")
-    with pytest.raises(UserError, match=r"cannot read .*a:b, because its name has the character ':': rename it"):
-        lev_plugins.load(copy)
-
-
-def test_a_labeller_with_nan_is_refused_as_a_checkpoint_too(tmp_path: Path) -> None:
-    state = lev_plugins.training.checkpoints.load(LABELS[0])
-    with_nan(state["model"])
-    lev_plugins.training.checkpoints.save(state, tmp_path / "checkpoint.pt")
-    with pytest.raises(UserError, match="NaN or infinite weights"):
-        lev_plugins.load(tmp_path / "checkpoint.pt", LABELS[2])
-
-
-@pytest.mark.parametrize("extra", [{"num_layers": 10**6}, {"d_model": 10**12}])
-def test_a_backbone_of_a_stranger(extra: dict[str, int], tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    path = SYSTEMS["gated_byt5"](tmp_path).export(tmp_path / "out", "--no-graphs") / "backbone" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **extra}))
-    entry("files", "backbone/config.json", value=model_folder.digest(path))(tmp_path / "out")
-    with pytest.raises(UserError, match=rf"backbone/config\.json: {next(iter(extra))} must be"):
-        lev_plugins.load(tmp_path / "out")
-    (path.parent / "generation_config.json").write_text("{}")
-    with pytest.raises(UserError, match=r"must have exactly the files config\.json, dict\.txt, symbols\.txt"):
-        lev_plugins.load(tmp_path / "out")
-
-
-def test_a_weight_that_is_not_learnt_must_be_finite_too(tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    SYSTEMS["gated_bart"](tmp_path).export(tmp_path / "out", "--no-graphs")
-    weights(lambda tensors: tensors["decoder.backbone.head.bias"].fill_(torch.nan))(tmp_path / "out")
-    with pytest.raises(UserError, match=r"NaN or infinite weights, first in decoder\.backbone\.head\.bias"):
-        lev_plugins.load(tmp_path / "out")
-
-
-@pytest.mark.parametrize("stop", [OSError("no"), KeyboardInterrupt("no")], ids=lambda stop: type(stop).__name__)
-@pytest.mark.parametrize("comes_back", [True, False])
-def test_an_old_folder_is_never_lost(
-    stop: BaseException, comes_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It stays if the new one cannot take its place; if it cannot come back either, it is not removed."""
-    old, new = tmp_path / "old", tmp_path / "new"
-    for each in (old, new):
-        each.mkdir()
-        (each / each.name).write_text("")
-    replace = Path.replace
-
-    def refuse(path: Path, target: Path) -> Path:
-        if target == old and (path == new or not comes_back):
-            raise stop
-        return replace(path, target)
-
-    monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(type(stop), match="no"):
-        files.swap_in(old, new)
-    (left,) = tmp_path.rglob("old/old")
-    assert (left.parent == old) == comes_back and (new / "new").exists()
 
 
 def test_a_labeller_of_a_preset_is_exported(tmp_path: Path) -> None:

@@ -1,0 +1,58 @@
+"""Files and folders are complete or absent, and an old folder is never lost."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lev_plugins.utils import files
+
+
+def test_a_link_to_an_empty_folder_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with files.all_or_nothing_folder(tmp_path / "link") as folder:
+        (folder / "file").write_text("a")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "file").read_text() == "a"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+
+
+def test_a_file_may_be_read_by_whom_the_user_lets_read_files_and_a_link_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("real")
+    old_mask = os.umask(0o027)
+    try:
+        with files.all_or_nothing(tmp_path / "link") as file:
+            file.write(b"new")
+    finally:
+        os.umask(old_mask)
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_bytes() == b"new"
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
+    (tmp_path / "real").chmod(0o600)
+    with files.all_or_nothing(tmp_path / "link") as file:
+        file.write(b"newer")
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+
+
+@pytest.mark.parametrize("stop", [OSError("no"), KeyboardInterrupt("no")], ids=lambda stop: type(stop).__name__)
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_an_old_folder_is_never_lost(
+    stop: BaseException, comes_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stays if the new one cannot take its place; if it cannot come back either, it is not removed."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    for each in (old, new):
+        each.mkdir()
+        (each / each.name).write_text("")
+    replace = Path.replace
+
+    def refuse(path: Path, target: Path) -> Path:
+        if target == old and (path == new or not comes_back):
+            raise stop
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(type(stop), match="no"):
+        files.swap_in(old, new)
+    (left,) = tmp_path.rglob("old/old")
+    assert (left.parent == old) == comes_back and (new / "new").exists()
