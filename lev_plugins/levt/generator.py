@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -96,7 +96,9 @@ class RefinementGenerator:
         record = ALTERNATIVES if options.retain_history else 0
         rows = rows_of(src_tokens, draft, marks)
         sentences = self.refine(src_tokens, *rows, net_input.get("words"), record, target)
-        hypotheses = list(self.hypotheses(sentences))
+        # fairseq prints hypotheses later, from ids alone
+        learned = dict(enumerate(self.tgt_dict.learn(sample.get("unknown_words", ())), self.tgt_dict.size + 1))
+        hypotheses = list(self.hypotheses(sentences, learned))
         groups = [hypotheses[i : i + n] for i in range(0, len(hypotheses), n)]
         if self.reranker is not None:
             sources = self.tgt_dict.unknown_to_unk(src_tokens) if self.ensemble.spells else src_tokens
@@ -156,11 +158,18 @@ class RefinementGenerator:
         with torch.inference_mode() if self.options.inference_mode else torch.no_grad():
             yield
 
-    def hypotheses(self, sentences: list[Sentence]) -> Iterator[Hypothesis]:
-        """Yields the sentences as fairseq's hypotheses, which begin after <s>."""
+    def hypotheses(self, sentences: list[Sentence], learned: Mapping[int, int]) -> Iterator[Hypothesis]:
+        """Yields the sentences as fairseq's hypotheses, which begin after <s>.
+
+        ``learned``: for the ids of the batch's unknown words, those by which the dictionary prints them.
+        """
+
+        def ids(tokens: list[int]) -> Tensor:
+            return torch.tensor([learned.get(token, token) for token in tokens])
+
         for sentence, scores in zip(sentences, self.refiner.scores(sentences), strict=True):
             hypothesis: Hypothesis = {
-                "tokens": torch.tensor(sentence.tokens[1:]),
+                "tokens": ids(sentence.tokens[1:]),
                 "positional_scores": torch.tensor(scores[1:]),
                 "score": torch.tensor(sum(scores) / len(scores)),
                 "steps": sentence.steps,
@@ -168,7 +177,7 @@ class RefinementGenerator:
                 "attention": None,
             }
             if self.options.retain_history:
-                hypothesis["history"] = [{"tokens": torch.tensor(tokens)} for tokens in sentence.history]
+                hypothesis["history"] = [{"tokens": ids(tokens)} for tokens in sentence.history]
                 hypothesis["edits"] = sentence.edits()[1]
             yield hypothesis
 

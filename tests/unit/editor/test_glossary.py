@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from lev_plugins.cli.main import main
 from lev_plugins.editor.editor import Editor
 from lev_plugins.editor.options import EditOptions
-from lev_plugins.text import marks
 from lev_plugins.text.glossary import Glossary, as_dict, find_terms
 from lev_plugins.utils.errors import UserError
 from tests.helpers import thorough, write_lines
@@ -52,11 +51,6 @@ def timid(request: pytest.FixtureRequest, system: System) -> Editor:
     return load(request.param, system, keep_bias=1000)
 
 
-@pytest.fixture(scope="module")
-def without_glossary(system: System) -> Editor:
-    return system.load()
-
-
 # ---- the property ----------------------------------------------------------------------------------------------------
 
 
@@ -85,23 +79,6 @@ def test_no_other_word_is_moved_for_a_term(timid: Editor, source: list[str], dra
         assert draft[protected] in edited.text
     assert find_terms(edited.terms, edited.text)[1] == []
     assert not find_terms(edited.terms, edited.original)[1] or edited.edits
-
-
-@thorough
-@given(source=source_words, draft=st.none() | draft_words)
-def test_typed_lines_get_the_same_terms(without_glossary: Editor, source: list[str], draft: list[str] | None) -> None:
-    editor = without_glossary
-    task, glossary, texts = editor.model.decoder.task, Glossary(TERMS), [" ".join(source), " ".join(draft or [])]
-    task.glossary = glossary
-    rows, lengths = task.get_interactive_tokens_and_lengths(["\t".join(texts[: 1 if draft is None else 2])], str.strip)
-    matches = glossary.terms_in(texts[0])
-    line = editor.with_terms(*texts, (), matches)[1] if matches else texts[1]
-    expected = task.tgt_dict.draft(*marks.tokenize(line, str.strip))
-    assert rows[0][1].ids.tolist() == expected.ids.tolist() and rows[0][1].unknown == expected.unknown
-    assert rows[0][1].marks.tolist() == expected.marks.tolist()
-    ((_, best),) = editor.model.decoder.best(task.build_dataset_for_inference(rows, lengths), range(1), 1000)
-    text = task.target_dictionary.string(best["tokens"])
-    assert find_terms(glossary.terms_in(texts[0]), text)[1] == []
 
 
 def test_a_draft_with_all_terms_is_left_alone(timid: Editor) -> None:
