@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
-from fairseq import utils
 from fairseq.data import data_utils
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor, nn
@@ -138,16 +137,6 @@ class RefinementGenerator:
             )
             policies = model_policies if target is None else Oracle(model_policies, target)
             return self.refiner.refine(policies, source_lengths, drafts, marks)
-
-    def fits(self, net_input: NetInput) -> list[float]:
-        """Returns the log-probability of leaving each draft of a batch as it is."""
-        with self.evaluation():
-            device = next(self.ensemble.models[0].parameters()).device
-            src_tokens, draft, words = utils.move_to_cuda(
-                [net_input["src_tokens"], net_input["draft"], net_input.get("words")], device
-            )
-            policies = EnsemblePolicies(self.ensemble, src_tokens, words, options=self.options)
-            return self.refiner.fits(policies, rows_of(src_tokens, draft, None)[1])
 
     @contextmanager
     def evaluation(self) -> Iterator[None]:
