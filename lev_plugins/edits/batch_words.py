@@ -9,7 +9,7 @@ words, and their candidates, are a part of the batch (``BatchWords``), and so ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from fairseq.data import Dictionary
@@ -44,8 +44,8 @@ class EditingDictionary(Dictionary):
 
     placeholder_index: int | None = None
 
-    def __init__(self, **symbols: Any) -> None:
-        super().__init__(**symbols)
+    def __init__(self, add_special_symbols: bool = True) -> None:
+        super().__init__(add_special_symbols=add_special_symbols)
         self.learned, self.learned_ids = list[str](), dict[str, int]()
 
     @classmethod

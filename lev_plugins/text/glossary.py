@@ -15,7 +15,7 @@ from lev_plugins.text.marks import escape, parse_marks
 from lev_plugins.text.protected import OwnWords, capitalised
 from lev_plugins.utils.errors import at_line, require
 
-MARK = regex.compile(r"(?<!\\)(?:\\\\)*+⟦[!~+-](?:\\.|[^\\⟧])*+⟧")
+DRAFT_MARK = regex.compile(r"(?<!\\)(?:\\\\)*+⟦[!~+-](?:\\.|[^\\⟧])*+⟧")
 MASK_CHAR = "\n"  # hides a part of a draft
 
 
@@ -93,7 +93,7 @@ def mark_terms(draft: str, terms: Sequence[Term], kind: str) -> str:
     """
     text, marks = parse_marks(draft)
     line = draft if marks else escape(text)
-    unmarked = MARK.sub(lambda match: MASK_CHAR * len(match[0]), line)
+    unmarked = DRAFT_MARK.sub(lambda match: MASK_CHAR * len(match[0]), line)
     spans = find_terms(terms, unmarked)[0]
     # a mark behind a backslash would be ordinary text
     edits = [Edit(*span, f"⟦{kind}{line[slice(*span)]}⟧") for span in spans if line[: span.start][-1:] != "\\"]

@@ -59,10 +59,10 @@ def test_the_terms_that_a_draft_has_stay(editor: Editor, source: list[str], draf
     (edited,) = editor.edit([" ".join(source)], [blank.join(draft)])
     lacking = find_terms(edited.terms, edited.original)[1]
     assert all(term in lacking for term in find_terms(edited.terms, edited.text)[1])
-    found = {(term.source, term.target) for term in edited.terms if term not in lacking}
+    used = {(term.source, term.target) for term in edited.terms if term not in lacking}
     reported = as_dict(edited).get("terms", [])
     assert len(reported) == len(edited.terms)
-    assert found <= {(term["source"], term["target"]) for term in reported if term["used"]}
+    assert used <= {(term["source"], term["target"]) for term in reported if term["used"]}
 
 
 @thorough

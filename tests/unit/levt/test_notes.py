@@ -17,6 +17,7 @@ from lev_plugins.levt.task import TextEditingTask
 from lev_plugins.text import marks
 from lev_plugins.text.mark_bits import INSERT, KEEP, SPAN
 from lev_plugins.text.tokenise import Tokeniser
+from lev_plugins.training.batch import Batch
 from lev_plugins.utils.errors import UserError
 from tests import spelling as spelled
 from tests.helpers import (
@@ -102,7 +103,7 @@ class Recorder:
         return []
 
 
-def batch_of(task: TextEditingTask, lines: list[str], encode: Callable[[str], str] = str.strip) -> dict[str, Any]:
+def typed_tensors(task: TextEditingTask, lines: list[str], encode: Callable[[str], str] = str.strip) -> dict[str, Any]:
     """The tensors of typed lines that ``fairseq-interactive`` hands on."""
     dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths(lines, encode))
     batch = collated(dataset)
@@ -111,7 +112,7 @@ def batch_of(task: TextEditingTask, lines: list[str], encode: Callable[[str], st
 
 
 def decoded_rows(
-    task: TextEditingTask, id: torch.Tensor, sample: Any, constraints: Any = None
+    task: TextEditingTask, id: torch.Tensor, sample: Batch, constraints: torch.Tensor | None = None
 ) -> list[tuple[list[int], str, list[int]]]:
     """The source, the text of the draft and the marks of each sentence of a batch, as a generator gets them."""
     recorder = Recorder()
@@ -139,7 +140,7 @@ def test_a_file_is_read_as_at_the_prompt(text: Path, bpe: str) -> None:
     assert [draft for _, draft, _ in from_file] == plain
     unmarked = [i for i, draft in enumerate(DRAFTS) if not marks.parse_marks(draft)[1]]
     lines = [f"{' '.join(KNOWN)}\t{DRAFTS[i]}".strip() for i in unmarked]  # fairseq-interactive strips what it reads
-    assert decoded_rows(task, **batch_of(task, lines, encode)) == [from_file[i] for i in unmarked]
+    assert decoded_rows(task, **typed_tensors(task, lines, encode)) == [from_file[i] for i in unmarked]
 
 
 def test_what_learns_from_drafts_sees_ids_alone(text: Path) -> None:
@@ -266,7 +267,7 @@ def test_a_spoiled_file_is_refused(noted: tuple[FairseqDataset, EditingDictionar
 @pytest.mark.parametrize("left", [True, False])
 def test_typed_lines_reach_the_generator_as_source_and_draft(left: bool) -> None:
     task = toy_task(left_pad_source=left)
-    batch, recorder = batch_of(task, ["w1\tw3 w5", "w4 w6", "w2\t Zürich"]), Recorder()
+    batch, recorder = typed_tensors(task, ["w1\tw3 w5", "w4 w6", "w2\t Zürich"]), Recorder()
     assert batch["id"].tolist() == [1, 0, 2]
     task.inference_step(recorder, [], batch["sample"], constraints=batch["constraints"])
     assert recorder.options == {"prefix_tokens": None, "constraints": None}
@@ -281,7 +282,7 @@ def test_unknown_words_are_printed_when_other_lines_have_been_decoded() -> None:
     """fairseq prints the results of a buffer when it has decoded all of its batches."""
     task, model = toy_task(keep_bias=1000.0), lively_model()
     generator, hypotheses = task.build_generator([model], Namespace()), []
-    batches = [batch_of(task, [f"w1\t{draft}"]) for draft in ("Zürich w2 </s>", "w3 Genf <unk>", "Genf Zürich")]
+    batches = [typed_tensors(task, [f"w1\t{draft}"]) for draft in ("Zürich w2 </s>", "w3 Genf <unk>", "Genf Zürich")]
     for batch in batches:
         hypotheses += task.inference_step(generator, [model], batch["sample"], constraints=batch["constraints"])
     texts = [task.tgt_dict.string(best["tokens"].int()) for best, *_ in hypotheses]
@@ -292,7 +293,7 @@ def test_with_spelling_source_and_draft_have_their_own_unknown_words() -> None:
     words = spelled.dictionary()
     task = toy_task(words)
     task.word_index = spelled.index_of(words)
-    batch, recorder = batch_of(task, ["▁teh ▁form\t▁hte ▁form"]), Recorder()
+    batch, recorder = typed_tensors(task, ["▁teh ▁form\t▁hte ▁form"]), Recorder()
     task.inference_step(recorder, [], batch["sample"], constraints=batch["constraints"])
     seen, size = recorder.sample["net_input"], words.size
     assert seen["src_tokens"][0, 1] == size + 1 and seen["draft"][0, 1] == size + 2

@@ -100,7 +100,7 @@ def test_json() -> None:
 
 
 @st.composite
-def edits_of(draw: st.DrawFn, size: int) -> list[Edit]:
+def drawn_edits(draw: st.DrawFn, size: int) -> list[Edit]:
     places = sorted(draw(st.lists(st.integers(0, size), max_size=6)))
     words = st.text("xy ", min_size=1, max_size=3)
     return [Edit(start, end, draw(words), 0.5) for start, end in zip(places[::2], places[1::2], strict=False)]
@@ -109,8 +109,8 @@ def edits_of(draw: st.DrawFn, size: int) -> list[Edit]:
 @thorough
 @given(data=st.data(), text=st.text("ab ", max_size=8))
 def test_edits_that_follow_others_give_the_same_text(data: st.DataObject, text: str) -> None:
-    first = data.draw(edits_of(len(text)))
-    between = apply(text, first)
-    edited = Edited(between, tuple(data.draw(edits_of(len(between)))))
-    both = follow(text, first, edited)
+    prior = data.draw(drawn_edits(len(text)))
+    between = apply(text, prior)
+    edited = Edited(between, tuple(data.draw(drawn_edits(len(between)))))
+    both = follow(text, prior, edited)
     assert both.original == text and both.text == edited.text

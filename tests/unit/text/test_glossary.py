@@ -47,7 +47,7 @@ def test_each_time_a_source_has_a_term_needs_a_translation() -> None:
 # ---- marks on terms --------------------------------------------------------------------------------------------------
 
 
-def marked(draft: str, *targets: str, kind: str = "!") -> str:
+def with_marks(draft: str, *targets: str, kind: str = "!") -> str:
     return mark_terms(draft, [Term(f"t{i}", target) for i, target in enumerate(targets)], kind)
 
 
@@ -67,12 +67,12 @@ def marked(draft: str, *targets: str, kind: str = "!") -> str:
     ],
 )
 def test_terms_that_a_draft_has_get_marks(draft: str, expected: str) -> None:
-    assert marked(draft, "Hut") == expected
+    assert with_marks(draft, "Hut") == expected
     assert parse_marks(expected)[0] == parse_marks(draft)[0]
 
 
 def test_the_kind_of_the_marks() -> None:
-    assert marked("ein Hut .", "Hut", kind="~") == "ein ⟦~Hut⟧ ."
+    assert with_marks("ein Hut .", "Hut", kind="~") == "ein ⟦~Hut⟧ ."
 
 
 words = st.sampled_from(["a", "Hut", "roter Hut", "⟦!a b⟧", "⟦-Hut⟧", "⟦~Hut c⟧", "⟦+⟧", "\\⟦Hut\\⟧", "\\", "b"])
@@ -82,7 +82,7 @@ words = st.sampled_from(["a", "Hut", "roter Hut", "⟦!a b⟧", "⟦-Hut⟧", "�
 @given(draft=st.lists(words, max_size=6).map(" ".join))
 def test_the_marks_of_a_person_and_the_text_stay(draft: str) -> None:
     text, marks = parse_marks(draft)
-    same_text, more_marks = parse_marks(marked(draft, "Hut", "roter Hut"))
+    same_text, more_marks = parse_marks(with_marks(draft, "Hut", "roter Hut"))
     assert same_text == text and set(marks) <= set(more_marks)
 
 
