@@ -49,7 +49,9 @@ def add_editor_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_place_arguments(add)
     add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line")
-    terms = "lines TERM<TAB>TRANSLATION: the edited text of a source that has a term has its translation"
+    terms = (
+        "lines TERM<TAB>TRANSLATION: a draft keeps the translations of its source's terms; a text without one gets them"
+    )
     add("--glossary", metavar="FILE", type=Path, help=terms)
     add("--soft-glossary", action="store_true", help="the model may change these translations where it is sure")
     recurring = "treat an unknown word that recurs in a text as any other; otherwise, an edit of it must be surer"

@@ -18,7 +18,7 @@ from fairseq.tasks import register_task
 from torch import Tensor
 
 from lev_plugins.correction.copy_bias import CopyBiasEnsemble, SourceInTargetIds, with_edit_confidence
-from lev_plugins.training.batch import Batch, Hypothesis, TypedBatch
+from lev_plugins.training.batch import Batch, Hypothesis
 from lev_plugins.training.batching import KeepLastBatch
 from lev_plugins.training.noisy import NoiseConfig, check_noise, noise_and_codec
 from lev_plugins.training.pairs import ScoredConfig, ScoredTask
@@ -142,7 +142,7 @@ class TextCorrectionTask(ScoredTask):
         models: list[BaseFairseqModel],
         sample: Batch,
         prefix_tokens: Tensor | None = None,
-        constraints: Tensor | TypedBatch | None = None,
+        constraints: Tensor | None = None,
     ) -> list[list[Hypothesis]]:
         """Decodes a batch; with --min-edit-confidence, the best hypothesis of each sentence has its ``confidence``.
 

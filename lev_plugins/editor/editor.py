@@ -26,11 +26,11 @@ from lev_plugins.editor.folder import has_graphs
 from lev_plugins.editor.onnx_models import load_onnx_editor
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.editor.own_words import WordList
-from lev_plugins.editor.segments import LevTSegments, SegmentDecoder
+from lev_plugins.editor.segments import SegmentDecoder
 from lev_plugins.text import marks
 from lev_plugins.text.control import BYTE_ORDER_MARK
-from lev_plugins.text.edited import Edit, Edited, Span, Term, as_list, follow, require_text
-from lev_plugins.text.glossary import Glossary, replacements
+from lev_plugins.text.edited import Edit, Edited, Span, as_list, follow, require_text
+from lev_plugins.text.glossary import Glossary, mark_terms, replacements
 from lev_plugins.text.ids import TokenDictionary
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.mark_bits import KEEP, SPAN
@@ -46,7 +46,6 @@ from lev_plugins.text.protected import (
 )
 from lev_plugins.text.segments import Segment, SegmentModel
 from lev_plugins.text.sentences import lines, sentences, split_to_fit, stripped_span
-from lev_plugins.text.terms import with_terms
 from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser
 from lev_plugins.utils import compatibility, model_folder
@@ -161,7 +160,8 @@ class Editor:
         words: for each text, more words that no edit may touch
         first_line: the number of the first text in messages
         min_confidence: leaves out edits that are less sure than this; None: that of the options
-        glossaries: for each text, the terms that must become their translations; None: those of the options
+        glossaries: for each text, the terms whose translations stay in its draft, or without one replace them in the
+            text; None: those of the options
         """
         texts = as_list("texts", texts)
         count = len(texts)
@@ -175,10 +175,15 @@ class Editor:
                 text, draft, language, own_words, glossary = row
                 for string in (text, "" if draft is None else draft):
                     require_text(string)
-                original = text if draft is None else marks.parse_marks(draft)[0]
-                edits_of_terms, terms = list[Edit](), (glossary or self.glossary).terms_in(text)
+                original, edits_of_terms = text, tuple[Edit, ...]()
+                terms = (glossary or self.glossary).terms_in(text)
                 if terms:
-                    text, draft, edits_of_terms = self.with_terms(text, draft, own_words, terms)
+                    if draft is None:
+                        translated = Edited(text, tuple(replacements(text, terms)))
+                        translated = without_protected(translated, self.untouchable(text, own_words))
+                        text, edits_of_terms = translated.text, translated.edits
+                    else:
+                        draft = mark_terms(draft, terms, self.term_mark)
                     own_words = [*own_words, OwnWords(term.target for term in terms if self.term_mark == "!")]
                 edited, segments = self.segments(text, draft, language, own_words)
                 parts.append((replace(edited, terms=tuple(terms)), segments, original, edits_of_terms))
@@ -199,27 +204,6 @@ class Editor:
             edited = edited.without_unsure(minimum)
             results.append(follow(original, edits_of_terms, edited) if edits_of_terms else edited)
         return results
-
-    def with_terms(
-        self, text: str, draft: str | None, words: Iterable[OwnWords | str], terms: list[Term]
-    ) -> tuple[str, str | None, list[Edit]]:
-        """Returns a text and its draft after the edits that put terms into the draft, or else into the text itself."""
-        if draft is None:
-            edited = without_protected(Edited(text, tuple(replacements(text, terms))), self.untouchable(text, words))
-            return edited.text, None, [*edited.edits]
-        if not isinstance(self.model, LevTSegments):
-            return text, draft, []
-        model, source = self.model, self.tokeniser.pieces(self.form.read(text).removeprefix(BYTE_ORDER_MARK))
-
-        def fits(texts: list[str]) -> list[float]:
-            stripped = (self.form.read(text.strip().removeprefix(BYTE_ORDER_MARK)) for text in texts)
-            segments = [Segment(text, self.offsets, source) for text in stripped]
-            if max(len(pieces) for pieces in (source, *(segment.pieces for segment in segments))) > model.longest:
-                return [0.0] * len(segments)  # ``segments`` refuses it
-            with self.lock:
-                return model.fits(segments)
-
-        return text, *with_terms(draft, terms, self.term_mark, fits)
 
     def segments(
         self, text: str, draft: str | None, language: str | None, words: Iterable[OwnWords | str]

@@ -96,9 +96,6 @@ class OnnxLevT(LevTSegments):
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
         return self.refiner.refine(self.policies(sources, unknown), map(len, sources), drafts, marks)
 
-    def score_rows(self, sources: Rows, drafts: Rows, unknown: list[str]) -> list[float]:
-        return self.refiner.fits(self.policies(sources, unknown), drafts)
-
 
 class OnnxSeq2Seq(Seq2SeqSegments):
     """Edits segments with the graphs of a model of ``text_correction``."""

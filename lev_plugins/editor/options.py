@@ -48,7 +48,7 @@ class EditOptions(Decoding, Computation):
     document: str | Path | None = None  # a file: what recurs in it counts as recurring in each text
     # terms and their translations, or a file of lines TERM<TAB>TRANSLATION
     glossary: str | Path | Mapping[str, str] | Glossary | None = None
-    soft_glossary: bool = False  # a model may change translations that it was given where it is sure
+    soft_glossary: bool = False  # the model may change these translations where it is sure
     calibrated: bool = True  # correct confidences with the calibration of the model folder, if it has one
     search_flags: Mapping[str, object] = field(default_factory=dict)  # more of fairseq's, such as {"lenpen": 0.5}
     task_flags: Mapping[str, object] = field(default_factory=dict)  # more flags of the model's task to override

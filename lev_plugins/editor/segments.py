@@ -122,10 +122,6 @@ class LevTSegments(SegmentDecoder):
         results = self.map_in_batches(self.refine_segments, segments, sizes_of(segments))
         return [self.edits(segment, *result) for segment, result in zip(segments, results, strict=True)]
 
-    def fits(self, segments: list[Segment]) -> list[float]:
-        """Returns the log-probability of leaving each segment as it is."""
-        return self.map_in_batches(lambda batch: self.score_rows(*self.rows(batch)), segments, sizes_of(segments))
-
     def refine_segments(self, segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
         """Returns the tokens that each segment became, with </s>, and how."""
         sources, drafts, unknown = self.rows(segments)
@@ -150,10 +146,6 @@ class LevTSegments(SegmentDecoder):
 
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
         """Refines drafts, with boundaries; ``unknown`` are the words whose ids come after the placeholder."""
-        raise NotImplementedError
-
-    def score_rows(self, sources: Rows, drafts: Rows, unknown: list[str]) -> list[float]:
-        """Returns the log-probability of leaving each draft as it is."""
         raise NotImplementedError
 
     def edits(self, segment: Segment, tokens: list[int], edits: WordEdits) -> list[Edit]:

@@ -38,12 +38,15 @@ class EditingDictionary(Dictionary):
     data can use the same dictionary. Only the history of ``--retain-iter-history`` prints it. Its id is stored when the
     file is read, because ``fairseq-generate --remove-bpe`` adds words of its output to the dictionary.
 
-    After it come the unknown words of the batch that was decoded last (``unknown_words``): a word of a draft that the
-    editor keeps is printed as it was written.
+    After it come the unknown words that ``learn`` has numbered: a word of a draft that the editor keeps is printed as
+    it was written, whenever fairseq prints it.
     """
 
     placeholder_index: int | None = None
-    unknown_words: Sequence[str] = ()
+
+    def __init__(self, add_special_symbols: bool = True) -> None:
+        super().__init__(add_special_symbols=add_special_symbols)
+        self.learned, self.learned_ids = list[str](), dict[str, int]()
 
     @classmethod
     def load(cls, *args: object, **kwargs: object) -> EditingDictionary:
@@ -54,7 +57,7 @@ class EditingDictionary(Dictionary):
     def __getitem__(self, index: int) -> str:
         place = index - self.size
         if place > 0:
-            return self.unknown_words[place - 1] if place <= len(self.unknown_words) else self.unk_word
+            return self.learned[place - 1] if place <= len(self.learned) else self.unk_word
         return PLACEHOLDER if index == self.placeholder_index else super().__getitem__(index)
 
     def string(self, tensor: Tensor | Sequence[int], *args: object, **kwargs: object) -> str:
@@ -82,6 +85,21 @@ class EditingDictionary(Dictionary):
         unknown = [word for word, i in zip(words, inner, strict=True) if i == self.unk()]
         ids = torch.tensor([self.bos(), *inner, self.eos()])
         return SpeltRow(ids, unknown, torch.tensor([*marks, 0]) if marks else torch.zeros_like(ids))
+
+    def learn(self, words: Iterable[str]) -> list[int]:
+        """Returns the ids by which unknown words are printed from now on.
+
+        >>> dictionary = EditingDictionary()
+        >>> dictionary.learn(["Zürich", "</s>"]), dictionary.learn(["Bern", "Zürich"]), dictionary[7]
+        ([5, 6], [7, 5], 'Bern')
+        """
+        ids = []
+        for word in words:
+            if word not in self.learned_ids:
+                self.learned.append(word)
+                self.learned_ids[word] = self.size + len(self.learned)
+            ids.append(self.learned_ids[word])
+        return ids
 
     def unknown_to_unk(self, tokens: Tensor) -> Tensor:
         """Returns the ids that a model without spellings can look up."""

@@ -317,15 +317,6 @@ class Refiner:
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
-    def fits(self, policies: Policies, drafts: Rows) -> list[float]:
-        """Returns the log-probability of leaving each draft as it is: no word is deleted, and none inserted."""
-        sentences = self.start(repeat(0), drafts)
-        log_keep = -np.logaddexp(0.0, policies.deletion(sentences))
-        log_no_insertion = policies.placeholder(sentences).log_prob_none
-        lengths = [len(sentence.words) for sentence in sentences]
-        sums = [float(log_keep[i, 1 : n - 1].sum() + log_no_insertion[i, : n - 1].sum()) for i, n in enumerate(lengths)]
-        return sums[:: self.options.candidates]
-
     def scores(self, sentences: list[Sentence]) -> list[list[float]]:
         """Returns the log-probability of each token, as described at the top of this file."""
         decisions = [list(self.deletions(sentence)) for sentence in sentences]

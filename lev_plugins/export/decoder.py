@@ -126,10 +126,6 @@ class TorchLevT(LevTSegments):
         src_tokens, lengths = batch["src_tokens"], [*map(len, sources)]
         return self.decoder.generator.refine(src_tokens, lengths, drafts, marks, batch.get("words"), ALTERNATIVES)
 
-    def score_rows(self, sources: Rows, drafts: Rows, unknown: list[str]) -> list[float]:
-        draft = torch.from_numpy(padded(drafts))
-        return self.decoder.generator.fits({**self.batch(sources, unknown), "draft": draft})
-
     def batch(self, sources: Rows, unknown: list[str]) -> NetInput:
         index, batch = self.decoder.task.word_index, NetInput(src_tokens=torch.from_numpy(padded(sources)))
         if index is not None:

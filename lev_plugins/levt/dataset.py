@@ -1,4 +1,4 @@
-"""Sources, optional drafts and targets as a fairseq dataset, with the roll-ins of Algorithm 1; and typed lines.
+"""Sources, optional drafts and targets as a fairseq dataset, with the roll-ins of Algorithm 1.
 
 Shapes: B batch, S source length, T target length, N length of the drafts.
 """
@@ -10,17 +10,16 @@ from typing import TypedDict
 
 import numpy as np
 import torch
-from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, ListDataset, data_utils
+from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
 from lev_plugins.edits.actions import RemovedTokens, removed_after, replaced_per_placeholder, source_positions
-from lev_plugins.edits.batch_words import BatchWords, EditingDictionary, EditingStates, SpeltRow, UnknownWords
+from lev_plugins.edits.batch_words import BatchWords, EditingStates, SpeltRow, UnknownWords
 from lev_plugins.edits.candidates import WordIndex
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
-from lev_plugins.training.batch import Batch, NetInput, TypedBatch
+from lev_plugins.training.batch import Batch, NetInput
 from lev_plugins.training.batching import KeepLastBatch
 from lev_plugins.training.noisy import NoisyWords
-from lev_plugins.utils.errors import require
 
 
 @dataclass(frozen=True)
@@ -61,9 +60,6 @@ class TextEditingDataset(KeepLastBatch):
 
     The source is padded as in the pair, everything on the target side on the right.
     """
-
-    unknown_words: UnknownWords | None = None  # shared by all batches; None: each batch has its own
-    batch_words: BatchWords | None = None  # of ``unknown_words``, for models that spell
 
     def __init__(
         self,
@@ -108,7 +104,7 @@ class TextEditingDataset(KeepLastBatch):
             source = draft = pair.tgt_dict.draft(noisy)
         elif self.noise is not None and draft is None:
             draft = source
-        elif self.index is not None and draft is not None and torch.equal(draft.ids, source.ids.long()):
+        elif self.index is not None and draft is not None and not source.unknown and torch.equal(draft.ids, source.ids):
             source = draft  # which may say how its unknown words are spelt; binarised sources cannot
         example: EditingExample = {"id": index, "source": source, "draft": draft, "target": target}
         if self.rollin is not None and target is not None:
@@ -125,7 +121,7 @@ class TextEditingDataset(KeepLastBatch):
             return {}
         pair: LanguagePairDataset = self.dataset
         examples = sorted(examples, key=lambda example: -len(example["source"].ids))
-        words = self.unknown_words or UnknownWords((pair.tgt_dict or pair.src_dict).size)
+        words = UnknownWords((pair.tgt_dict or pair.src_dict).size)
         sources = [words.ids_of(e["source"]) if self.index else e["source"].ids for e in examples]
         net_input: NetInput = {
             "src_tokens": self._pad(sources, left_pad=pair.left_pad_source),
@@ -145,7 +141,7 @@ class TextEditingDataset(KeepLastBatch):
                 marks = [torch.zeros_like(d.ids) if d.marks is None else d.marks for d in drafts]
                 batch["marks"] = data_utils.collate_tokens(marks, 0, pad_to_multiple=self.pad_to_multiple)
         if self.index is not None:
-            batch_words = self.batch_words or BatchWords.of_words(words.spellings, self.index)
+            batch_words = BatchWords.of_words(words.spellings, self.index)
             net_input["words"] = batch_words.with_pieces(net_input["src_tokens"], words.spellings, self.index)
         batch["unknown_words"] = words.spellings
         targets = [e["target"] for e in examples if e["target"] is not None]  # of all examples, or of none
@@ -200,61 +196,3 @@ class TextEditingDataset(KeepLastBatch):
     def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:
         pad = self.dataset.src_dict.pad()
         return data_utils.collate_tokens(rows, pad, left_pad=left_pad, pad_to_multiple=self.pad_to_multiple)
-
-
-# ---- typed lines -----------------------------------------------------------------------------------------------------
-
-
-def split_line(line: str) -> tuple[str, str | None]:
-    """Splits a line at its TAB into source and draft; the draft is None if there is no TAB.
-
-    >>> split_line("ein Haus\\ta hose"), split_line("ein Haus")
-    (('ein Haus', 'a hose'), ('ein Haus', None))
-    """
-    parts = line.split("\t")
-    require(
-        len(parts) <= 2,
-        f"an input line must be `source` or `source<TAB>draft`, but this one has {len(parts) - 1} TABs: {line!r}",
-    )
-    return parts[0], parts[1] if len(parts) == 2 else None
-
-
-class TypedLines(TextEditingDataset):
-    """The lines of ``fairseq-interactive``.
-
-    It prints results when it has decoded all lines, so the unknown words of all lines are numbered together.
-    """
-
-    def __init__(
-        self,
-        rows: list[tuple[SpeltRow, SpeltRow]],
-        src_dict: Dictionary,
-        tgt_dict: EditingDictionary,
-        left_pad_source: bool = True,
-        index: WordIndex | None = None,
-    ) -> None:
-        """
-        Args:
-            rows: sources without <s>, and their drafts
-            src_dict: the dictionary of the sources
-            tgt_dict: the dictionary of the drafts
-            left_pad_source: on which side sources are padded
-            index: the words of the dictionary, for models that spell
-        """
-        bos = torch.tensor([src_dict.bos()])
-        sources = [row._replace(ids=torch.cat([bos, row.ids])) for row, _ in rows]
-        lengths = [len(row.ids) for row in sources]
-        pair = LanguagePairDataset(sources, lengths, src_dict, tgt_dict=tgt_dict, left_pad_source=left_pad_source)
-        # no sizes: generators refuse drafts that are too long, with the right number, which fairseq does not know
-        drafts = ListDataset([draft for _, draft in rows], np.zeros(len(rows), dtype=int))
-        super().__init__(pair, drafts, index=index)
-        self.unknown_words = UnknownWords(tgt_dict.size)
-        for source, draft in rows:
-            if index is not None:
-                self.unknown_words.ids_of(source)
-            self.unknown_words.ids_of(draft)
-        self.batch_words = None if index is None else BatchWords.of_words(self.unknown_words.spellings, index)
-
-    def collater(self, examples: list[EditingExample], pad_to_length: dict[str, int] | None = None) -> Batch:
-        batch = super().collater(examples, pad_to_length)
-        return {**batch, "constraints": TypedBatch(batch)}

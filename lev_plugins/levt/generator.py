@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
-from fairseq import utils
 from fairseq.data import data_utils
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor, nn
@@ -96,7 +95,9 @@ class RefinementGenerator:
         record = ALTERNATIVES if options.retain_history else 0
         rows = rows_of(src_tokens, draft, marks)
         sentences = self.refine(src_tokens, *rows, net_input.get("words"), record, target)
-        hypotheses = list(self.hypotheses(sentences))
+        # fairseq prints hypotheses later, from ids alone
+        learned = dict(enumerate(self.tgt_dict.learn(sample.get("unknown_words", ())), self.tgt_dict.size + 1))
+        hypotheses = list(self.hypotheses(sentences, learned))
         groups = [hypotheses[i : i + n] for i in range(0, len(hypotheses), n)]
         if self.reranker is not None:
             sources = self.tgt_dict.unknown_to_unk(src_tokens) if self.ensemble.spells else src_tokens
@@ -137,16 +138,6 @@ class RefinementGenerator:
             policies = model_policies if target is None else Oracle(model_policies, target)
             return self.refiner.refine(policies, source_lengths, drafts, marks)
 
-    def fits(self, net_input: NetInput) -> list[float]:
-        """Returns the log-probability of leaving each draft of a batch as it is."""
-        with self.evaluation():
-            device = next(self.ensemble.models[0].parameters()).device
-            src_tokens, draft, words = utils.move_to_cuda(
-                [net_input["src_tokens"], net_input["draft"], net_input.get("words")], device
-            )
-            policies = EnsemblePolicies(self.ensemble, src_tokens, words, options=self.options)
-            return self.refiner.fits(policies, rows_of(src_tokens, draft, None)[1])
-
     @contextmanager
     def evaluation(self) -> Iterator[None]:
         """Lets the models compute without dropout and gradients."""
@@ -156,11 +147,18 @@ class RefinementGenerator:
         with torch.inference_mode() if self.options.inference_mode else torch.no_grad():
             yield
 
-    def hypotheses(self, sentences: list[Sentence]) -> Iterator[Hypothesis]:
-        """Yields the sentences as fairseq's hypotheses, which begin after <s>."""
+    def hypotheses(self, sentences: list[Sentence], learned: Mapping[int, int]) -> Iterator[Hypothesis]:
+        """Yields the sentences as fairseq's hypotheses, which begin after <s>.
+
+        ``learned``: for the ids of the batch's unknown words, those by which the dictionary prints them.
+        """
+
+        def ids(tokens: list[int]) -> Tensor:
+            return torch.tensor([learned.get(token, token) for token in tokens])
+
         for sentence, scores in zip(sentences, self.refiner.scores(sentences), strict=True):
             hypothesis: Hypothesis = {
-                "tokens": torch.tensor(sentence.tokens[1:]),
+                "tokens": ids(sentence.tokens[1:]),
                 "positional_scores": torch.tensor(scores[1:]),
                 "score": torch.tensor(sum(scores) / len(scores)),
                 "steps": sentence.steps,
@@ -168,7 +166,7 @@ class RefinementGenerator:
                 "attention": None,
             }
             if self.options.retain_history:
-                hypothesis["history"] = [{"tokens": torch.tensor(tokens)} for tokens in sentence.history]
+                hypothesis["history"] = [{"tokens": ids(tokens)} for tokens in sentence.history]
                 hypothesis["edits"] = sentence.edits()[1]
             yield hypothesis
 

@@ -1,8 +1,8 @@
 """The files of drafts: binarised text, and notes with what ids cannot express.
 
 Ids express neither the marks on a draft nor the spelling of unknown words. ``lev-plugins prepare`` writes both to
-``test.DRAFT-TARGET.DRAFT.notes.jsonl``, one line per draft that has any, so that ``fairseq-generate`` treats the draft
-as ``fairseq-interactive`` does. The targets that ``--noise-kind`` makes drafts of have such notes, too.
+``test.DRAFT-TARGET.DRAFT.notes.jsonl``, one line per draft that has any, for ``fairseq-generate``.
+The targets that ``--noise-kind`` makes drafts of have such notes, too.
 
     {"line": 7, "tokens": ["in", "Zürich"], "requests": [0, 0, 17]}
 
@@ -45,15 +45,16 @@ SPAN_BITS = (0, mark_bits.KEEP, mark_bits.PREFER, mark_bits.DELETE)
 # ---- from texts ------------------------------------------------------------------------------------------------------
 
 
-def refuse_marks(line: str) -> None:
-    """Raises a ``UserError`` if a draft for training has marks, from which a model cannot learn."""
+def refuse_marks(line: str, drafts: str = "drafts for training", remedy: str = "remove it") -> str:
+    """Returns the text of a draft; raises a ``UserError`` if it has marks."""
     text, marks_of_line = marks.parse_marks(line)
     if marks_of_line:
         mark = marks_of_line[0]
         raise UserError(
-            f"⟦{mark.kind}{text[mark.start : mark.end]}⟧ is a mark, but drafts for training must not have marks: "
-            "remove it, or write \\⟦ and \\⟧ if the brackets belong to the text"
+            f"⟦{mark.kind}{text[mark.start : mark.end]}⟧ is a mark, but {drafts} must not have marks: {remedy}, "
+            "or write \\⟦ and \\⟧ if the brackets belong to the text"
         )
+    return text
 
 
 def read_drafts(path: Path) -> Iterator[str]:

@@ -3,12 +3,12 @@
 from argparse import SUPPRESS, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any, Optional
 
 import torch
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion
+from fairseq.data import LanguagePairDataset
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import BaseFairseqModel
@@ -18,19 +18,16 @@ from fairseq.tasks.translation import load_langpair_dataset
 from omegaconf import II
 from torch import Tensor
 
-from lev_plugins.edits.batch_words import EditingDictionary, SpeltRow
+from lev_plugins.edits.batch_words import EditingDictionary
 from lev_plugins.edits.candidates import WordIndex
 from lev_plugins.edits.options import FAIRSEQ_FLAGS, ORACLES, REFINEMENT_TASK_FLAGS, RefinementOptions
-from lev_plugins.levt.dataset import RollIn, TextEditingDataset, TypedLines, split_line
+from lev_plugins.levt.dataset import RollIn, TextEditingDataset
 from lev_plugins.levt.generator import RefinementGenerator
 from lev_plugins.levt.model import LevT
 from lev_plugins.levt.notes import load_drafts, load_spelt_targets
 from lev_plugins.levt.post_edit import PostEditTransformer
-from lev_plugins.text import marks
-from lev_plugins.text.glossary import Glossary
-from lev_plugins.text.lines import read_lines
-from lev_plugins.text.terms import with_terms
-from lev_plugins.training.batch import Batch, Hypothesis, NetInput, TypedBatch
+from lev_plugins.levt.typed import split_line, typed_batch, typed_row
+from lev_plugins.training.batch import Batch, Hypothesis, NetInput
 from lev_plugins.training.noisy import NoiseConfig, NoisyWords, check_noise, noise_and_codec
 from lev_plugins.training.pairs import ScoredConfig, ScoredTask
 from lev_plugins.training.requirements import require_one_dictionary
@@ -67,10 +64,6 @@ class TextEditingConfig(ScoredConfig, NoiseConfig):
         "decoding: log-odds by which a deletion from the draft, or an insertion between neighbouring words of it, "
         "must win (negative: edit more)",
     )
-    glossary: Optional[str] = flag(
-        None, "fairseq-interactive: file of lines TERM<TAB>TRANSLATION; the draft of a source that has a term gets it"
-    )
-    soft_glossary: bool = flag(False, "the model may change these translations by --soft-protection")
     oracle: ChoiceEnum(ORACLES) = flag(  # type: ignore[valid-type]
         "none", "decoding: actions to take from the reference (Figure 5 of the LevT paper)"
     )
@@ -88,8 +81,6 @@ class TextEditingTask(ScoredTask):
     unsupported = [*ScoredTask.unsupported, "load_alignments"]
     system = "LevT"  # class of the model, one of CRITERIONS
     word_index: WordIndex | None = None  # words of the dictionary, if the model spells
-    generator: RefinementGenerator  # the last one that was built
-    glossary = Glossary({})
 
     @classmethod
     def check_config(cls, cfg: TextEditingConfig) -> None:
@@ -138,7 +129,6 @@ class TextEditingTask(ScoredTask):
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: object) -> None:
         ranges.bounded("the epoch in the checkpoint", epoch, 1)
         cfg = self.cfg
-        require(cfg.glossary is None, "--glossary reads text: use fairseq-interactive, or lev-plugins edit")
         training = split == cfg.train_subset
         folders = utils.split_paths(cfg.data)  # of several folders, training reads another in each epoch
         path = folders[(epoch - 1) % len(folders)] if training else folders[0]
@@ -231,10 +221,7 @@ class TextEditingTask(ScoredTask):
             oracle=str(self.cfg.oracle),
             retain_history=option(args, "retain_iter_history"),
         )
-        if self.cfg.glossary is not None:
-            self.glossary = Glossary.parse(read_lines(Path(self.cfg.glossary)), f"--glossary {self.cfg.glossary}")
-        self.generator = RefinementGenerator(editors, self.target_dictionary, refinement, reranker)
-        return self.generator
+        return RefinementGenerator(editors, self.target_dictionary, refinement, reranker)
 
     def inference_step(
         self,
@@ -242,56 +229,34 @@ class TextEditingTask(ScoredTask):
         models: list[BaseFairseqModel],
         sample: Batch,
         prefix_tokens: Tensor | None = None,
-        constraints: Tensor | TypedBatch | None = None,
+        constraints: Tensor | None = None,
     ) -> list[list[Hypothesis]]:
-        """Decodes a batch; the whole batch is in ``constraints`` if fairseq-interactive made it."""
-        sample = constraints.sample if isinstance(constraints, TypedBatch) else sample
+        """Decodes a batch; of typed lines, fairseq hands on only the sources, and their drafts as ``constraints``."""
+        if "unknown_words" not in sample:  # no dataset of this task made it
+            sources, pad_left = sample["net_input"]["src_tokens"], self.cfg.left_pad_source
+            sample = typed_batch(sources, constraints, self.src_dict, self.tgt_dict, pad_left, self.word_index)
         net_input: NetInput = {**sample["net_input"]}
         if "marks" in sample:
             net_input["marks"] = sample["marks"]
-        self.tgt_dict.unknown_words = sample.get("unknown_words", ())  # to print the hypotheses
         return super().inference_step(generator, models, {**sample, "net_input": net_input}, prefix_tokens)
-
-    def source_row(self, words: list[str]) -> SpeltRow:
-        """Returns a source without <s>; with --spelling, unknown words keep their spelling."""
-        if self.word_index is None:
-            return SpeltRow(torch.tensor(row_of(words, self.src_dict)))
-        row = self.tgt_dict.draft(words)
-        return SpeltRow(row.ids[1:], row.unknown)
 
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Callable[[str], str]
-    ) -> tuple[list[tuple[SpeltRow, SpeltRow]], list[int]]:
-        """Returns the sources and drafts of typed lines, ``source`` or ``source<TAB>draft``, and their lengths.
-
-        A draft may contain marks (``data.drafts.marks``).
-        """
+    ) -> tuple[list[tuple[Tensor, Tensor]], list[int]]:
+        """Returns the ids of typed lines, ``source`` or ``source<TAB>draft``, and the lengths of the sources."""
         rows = []
         for line in lines:
-            source, draft = split_line(line)
-            source_row = self.source_row(encode_fn(source.strip()).split())
-            draft = self.draft_with_terms(source, draft, source_row, encode_fn)
-            words, mark_bits = ([], []) if draft is None else marks.tokenize(draft, encode_fn)
-            rows.append((source_row, self.tgt_dict.draft(words, mark_bits)))
-        return rows, [len(source_row.ids) + 1 for source_row, _ in rows]  # 1: <s>
-
-    def draft_with_terms(
-        self, source: str, draft: str | None, source_row: SpeltRow, encode_fn: Callable[[str], str]
-    ) -> str | None:
-        """Puts the terms of a source into its draft, or begins one with them."""
-
-        def fits(texts: list[str]) -> list[float]:
-            rows: list[Any] = [(source_row, self.tgt_dict.draft(encode_fn(text.strip()).split())) for text in texts]
-            dataset = self.build_dataset_for_inference(rows, [])
-            batch = dataset.collater([dataset[i] for i in range(len(rows))])
-            return self.generator.fits(batch["net_input"])
-
-        terms = self.glossary.terms_in(source)
-        return with_terms(draft or "", terms, "~" if self.cfg.soft_glossary else "!", fits)[0] if terms else draft
+            source, draft = (encode_fn(text).split() for text in split_line(line))
+            spells = self.word_index is not None
+            row = typed_row(source, self.tgt_dict) if spells else torch.tensor(row_of(source, self.src_dict))
+            rows.append((row, typed_row(draft, self.tgt_dict)))
+        return rows, [len(source) for source, _ in rows]
 
     def build_dataset_for_inference(
-        self, src_tokens: list[Tensor | tuple[SpeltRow, SpeltRow]], src_lengths: list[int], constraints: None = None
-    ) -> TypedLines:
-        """Returns a dataset of sources without <s>, each with or without a draft."""
-        rows = [(SpeltRow(row), self.tgt_dict.draft([])) if isinstance(row, Tensor) else row for row in src_tokens]
-        return TypedLines(rows, self.src_dict, self.tgt_dict, self.cfg.left_pad_source, self.word_index)
+        self, src_tokens: list[Tensor] | list[tuple[Tensor, Tensor]], src_lengths: list[int], constraints: None = None
+    ) -> LanguagePairDataset:
+        """Returns a dataset of sources without <s>, or of sources and drafts, which become its ``constraints``."""
+        pairs = [row if isinstance(row, tuple) else (row, None) for row in src_tokens]
+        sources = [torch.cat([torch.tensor([self.src_dict.bos()]), source]) for source, _ in pairs]
+        drafts = [draft for _, draft in pairs] if isinstance(src_tokens[0], tuple) else None
+        return super().build_dataset_for_inference(sources, [len(row) for row in sources], constraints=drafts)

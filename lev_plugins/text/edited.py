@@ -38,7 +38,6 @@ class Term(NamedTuple):
     source: str
     target: str
     span: Span = Span(0, 0)
-    place: float = 0.0  # where it begins, from 0 to 1
 
 
 @dataclass(frozen=True, order=True)

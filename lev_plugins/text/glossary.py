@@ -1,4 +1,4 @@
-"""Glossaries: terms, and the translations that an edited text must have for them.
+"""Glossaries: terms and their translations.
 
 A text has a term where its whole words are written as in the glossary, or with a capital at the start: not inflected,
 and not in other capitals. Where terms overlap, the longest counts.
@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lev_plugins.text.edited import Edit, Edited, Span, Term
+import regex
+
+from lev_plugins.text.edited import Edit, Edited, Span, Term, apply
+from lev_plugins.text.marks import escape, parse_marks
 from lev_plugins.text.protected import OwnWords, capitalised
 from lev_plugins.utils.errors import at_line, require
+
+DRAFT_MARK = regex.compile(r"(?<!\\)(?:\\\\)*+⟦[!~+-](?:\\.|[^\\⟧])*+⟧")
+MASK_CHAR = "\n"  # hides a part of a draft
 
 
 class Glossary:
@@ -48,7 +54,7 @@ class Glossary:
         ['Hut', 'roter Hut']
         """
         matches = longest_matches(self.sources, source)
-        return [Term(word, self.terms[word], span, span.start / len(source)) for span, word in matches]
+        return [Term(word, self.terms[word], span) for span, word in matches]
 
 
 def longest_matches(words: OwnWords, text: str) -> list[tuple[Span, str]]:
@@ -65,7 +71,7 @@ def find_terms(terms: Sequence[Term], text: str) -> tuple[list[Span], list[Term]
     """Returns all places where a text has the translations of terms, and the terms whose translation it lacks.
 
     >>> find_terms([Term("hat", "Hut"), Term("cap", "Mütze")], "ein Hut")
-    ([Span(start=4, end=7)], [Term(source='cap', target='Mütze', span=Span(start=0, end=0), place=0.0)])
+    ([Span(start=4, end=7)], [Term(source='cap', target='Mütze', span=Span(start=0, end=0))])
     """
     matches = longest_matches(OwnWords(term.target for term in terms), text)
     targets, missing = [target for _, target in matches], []
@@ -75,6 +81,23 @@ def find_terms(terms: Sequence[Term], text: str) -> tuple[list[Span], list[Term]
         else:
             missing.append(term)
     return [span for span, _ in matches], missing
+
+
+def mark_terms(draft: str, terms: Sequence[Term], kind: str) -> str:
+    """Returns a draft, with or without marks, in which the translations of terms have marks.
+
+    ``kind`` is that of the new marks: "!" or "~". Text that has a mark gets no other one.
+
+    >>> mark_terms("ein Hut ⟦-Hut⟧", [Term("hat", "Hut"), Term("cap", "Mütze")], "!")
+    'ein ⟦!Hut⟧ ⟦-Hut⟧'
+    """
+    text, marks = parse_marks(draft)
+    line = draft if marks else escape(text)
+    unmarked = DRAFT_MARK.sub(lambda match: MASK_CHAR * len(match[0]), line)
+    spans = find_terms(terms, unmarked)[0]
+    # a mark behind a backslash would be ordinary text
+    edits = [Edit(*span, f"⟦{kind}{line[slice(*span)]}⟧") for span in spans if line[: span.start][-1:] != "\\"]
+    return apply(line, edits)
 
 
 def replacements(text: str, terms: Sequence[Term]) -> list[Edit]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypedDict
 
-from fairseq.utils import move_to_cuda
 from torch import Tensor
 
 from lev_plugins.edits.batch_words import BatchWords, EditingStates
@@ -34,22 +32,6 @@ class Batch(TypedDict, total=False):
     net_input: NetInput
     marks: Tensor
     unknown_words: list[str]  # how the unknown words of the batch are spelt
-    constraints: TypedBatch
-
-
-@dataclass
-class TypedBatch:
-    """A whole batch of typed lines, in the place of fairseq's constraints.
-
-    Of a batch, fairseq-interactive hands only the sources and the ``constraints`` to ``task.inference_step``. In
-    fairseq, constraints are what follows a TAB; here that is the draft.
-    """
-
-    sample: Batch
-
-    def cuda(self) -> TypedBatch:
-        """Returns the batch on the GPU; fairseq-interactive calls this."""
-        return TypedBatch(move_to_cuda(self.sample))
 
 
 class Hypothesis(TypedDict, total=False):

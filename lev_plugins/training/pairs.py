@@ -25,7 +25,7 @@ from torch import Tensor
 
 from lev_plugins.text.pretrained import PretrainedBPE
 from lev_plugins.text.tokenise import BPE, failing_as, require_complete
-from lev_plugins.training.batch import Batch, Hypothesis, TypedBatch
+from lev_plugins.training.batch import Batch, Hypothesis
 from lev_plugins.training.best_checkpoint import BestCheckpointTask, FairseqFlags
 from lev_plugins.training.binarise import data_folder, load_dictionary
 from lev_plugins.training.precision import PrecisionConfig, PrecisionTask
@@ -154,7 +154,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         models: list[BaseFairseqModel],
         sample: Batch,
         prefix_tokens: Tensor | None = None,
-        constraints: Tensor | TypedBatch | None = None,
+        constraints: Tensor | None = None,
     ) -> list[list[Hypothesis]]:
         search: Search | None = generator.search if isinstance(generator, SequenceGenerator) else None
         missing = search is not None and search.supports_constraints and constraints is None

@@ -1,4 +1,4 @@
-"""Drafts from files and at the prompt: the same result, and a clear word where a draft cannot be edited."""
+"""Drafts from files and at the prompt: the same result, and an error that says why a draft cannot be edited."""
 
 import re
 import shutil
@@ -52,15 +52,11 @@ def same_positional_scores(one: str, other: str) -> None:
         assert list(map(float, row.split())) == pytest.approx(list(map(float, second[n].split())), abs=2e-4), n
 
 
-def test_a_file_of_drafts_is_edited_as_at_the_prompt(toy: Path, tmp_path: Path) -> None:
+def test_marks_and_unknown_words_in_a_file_of_drafts(toy: Path, tmp_path: Path) -> None:
     drafts = [marked(number, draft) for number, draft in enumerate(texts(toy, "mt"))]
     data = prepared(toy, tmp_path / "marked", drafts)
     from_file = succeed(*generate(data, LEVT, *DRAFTED, "--batch-size", 30)).out
-    typed = "".join(f"{source}\t{draft}\n" for source, draft in zip(texts(toy, "src"), drafts, strict=True))
-    at_prompt = succeed(*interactive(data, LEVT, *LANGUAGES, "--buffer-size", 50), stdin=typed).out
-    same_hypotheses(from_file, at_prompt)
     assert len(hypotheses(from_file)) == 100
-    same_positional_scores(from_file, at_prompt)
     found = {n: words for n, (_, words) in hypotheses(from_file).items()}
     assert all(f"{texts(toy, 'mt')[n]} Zürich" in found[n] for n in range(1, 100, 8))
     assert not any("Bern" in found[n] for n in range(3, 100, 8))
@@ -72,6 +68,20 @@ def test_a_file_of_drafts_is_edited_as_at_the_prompt(toy: Path, tmp_path: Path) 
     assert all(plain[n][1] == found[n] for n in range(0, 100, 8))
 
 
+def test_a_file_of_drafts_is_edited_as_at_the_prompt(toy: Path, tmp_path: Path) -> None:
+    drafts = [["{}", "Zürich {} Bern", "", "{} Zürich"][n % 4].format(text) for n, text in enumerate(texts(toy, "mt"))]
+    data = prepared(toy, tmp_path / "unknown", drafts)
+    cautious = ["--keep-bias", 2]
+    from_file = succeed(*generate(data, LEVT, *DRAFTED, *cautious, "--batch-size", 30)).out
+    typed = "".join(f"{source}\t{draft}\n" for source, draft in zip(texts(toy, "src"), drafts, strict=True))
+    batches = ["--buffer-size", 50, "--batch-size", 7]
+    at_prompt = succeed(*interactive(data, LEVT, *LANGUAGES, *cautious, *batches), stdin=typed).out
+    same_hypotheses(from_file, at_prompt)
+    same_positional_scores(from_file, at_prompt)
+    texts_at_prompt = [text for _, text in hypotheses(at_prompt).values()]
+    assert len(texts_at_prompt) == 100 and sum("Zürich" in text.split() for text in texts_at_prompt) > 10
+
+
 # ---- what cannot be edited -----------------------------------------------------------------------------------------
 
 
@@ -79,9 +89,10 @@ def test_a_file_of_drafts_is_edited_as_at_the_prompt(toy: Path, tmp_path: Path) 
     ("line", "says"),
     [
         ("w1\tv1\tv2", "an input line must be `source` or `source<TAB>draft`, but this one has 2 TABs"),
+        ("w1\tv1 ⟦!v2⟧", "⟦!v2⟧ is a mark, but typed drafts must not have marks: use lev-plugins edit"),
         ("w1\t" + "v1 " * 1100, "a draft has 1102 tokens, including boundaries, but the model has positions for 1024"),
     ],
-    ids=["a TAB too many", "too long"],
+    ids=["a TAB too many", "a mark", "too long"],
 )
 def test_lines_that_cannot_be_edited_at_the_prompt(toy: Path, tmp_path: Path, line: str, says: str) -> None:
     (tmp_path / "typed").write_text(f"{line}\n", encoding="utf-8")

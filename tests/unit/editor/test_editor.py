@@ -190,7 +190,6 @@ def test_order_and_company_change_nothing(pbd: Editor) -> None:
 
 
 def test_threads_do_not_take_each_others_unknown_words(drafter: Editor) -> None:
-    """One dictionary prints those of the batch that was decoded last."""
     drafts = [[f"⟦!{word}⟧ v8 {word}"] for word in ("Zürich", "Genf", "Bern", "Basel")]
     with ThreadPoolExecutor(4) as pool:
         found = pool.map(lambda draft: drafter.edit(SOURCES[:1], draft)[0].text, drafts * 5)

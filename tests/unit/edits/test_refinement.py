@@ -1,7 +1,7 @@
 """The driver of refinement with policies that are written down, and how much the policies in torch compute."""
 
 from collections.abc import Callable
-from math import exp, inf, log
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -216,27 +216,3 @@ def test_states_are_not_those_of_an_earlier_text() -> None:
     sentence.write([sentence.words[0], sentence.words[-1]])
     for ours, expected in zip(policies.placeholder([sentence]), fresh.placeholder([sentence]), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize("candidates", [1, 2])
-def test_a_draft_fits_by_the_probability_of_no_edit(candidates: int) -> None:
-    """Each word but <s> and </s> is kept, and nothing is inserted in any slot; padding does not count."""
-    drafts = [[BOS, 5, 6, 7, EOS], [BOS, EOS]]
-    draw = np.random.default_rng(1)
-    log_odds, log_prob_none = (
-        values.repeat(candidates, 0) for values in (draw.normal(size=(2, 7)), -draw.random((2, 6)))
-    )
-
-    class Fixed(Written):
-        def deletion(self, sentences: list[Sentence]) -> Any:
-            return log_odds
-
-        def placeholder(self, sentences: list[Sentence]) -> Insertions:
-            return Insertions(np.ones_like(log_prob_none), log_prob_none, log_prob_none)
-
-    refiner = Refiner(RefinementOptions(candidates=candidates), HOLE, max_tokens=50)
-    expected = []
-    for row, draft in zip((0, candidates), drafts, strict=True):
-        kept = [log(1 / (1 + exp(log_odds[row, place]))) for place in range(1, len(draft) - 1)]
-        expected.append(sum(kept) + sum(log_prob_none[row, slot] for slot in range(len(draft) - 1)))
-    assert refiner.fits(Fixed([]), drafts) == pytest.approx(expected)

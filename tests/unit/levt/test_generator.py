@@ -230,16 +230,6 @@ def test_weights_that_are_not_finite_are_refused() -> None:
         toy_task().build_generator([model], Namespace())
 
 
-def test_how_well_a_draft_fits_does_not_depend_on_its_neighbours() -> None:
-    fits = generator([lively_model()]).fits
-    together = fits({"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(DRAFTS)})
-    pairs = zip(SOURCES, DRAFTS, strict=True)
-    alone = [
-        fits({"src_tokens": rows_to_tensor([source]), "draft": rows_to_tensor([draft])}) for source, draft in pairs
-    ]
-    assert together == pytest.approx([value for (value,) in alone], abs=1e-4) and max(together) < 0
-
-
 # ---- the record: what became of each word; tests/unit/editor/test_editor.py has its odds --------------------------
 
 

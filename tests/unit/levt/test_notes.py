@@ -1,7 +1,8 @@
-"""Notes beside binarised drafts: all of what ``fairseq-interactive`` makes of the same lines, and nothing unseen."""
+"""Notes beside binarised drafts, with their marks and unknown words; and lines that are typed at the prompt."""
 
 import json
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from lev_plugins.levt.task import TextEditingTask
 from lev_plugins.text import marks
 from lev_plugins.text.mark_bits import INSERT, KEEP, SPAN
 from lev_plugins.text.tokenise import Tokeniser
+from lev_plugins.training.batch import Batch
 from lev_plugins.utils.errors import UserError
+from tests import spelling as spelled
 from tests.helpers import (
     BOS,
     EOS,
@@ -100,27 +103,44 @@ class Recorder:
         return []
 
 
+def typed_tensors(task: TextEditingTask, lines: list[str], encode: Callable[[str], str] = str.strip) -> dict[str, Any]:
+    """The tensors of typed lines that ``fairseq-interactive`` hands on."""
+    dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths(lines, encode))
+    batch = collated(dataset)
+    net_input = {name: batch["net_input"][name] for name in ("src_tokens", "src_lengths")}
+    return {"sample": {"net_input": net_input}, "constraints": batch["constraints"], "id": batch["id"]}
+
+
+def decoded_rows(
+    task: TextEditingTask, id: torch.Tensor, sample: Batch, constraints: torch.Tensor | None = None
+) -> list[tuple[list[int], str, list[int]]]:
+    """The source, the text of the draft and the marks of each sentence of a batch, as a generator gets them."""
+    recorder = Recorder()
+    task.inference_step(recorder, [], sample, constraints=constraints)
+    seen, unknown, size = recorder.sample["net_input"], recorder.sample["unknown_words"], task.tgt_dict.size
+    marks_of_batch = seen.get("marks", torch.zeros_like(seen["draft"]))
+    rows = []
+    for i in id.argsort():
+        draft = [token for token in seen["draft"][i].tolist() if token not in (BOS, PAD, EOS)]
+        words = [unknown[token - size - 1] if token > size else task.tgt_dict[token] for token in draft]
+        rows.append((seen["src_tokens"][i].tolist(), " ".join(words), marks_of_batch[i].tolist()[: len(draft) + 2]))
+    return rows
+
+
 @pytest.mark.parametrize("bpe", FLAGS)
 def test_a_file_is_read_as_at_the_prompt(text: Path, bpe: str) -> None:
     assert prepare(text, *FLAGS[bpe]) == 0
-    task = task_of(text)
+    task, encode = task_of(text), tokeniser(text, bpe).encode
     dataset = loaded(task)
-    lines = [f"{' '.join(KNOWN)}\t{draft}".strip() for draft in DRAFTS]  # fairseq-interactive strips what it reads
-    rows, lengths = task.get_interactive_tokens_and_lengths(lines, tokeniser(text, bpe).encode)
-    typed = task.build_dataset_for_inference(rows, lengths)
-    found = []
-    for each in (dataset, typed):
-        recorder = Recorder()
-        task.inference_step(recorder, [], collated(each))
-        net_input = recorder.sample["net_input"]
-        ids = recorder.sample.get("id", torch.arange(len(DRAFTS)))
-        found.append({name: net_input[name][ids.argsort()].tolist() for name in ("src_tokens", "draft", "marks")})
-        found[-1]["printed"] = [task.tgt_dict.string(torch.tensor(row)) for row in found[-1].pop("draft")]
-    assert found[0] == found[1]
+    batch = collated(dataset)
+    from_file = decoded_rows(task, batch["id"], batch)
     noted = [i for i in range(len(DRAFTS)) if dataset[i]["draft"].marks is not None]
     assert noted == [1, 2, 3, 5, 6, 7, 8, 9]
-    plain = [" ".join(tokeniser(text, bpe).encode(marks.parse_marks(draft)[0].strip()).split()) for draft in DRAFTS]
-    assert [line.replace("<pad>", "").strip() for line in found[0]["printed"]] == plain
+    plain = [" ".join(encode(marks.parse_marks(draft)[0].strip()).split()) for draft in DRAFTS]
+    assert [draft for _, draft, _ in from_file] == plain
+    unmarked = [i for i, draft in enumerate(DRAFTS) if not marks.parse_marks(draft)[1]]
+    lines = [f"{' '.join(KNOWN)}\t{DRAFTS[i]}".strip() for i in unmarked]  # fairseq-interactive strips what it reads
+    assert decoded_rows(task, **typed_tensors(task, lines, encode)) == [from_file[i] for i in unmarked]
 
 
 def test_what_learns_from_drafts_sees_ids_alone(text: Path) -> None:
@@ -246,22 +266,43 @@ def test_a_spoiled_file_is_refused(noted: tuple[FairseqDataset, EditingDictionar
 
 @pytest.mark.parametrize("left", [True, False])
 def test_typed_lines_reach_the_generator_as_source_and_draft(left: bool) -> None:
-    """As ``fairseq-interactive`` calls the task: of a batch, it hands on these three."""
     task = toy_task(left_pad_source=left)
-    rows, lengths = task.get_interactive_tokens_and_lengths(["w1\tw3 ⟦!w5⟧", "w4 w6", "w2\t Zürich"], str.strip)
-    assert lengths == [3, 4, 3]
-    dataset = task.build_dataset_for_inference(rows, lengths)
-    batch = collated(dataset)
-    sample = {"net_input": {name: batch["net_input"][name] for name in ("src_tokens", "src_lengths")}}
-    recorder = Recorder()
-    task.inference_step(recorder, [], sample, constraints=batch["constraints"])
+    batch, recorder = typed_tensors(task, ["w1\tw3 w5", "w4 w6", "w2\t Zürich"]), Recorder()
+    assert batch["id"].tolist() == [1, 0, 2]
+    task.inference_step(recorder, [], batch["sample"], constraints=batch["constraints"])
     assert recorder.options == {"prefix_tokens": None, "constraints": None}
     seen = recorder.sample["net_input"]
-    assert batch["id"].tolist() == [1, 0, 2]
     short = [[PAD, BOS, 5, EOS], [PAD, BOS, 6, EOS]] if left else [[BOS, 5, EOS, PAD], [BOS, 6, EOS, PAD]]
     assert seen["src_tokens"].tolist() == [[BOS, 8, 10, EOS], *short]
     assert tensor_to_rows(seen["draft"]) == [[BOS, EOS], [BOS, 7, 9, EOS], [BOS, task.tgt_dict.size + 1, EOS]]
-    assert seen["marks"].tolist() == [[0] * 4, [0, 0, KEEP + SPAN, 0], [0] * 4]
+    assert recorder.sample["unknown_words"] == ["Zürich"]
+
+
+def test_unknown_words_are_printed_when_other_lines_have_been_decoded() -> None:
+    """fairseq prints the results of a buffer when it has decoded all of its batches."""
+    task, model = toy_task(keep_bias=1000.0), lively_model()
+    generator, hypotheses = task.build_generator([model], Namespace()), []
+    batches = [typed_tensors(task, [f"w1\t{draft}"]) for draft in ("Zürich w2 </s>", "w3 Genf <unk>", "Genf Zürich")]
+    for batch in batches:
+        hypotheses += task.inference_step(generator, [model], batch["sample"], constraints=batch["constraints"])
+    texts = [task.tgt_dict.string(best["tokens"].int()) for best, *_ in hypotheses]
+    assert texts == ["Zürich w2 </s>", "w3 Genf <unk>", "Genf Zürich"]
+
+
+def test_with_spelling_source_and_draft_have_their_own_unknown_words() -> None:
+    words = spelled.dictionary()
+    task = toy_task(words)
+    task.word_index = spelled.index_of(words)
+    batch, recorder = typed_tensors(task, ["▁teh ▁form\t▁hte ▁form"]), Recorder()
+    task.inference_step(recorder, [], batch["sample"], constraints=batch["constraints"])
+    seen, size = recorder.sample["net_input"], words.size
+    assert seen["src_tokens"][0, 1] == size + 1 and seen["draft"][0, 1] == size + 2
+    assert recorder.sample["unknown_words"] == ["▁teh", "▁hte"] and "words" in seen
+
+
+def test_marks_are_refused_at_the_prompt() -> None:
+    with pytest.raises(UserError, match="⟦!w4⟧ is a mark, but typed drafts must not have marks: use lev-plugins edit"):
+        toy_task().get_interactive_tokens_and_lengths(["w1 w2\tw3 ⟦!w4⟧"], str.strip)
 
 
 def test_nothing_of_lines_that_are_printed_is_kept() -> None:
@@ -276,16 +317,16 @@ def test_nothing_of_lines_that_are_printed_is_kept() -> None:
     for word in ("Zürich", "Genf"):
         dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths([f"w1\t{word}"], str.strip))
         assert len(task.get_batch_iterator(dataset, max_sentences=1).next_epoch_itr()) == 1
-        assert dataset.unknown_words.spellings == [word]
     assert not task.dataset_to_epoch_iter
 
 
-def test_sources_alone_have_empty_drafts() -> None:
+def test_sources_alone_have_no_drafts() -> None:
     """As ``from_pretrained`` of fairseq's models calls the task."""
     task = toy_task()
-    dataset = task.build_dataset_for_inference([torch.tensor([5, 6, EOS])], [3])
-    net_input = collated(dataset)["net_input"]
-    assert net_input["src_tokens"].tolist() == [[BOS, 5, 6, EOS]] and net_input["draft"].tolist() == [[BOS, EOS]]
+    batch, recorder = collated(task.build_dataset_for_inference([torch.tensor([5, 6, EOS])], [3])), Recorder()
+    task.inference_step(recorder, [], batch)
+    net_input = recorder.sample["net_input"]
+    assert net_input["src_tokens"].tolist() == [[BOS, 5, 6, EOS]] and "draft" not in net_input
 
 
 def test_a_loaded_dictionary_prints_the_placeholder_of_the_model(tmp_path: object) -> None:

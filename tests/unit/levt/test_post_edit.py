@@ -51,15 +51,6 @@ def test_a_draft_longer_than_the_table_is_refused_and_padding_does_not_count() -
         model.encoder(source, draft=torch.tensor([[*longest[:-1], 9, EOS]]))
 
 
-def test_marks_are_refused() -> None:
-    task, model = toy_task(), toy_post_editor()
-    generator = task.build_generator([model], Namespace())
-    rows, lengths = task.get_interactive_tokens_and_lengths(["w1 w2\tw3 ⟦!w4⟧"], str.strip)
-    dataset = task.build_dataset_for_inference(rows, lengths)
-    with pytest.raises(UserError, match="ignores marks: remove them from the draft"):
-        task.inference_step(generator, [model], dataset.collater([dataset[0]]))
-
-
 # --- the task
 
 

@@ -72,9 +72,11 @@ def test_a_draft_is_edited_and_its_unknown_words_are_kept() -> None:
         levt.decoder.deletion_head.weight.zero_()
         levt.decoder.placeholder_head.weight.zero_()
     draft = torch.tensor([[0, words.index("▁the"), OWN, 2]])
-    sample = {"net_input": {"src_tokens": draft, "draft": draft, "words": batch_words(["▁vlaue"])}}
+    sample = {
+        "net_input": {"src_tokens": draft, "draft": draft, "words": batch_words(["▁vlaue"])},
+        "unknown_words": ["▁vlaue"],
+    }
     (found,) = RefinementGenerator([levt], words, RefinementOptions()).generate(None, sample)
-    words.unknown_words = ["▁vlaue"]
     assert words.string(found[0]["tokens"]) == "▁the ▁vlaue"
 
 

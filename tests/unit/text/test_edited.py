@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.text.edited import Edit, Edited, apply, in_word, parts_of, trim
+from lev_plugins.text.edited import Edit, Edited, apply, follow, in_word, parts_of, trim
 from lev_plugins.utils.errors import UserError
 from tests.helpers import thorough
 
@@ -94,3 +94,23 @@ def test_json() -> None:
     assert edited.as_dict() == {"text": "b", "edits": [edit]}
     name = Edit(0, 1, "b", 0.6, name_threshold=0.216)
     assert name.as_dict().items() > {"confidence": 0.6, "dial": 0.216}.items()
+
+
+# ---- edits that follow others ----------------------------------------------------------------------------------------
+
+
+@st.composite
+def drawn_edits(draw: st.DrawFn, size: int) -> list[Edit]:
+    places = sorted(draw(st.lists(st.integers(0, size), max_size=6)))
+    words = st.text("xy ", min_size=1, max_size=3)
+    return [Edit(start, end, draw(words), 0.5) for start, end in zip(places[::2], places[1::2], strict=False)]
+
+
+@thorough
+@given(data=st.data(), text=st.text("ab ", max_size=8))
+def test_edits_that_follow_others_give_the_same_text(data: st.DataObject, text: str) -> None:
+    prior = data.draw(drawn_edits(len(text)))
+    between = apply(text, prior)
+    edited = Edited(between, tuple(data.draw(drawn_edits(len(between)))))
+    both = follow(text, prior, edited)
+    assert both.original == text and both.text == edited.text

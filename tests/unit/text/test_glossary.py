@@ -1,13 +1,17 @@
-"""Which terms of a glossary a text has."""
+"""Which terms of a glossary a text has, and their marks."""
 
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lev_plugins.text.edited import Term
-from lev_plugins.text.glossary import Glossary, find_terms
+from lev_plugins.text.glossary import Glossary, find_terms, mark_terms
 from lev_plugins.text.lines import read_lines
+from lev_plugins.text.marks import parse_marks
 from lev_plugins.utils.errors import UserError
+from tests.helpers import thorough
 
 
 def targets(glossary: dict[str, str], source: str) -> list[str]:
@@ -38,6 +42,51 @@ def test_each_time_a_source_has_a_term_needs_a_translation() -> None:
     terms = [Term("hat", "Hut"), Term("cap", "Hut"), Term("hat", "Hut")]
     assert len(find_terms(terms, "Hut und Hut")[1]) == 1
     assert find_terms([Term("red hat", "roter Hut"), Term("hat", "Hut")], "ein roter Hut")[1] == [Term("hat", "Hut")]
+
+
+# ---- marks on terms --------------------------------------------------------------------------------------------------
+
+
+def with_marks(draft: str, *targets: str, kind: str = "!") -> str:
+    return mark_terms(draft, [Term(f"t{i}", target) for i, target in enumerate(targets)], kind)
+
+
+@pytest.mark.parametrize(
+    ("draft", "expected"),
+    [
+        ("ein Hut .", "ein ⟦!Hut⟧ ."),
+        ("Hut, Hut", "⟦!Hut⟧, ⟦!Hut⟧"),
+        ("ein Haus", "ein Haus"),
+        ("", ""),
+        ("ein ⟦!roter Hut⟧", "ein ⟦!roter Hut⟧"),
+        ("Hut ⟦-Hut⟧ ⟦+⟧", "⟦!Hut⟧ ⟦-Hut⟧ ⟦+⟧"),
+        ("⟦~ein Hut⟧ da", "⟦~ein Hut⟧ da"),
+        ("\\Hut", "\\Hut"),  # a mark behind a backslash would be ordinary text
+        ("⟦Hut⟧", "\\⟦⟦!Hut⟧\\⟧"),  # brackets of the text
+        ("我帽子Hut很大。", "我帽子⟦!Hut⟧很大。"),
+    ],
+)
+def test_terms_that_a_draft_has_get_marks(draft: str, expected: str) -> None:
+    assert with_marks(draft, "Hut") == expected
+    assert parse_marks(expected)[0] == parse_marks(draft)[0]
+
+
+def test_the_kind_of_the_marks() -> None:
+    assert with_marks("ein Hut .", "Hut", kind="~") == "ein ⟦~Hut⟧ ."
+
+
+words = st.sampled_from(["a", "Hut", "roter Hut", "⟦!a b⟧", "⟦-Hut⟧", "⟦~Hut c⟧", "⟦+⟧", "\\⟦Hut\\⟧", "\\", "b"])
+
+
+@thorough
+@given(draft=st.lists(words, max_size=6).map(" ".join))
+def test_the_marks_of_a_person_and_the_text_stay(draft: str) -> None:
+    text, marks = parse_marks(draft)
+    same_text, more_marks = parse_marks(with_marks(draft, "Hut", "roter Hut"))
+    assert same_text == text and set(marks) <= set(more_marks)
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_file(tmp_path: Path) -> None:

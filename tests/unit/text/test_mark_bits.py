@@ -214,11 +214,12 @@ def test_an_unknown_word_of_a_draft_is_kept_as_a_word_of_its_own(placeholder: st
     """It is read as <unk>, is never a hole, and stays itself when it moves."""
     model, dictionary = lively_model(seed=5, placeholder=placeholder), toy_dictionary()
     generator = RefinementGenerator([model], dictionary, RefinementOptions())
-    dictionary.unknown_words, unknown = ["Zürich"], dictionary.size + 1
+    unknown = dictionary.size + 1
     drafts = [[BOS, 5, unknown, 6, unknown, EOS] for _ in SOURCES]
     asked = [[0, 0, KEEP + SPAN, 0, 0, 0] for _ in SOURCES]
     net_input = {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(drafts), "marks": torch.tensor(asked)}
-    results = [best[0]["tokens"] for best in generator.generate([model], {"net_input": net_input})]
+    sample = {"net_input": net_input, "unknown_words": ["Zürich"]}
+    results = [best[0]["tokens"] for best in generator.generate([model], sample)]
     assert all("Zürich" in dictionary.string(tokens.int()).split() for tokens in results)
     if placeholder == "plh":
         twin = {**net_input, "draft": rows_to_tensor([[UNK if t == unknown else t for t in row] for row in drafts])}
