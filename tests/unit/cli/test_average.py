@@ -89,10 +89,10 @@ def test_another_model_is_refused_by_file_and_name(refusal, tmp_path, changes):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--last", "12"], "--last 12, but {folder} has 11 checkpoints called checkpointEPOCH.pt: use a smaller"),
+        (["--last", "12"], "--last 12, but {folder} has 11 checkpoints called checkpointEPOCH.pt"),
         (["--last", "0"], "--last must be at least 1, but is 0"),
         ([], "is a folder: add --last N, or name its files"),
-        (["{folder}/checkpoint1.pt", "--last", "1"], "--last chooses from one folder: give it as INPUT"),
+        (["{folder}/checkpoint1.pt", "--last", "1"], "--last chooses from one folder"),
     ],
 )
 def test_what_cannot_work(refusal, folder, flags, message):

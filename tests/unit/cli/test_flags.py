@@ -18,9 +18,9 @@ def test_a_removed_flag_is_refused(command: str, flag: str, capsys: pytest.Captu
 
 
 def test_a_removed_flag_of_fairseq_commands_is_refused() -> None:
-    with pytest.raises(UserError, match="--cuda-graphs has been removed: leave it out, and use a large --max-tokens"):
+    with pytest.raises(UserError, match="--cuda-graphs has been removed"):
         TextEditingTask.check_config(toy_task(cuda_graphs=True).cfg)
-    message = "--cpu-int8 requires the ONNX graphs of a model folder: run lev-plugins export"
+    message = "--cpu-int8 requires the ONNX graphs of a model folder"
     with pytest.raises(UserError, match=message):
         toy_task(cpu_int8=True).build_model(toy_config())
     with pytest.raises(UserError, match=message):

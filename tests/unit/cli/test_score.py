@@ -224,7 +224,7 @@ def test_what_fairseq_generate_printed(score: Run, refusal: Refusal, folder: Pat
     assert score("ter", "again", "reference", "--generated") == score("ter", "system", "reference")
     for name in ("other", "reversed"):
         said = refusal("score", "ter", name, "reference", "--generated")
-        assert f"--generated: {name} has two different outputs D-1: give the output of one system" in said
+        assert f"--generated: {name} has two different outputs D-1" in said
     (folder / "log").write_text(log.replace("D-1", "X-1"), encoding="utf-8")
     said = refusal("score", "ter", "log", "reference", "--generated")
     assert "log is incomplete: it has 2 sentences, but no D-1" in said
@@ -246,7 +246,7 @@ def test_line_ends(score: Run, folder: Path) -> None:
         (["exact", "system", "reference", "--against", "short"], "system has 3 lines and short has 1 lines"),
         (["exact", "nowhere", "reference"], "nowhere: No such file or directory"),
         (["exact", "empty", "reference"], "empty is empty"),
-        (["exact", "latin", "reference"], "latin, line 2 is not UTF-8 (unexpected end of data): convert it"),
+        (["exact", "latin", "reference"], "latin, line 2 is not UTF-8 (unexpected end of data)"),
         (["m2", "system", "reference"], "reference, line 1: a line must begin with S or A or be empty"),
         (["exact", "system", "reference", "--bootstrap", 1], "--bootstrap must be at least 2, but is 1"),
         (["chrf", "system", "reference", "--char-order", 0], "--char-order must be at least 1, but is 0"),
@@ -279,4 +279,4 @@ def test_a_tokeniser_cannot_be_fetched(refusal: Refusal, folder: Path, monkeypat
     offline.TOKENIZERS = score_bleu.BLEU.TOKENIZERS  # type: ignore[attr-defined]
     monkeypatch.setattr(score_bleu, "BLEU", offline)
     message = refusal("score", "bleu", "system", "reference", "--tokenize", "flores200")
-    assert message.endswith("the BLEU tokeniser flores200 cannot be loaded: <urlopen error no network>\n")
+    assert message.endswith("the BLEU tokeniser flores200 cannot be loaded")

@@ -94,7 +94,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("content", "flags", "message"),
     [
-        (b"", [], "{log} has no E- lines with the history of the iterations: give the output of fairseq-generate"),
+        (b"", [], "{log} has no E- lines with the history of the iterations"),
         (b"\x80\x00\xff\n\n" * 9, [], "{log} has no E- lines"),
         (b"S-0\tw1\nW-0\t0.1\tseconds\n", [], "(fairseq-interactive prints no history)"),
         (b"S-0\tw1\nH-0\t-0.1\tv1\nE-0_0\t\n", [], "{log} has no sentence with a complete history"),

@@ -118,7 +118,7 @@ def test_a_file_of_the_other_form_is_warned_of_once(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("He go",), r"texts must be a list, but is 'He go': put a single text in brackets, \[text\]"),
+        (("He go",), r"texts must be a list, but is 'He go'"),
         ((b"He go",), r"texts must be a list, but is b'He go'"),
         ((None,), r"texts must be a list, but is None"),
         (([1],), r"the input, line 1: a text must be a string, but is 1$"),

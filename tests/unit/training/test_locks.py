@@ -89,7 +89,7 @@ def test_a_second_distill_is_refused(tmp_path: Path, refusal: Refusal) -> None:
 
 def test_of_two_new_folders_the_second_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    message = rf"{out} was written by another command meanwhile \(.*not empty.*\): name another"
+    message = rf"{out} was written by another command meanwhile \(.*not empty.*\)"
     with pytest.raises(UserError, match=message), files.all_or_nothing_folder(out) as second:
         (second / "file").write_text("second")
         with files.all_or_nothing_folder(out) as first:

@@ -165,7 +165,7 @@ def test_epochs_of_a_training_have_other_noise() -> None:
 
 
 REFUSED = {
-    "--noise-kind 'typos' is unknown: choose from": {"noise_kind": "typos"},
+    "--noise-kind 'typos' is unknown": {"noise_kind": "typos"},
     "--noise-kind swap:2,keyboard needs --noise-word-rate, --noise-char-rate or both": {"noise_word_rate": None},
     "--noise-confusions FILE and the kind confusions go together": {"noise_kind": "confusions"},
     "--load-alignments cannot be used with --noise-kind": {"load_alignments": True},

@@ -70,7 +70,7 @@ def test_a_training_that_is_complete_stays_as_it_is(caplog: pytest.LogCaptureFix
     assert end == -1 and "2 of 2 epochs" in text
     end, text = loaded(20, 3, caplog, stop_time_hours=0.5)
     assert end == -1 and "1.00 of 0.5 hours; raise --stop-time-hours" in text
-    with pytest.raises(UserError, match=r"--restore-file other\.pt: nothing is left to train, it has had 3 of"):
+    with pytest.raises(UserError, match=r"--restore-file other\.pt"):
         loaded(3, 1, caplog, max_update=2, restore_file="other.pt")
     # a model that is fine-tuned begins without the hours that it was trained before
     assert loaded(0, 1, caplog, stop_time_hours=0.5) == (0, "")
