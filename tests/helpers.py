@@ -2,6 +2,7 @@
 
 import gc
 import os
+import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
@@ -57,6 +58,21 @@ needs_libnat = pytest.mark.skipif(find_spec("fairseq.libnat") is None, reason="t
 def write_lines(path: Path, lines: Iterable[str]) -> Path:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
+
+
+def growth(action: Callable[[int], object], size: int) -> float:
+    """Returns the processor time of an action at four times a size, relative to that at the size: 4 if it is linear.
+
+    The time of each is the least of three runs.
+    """
+
+    def seconds(number: int) -> float:
+        start = time.process_time()
+        action(number)
+        return time.process_time() - start
+
+    small, large = (min(seconds(number) for _ in range(3)) for number in (size, 4 * size))
+    return large / small
 
 
 class Malicious:

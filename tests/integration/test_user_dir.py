@@ -34,7 +34,7 @@ for words in sys.argv[1:]:
 """
 
 
-def import_user_dir(*folders: object, cwd: Path = ROOT, **environment: str) -> Result:
+def user_dir(*folders: object, cwd: Path = ROOT, **environment: str) -> Result:
     return run("python", "-c", f"{IMPORT}reach(*sys.argv[1:])", cwd, *folders, cwd=cwd, **environment)
 
 
@@ -61,7 +61,7 @@ def test_paths_to_the_package_register_it_once(tmp_path: Path) -> None:
 
 def test_a_link_with_another_name_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plugins").symlink_to(PACKAGE_FOLDER)
-    result = import_user_dir(tmp_path / "plugins", cwd=tmp_path)
+    result = user_dir(tmp_path / "plugins", cwd=tmp_path)
     assert result.code == 1 and result.err.splitlines()[-1].startswith("ImportError: --user-dir ")
     assert "must be named lev_plugins" in result.err
 
