@@ -17,7 +17,7 @@ from tests.commands import ROOT
 
 GOLDEN = ROOT / "tests" / "golden" / "0.1"
 CORRECTION_FLAGS = ["--task", "text_correction", "-s", "noisy", "-t", "clean"]
-TINY_LABELLER = ["--task", "text_labelling", "--criterion", "labelling", "--arch", "enct5", "--decoder-layers", 2]
+ENCT5 = ["--task", "text_labelling", "--criterion", "labelling", "--arch", "enct5", "--decoder-layers", 2]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def flags_of(settings: dict[str, Any]) -> list[str]:
     return [part for name, value in settings.items() for part in (f"--{name.replace('_', '-')}", str(value))]
 
 
-SIZE_FLAGS_OF_LABELLERS = flags_of({name: size for name, size in labelling.TINY.items() if name != "dropout"})
+LABELLER_SIZES = flags_of({name: size for name, size in labelling.TINY.items() if name != "dropout"})
 NOISES = ["aBc d", "b  EF c.", "Dd a f", "c"]
 
 
@@ -149,9 +149,7 @@ def imported(kind: str, folder: Path) -> Path:
 
 def labeller_system(kind: str, folder: Path, *flags: object, bpe: str = "characters") -> System:
     data = labelling.folder_of(folder / "labels", kind, "--bpe", bpe)
-    checkpoint = teachers.write_teacher(
-        folder / "labels" / "checkpoint.pt", data, *TINY_LABELLER, *SIZE_FLAGS_OF_LABELLERS, *flags
-    )
+    checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *ENCT5, *LABELLER_SIZES, *flags)
     return System(checkpoint, data, ["sun rain", "fog", "sunny Rains" if bpe == "words" else "hail storm ice"])
 
 
@@ -159,7 +157,7 @@ def pretrained_labeller(kind: str, folder: Path, *flags: object) -> System:
     backbone = imported(kind, folder)
     prepared = ["--pretrained-tokenizer", backbone, "--longest", 60]
     data = labelling.folder_of(folder / "labels", "classification", *prepared)
-    words = [*TINY_LABELLER, "--backbone", backbone, *flags]
+    words = [*ENCT5, "--backbone", backbone, *flags]
     checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *words)
     return System(checkpoint, data, ["sun rain", "fog", "hail storm ice"])
 

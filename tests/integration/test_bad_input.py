@@ -41,14 +41,14 @@ def test_a_malicious_checkpoint_is_refused_without_executing_it(toy: Path, tmp_p
 def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -> None:
     save_dir = tmp_path / "out"
     succeed(*train(toy, save_dir, *TWO_UPDATES, "--disable-validation"))
-    before = {path.name: path.read_bytes() for path in save_dir.glob("*.pt")}
-    assert before
+    checkpoints = {path.name: path.read_bytes() for path in save_dir.glob("*.pt")}
+    assert checkpoints
     # a limit on the size of files stands for a full disk; it is below the size of a checkpoint
     limited = train(toy, save_dir, "--max-tokens", 500, "--max-update", 4, "--disable-validation")
     words = " ".join(f"'{part}'" for part in limited)
     message = refused("bash", "-c", f"ulimit -f 200; exec '{BIN}'/{words}")
     assert "ulimit -f" in message
-    assert {path.name: path.read_bytes() for path in save_dir.glob("*.pt")} == before
+    assert {path.name: path.read_bytes() for path in save_dir.glob("*.pt")} == checkpoints
     assert "Loaded checkpoint" in succeed(*limited).both
 
 

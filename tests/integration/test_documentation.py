@@ -25,7 +25,7 @@ from tests.pages import FIRST_PAGE, commands, numbers_in, outputs_of, read, run_
 
 DOCS = sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))
 PAGES_WITH_COMMANDS = [page for page in ["user_dir.md", *DOCS] if commands(page)]
-PROSE = ["README.md", "user_dir.md", "CONTRIBUTING.md", "SECURITY.md", *DOCS]
+PROSE_PAGES = ["README.md", "user_dir.md", "CONTRIBUTING.md", "SECURITY.md", *DOCS]
 EXAMPLE_PAGES = sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("examples/*/README.md"))
 RESULT_PAGES = [page.replace("README", "RESULTS") for page in EXAMPLE_PAGES]
 
@@ -43,9 +43,7 @@ def quick_start(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS)
-def test_commands_run_and_print_the_figures_of_the_page(
-    page: str, quick_start: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_commands_run_and_print_the_figures(page: str, quick_start: tuple[Path, str], tmp_path: Path) -> None:
     checkout, printed = quick_start
     if page != FIRST_PAGE:
         printed = run_commands(page, shutil.copytree(checkout, tmp_path / "checkout"))
@@ -70,7 +68,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [*PROSE, "bench/README.md", *EXAMPLE_PAGES, *RESULT_PAGES])
+@pytest.mark.parametrize("page", [*PROSE_PAGES, "bench/README.md", *EXAMPLE_PAGES, *RESULT_PAGES])
 def test_link_targets_exist(page: str) -> None:
     text = re.sub(r"`[^`\n]*`", "", read(page))
     links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith("http")]
@@ -82,7 +80,7 @@ def test_link_targets_exist(page: str) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
-@pytest.mark.parametrize("page", PROSE)
+@pytest.mark.parametrize("page", PROSE_PAGES)
 def test_paths_exist(page: str) -> None:
     paths = re.findall(r"\b(?:lev_plugins|tests|scripts)/[\w/.-]*\w", read(page))
     assert [path for path in paths if "NAME" not in path and not (ROOT / path).exists()] == []

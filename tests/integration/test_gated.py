@@ -8,7 +8,7 @@ import torch
 from tests.commands import ADAM, QUIET, USER_DIR, exact_matches, hypotheses, succeed
 from tests.integration.conftest import preprocess
 
-TRANSLATION_FLAGS = ["--user-dir", USER_DIR, "--task", "translation", "--cpu"]
+TRANSLATION = ["--user-dir", USER_DIR, "--task", "translation", "--cpu"]
 LOSS = ["--criterion", "label_smoothed_cross_entropy", "--label-smoothing", 0.1]
 
 
@@ -16,7 +16,7 @@ def train_gated(data: Path, save_dir: Path, *flags: object) -> list[object]:
     return [
         "fairseq-train",
         data,
-        *TRANSLATION_FLAGS,
+        *TRANSLATION,
         *LOSS,
         *QUIET,
         "--save-dir",
@@ -51,6 +51,6 @@ def test_gates_learn_to_copy_and_to_drop_words(copies: Path, tmp_path: Path) -> 
     succeed(*train_gated(copies, tmp_path, *flags, "--max-update", 20, "--disable-validation"))
     log = succeed(*train_gated(copies, tmp_path, *flags, "--max-update", 300, "--validate-interval", 10))
     assert "Loaded checkpoint" in log.both
-    command = ["fairseq-generate", copies, *TRANSLATION_FLAGS, "--path", tmp_path / "checkpoint_last.pt", "--beam", 3]
+    command = ["fairseq-generate", copies, *TRANSLATION, "--path", tmp_path / "checkpoint_last.pt", "--beam", 3]
     log = succeed(*command, "--gen-subset", "test", "--batch-size", 7, "--required-batch-size-multiple", 1).out
     assert len(hypotheses(log)) == 60 and exact_matches(log) >= 2 / 3

@@ -44,14 +44,14 @@ def test_the_simulation_refuses_to_mix_devices() -> None:
 
 
 @pytest.fixture(scope="module")
-def triples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def random_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return teachers.random_triples(tmp_path_factory.mktemp("triples"), {"train": 40, "valid": 8, "test": 12})
 
 
 @pytest.fixture
-def train(triples: Path, tmp_path: Path) -> Train:
+def train_on_device(random_data: Path, tmp_path: Path) -> Train:
     def two_updates(model: str, *more: object) -> Result:
-        data, flags = triples, EDITOR_FLAGS.get(model, LABELLER_FLAGS)
+        data, flags = random_data, EDITOR_FLAGS.get(model, LABELLER_FLAGS)
         if model in LABELLER_KINDS:
             labels = tmp_path / "labels"
             data = labels / "data" if labels.exists() else labelling.folder_of(labels, model)
@@ -80,20 +80,22 @@ def without_key_biases(name: str, value: Tensor) -> Tensor:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [*EDITOR_FLAGS, *LABELLER_KINDS])
-def test_training_and_decoding_match_the_cpu(model: str, train: Train, triples: Path, tmp_path: Path) -> None:
-    result = train(model, "--cpu")
+def test_training_and_decoding_match_the_cpu(
+    model: str, train_on_device: Train, random_data: Path, tmp_path: Path
+) -> None:
+    result = train_on_device(model, "--cpu")
     assert result.code == 0, result.both[-3000:]
     expected_weights = weights_in(tmp_path)
     (tmp_path / "checkpoint_last.pt").unlink()
     with a_gpu():
-        result = train(model)
+        result = train_on_device(model)
     assert result.code == 0 and "CUDA enviroments for all 1 workers" in result.both, result.both[-3000:]
     for name, value in weights_in(tmp_path).items():
         expected = without_key_biases(name, expected_weights[name])
         assert without_key_biases(name, value).allclose(expected, atol=5e-5), name
     if model in EDITOR_FLAGS:
         task = EDITING_TASK if "--draft-lang" in EDITOR_FLAGS[model] else CORRECTION_TASK
-        command = ["fairseq-generate", triples, "--user-dir", USER_DIR, *task, "--gen-subset", "test"]
+        command = ["fairseq-generate", random_data, "--user-dir", USER_DIR, *task, "--gen-subset", "test"]
         command += ["--path", tmp_path / "checkpoint_last.pt", "--max-len-b", 20]
         expected_texts = hypotheses(succeed(*command, "--cpu").out)
         with a_gpu():
@@ -105,14 +107,14 @@ def test_training_and_decoding_match_the_cpu(model: str, train: Train, triples: 
 @pytest.mark.parametrize(
     ("model", "precision"), [("levt --spelling", "--fp16"), ("gated", "--amp"), ("tagging", "--memory-efficient-bf16")]
 )
-def test_training_in_16_bits_stays_finite(model: str, precision: str, train: Train, tmp_path: Path) -> None:
+def test_training_in_16_bits_stays_finite(model: str, precision: str, train_on_device: Train, tmp_path: Path) -> None:
     with a_gpu():
-        result = train(model, precision)
+        result = train_on_device(model, precision)
     assert result.code == 0 and "num_updates 2" in result.both, result.both[-3000:]
     assert all(value.isfinite().all() for value in weights_in(tmp_path).values())
 
 
 @pytest.mark.slow
-def test_a_labeller_in_fp16_is_refused(train: Train) -> None:
+def test_a_labeller_in_fp16_is_refused(train_on_device: Train) -> None:
     with a_gpu():
-        assert "overflows in 16-bit floats" in train("tagging", "--fp16").verdict
+        assert "overflows in 16-bit floats" in train_on_device("tagging", "--fp16").verdict

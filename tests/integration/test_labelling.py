@@ -14,7 +14,7 @@ from tests.commands import QUIET, TRAINED, USER_DIR, Result, run, succeed, two_r
 from tests.labelling import prepare, write_text
 
 KINDS = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
-LABELLING_TASK = ["--user-dir", USER_DIR, "--task", "text_labelling"]
+LABELLING = ["--user-dir", USER_DIR, "--task", "text_labelling"]
 SCHEDULE = ["--lr-scheduler", "polynomial_decay", "--total-num-update", 120, "--max-update", 120, "--max-tokens", 400]
 ADAFACTOR = ["--optimizer", "adafactor", "--scale-parameter", "--lr", 0.01]
 GOOD_ENOUGH = {"classification": 80, "regression": 70, "multilabel": 90, "tagging": 98}
@@ -23,7 +23,7 @@ GOOD_ENOUGH = {"classification": 80, "regression": 70, "multilabel": 90, "taggin
 def train_labeller(folder: Path, kind: str, *flags: object) -> list[object]:
     best = ["--best-checkpoint-metric", KINDS[kind], "--maximize-best-checkpoint-metric"]
     return [
-        *("fairseq-train", folder / "data", *LABELLING_TASK, "--label-kind", kind, "--arch", "enct5_tiny"),
+        *("fairseq-train", folder / "data", *LABELLING, "--label-kind", kind, "--arch", "enct5_tiny"),
         *("--criterion", "labelling", "--cpu", "--save-dir", folder / "checkpoints", "--dropout", 0),
         *(*ADAFACTOR, *SCHEDULE, *best, *QUIET, "--no-epoch-checkpoints", "--validate-interval", 5, *flags),
     ]
@@ -48,7 +48,7 @@ def test_training_learns_labels(kind: str, tmp_path: Path) -> None:
     prepare(tmp_path, kind)
     pack = ["--pack", "--pack-length", 64] if kind in ("multilabel", "tagging") else []
     log = succeed(*train_labeller(tmp_path, kind, *pack, *(["--cpu-bf16"] if kind == "classification" else [])))
-    assert best_score(log, KINDS[kind]) >= GOOD_ENOUGH[kind]
+    assert best(log, KINDS[kind]) >= GOOD_ENOUGH[kind]
 
 
 def test_two_processes_validate_like_one(tmp_path: Path) -> None:
@@ -58,12 +58,12 @@ def test_two_processes_validate_like_one(tmp_path: Path) -> None:
     flags = ["--max-update", 2, "--validate-interval", 1, "--batch-size-valid", 100, "--max-tokens-valid", 100_000]
     one_process = succeed(*train_labeller(tmp_path, "tagging", *flags, "--update-freq", 2, "--no-save"))
     two_processes, _ = two_ranks(lambda *ranks: train_labeller(tmp_path, "tagging", *flags, *ranks, "--no-save"))
-    assert best_score(two_processes, "tag_accuracy") == pytest.approx(
-        best_score(one_process, "tag_accuracy"), abs=0.1
+    assert best(two_processes, "tag_accuracy") == pytest.approx(
+        best(one_process, "tag_accuracy"), abs=0.1
     )  # in per cent
 
 
-def best_score(log: Result, name: str) -> float:
+def best(log: Result, name: str) -> float:
     return max(float(value) for value in re.findall(rf"\| {name} ([-\d.]+)", log.both))
 
 
@@ -71,10 +71,7 @@ def test_a_trained_labeller_validates_and_labels(trained_labeller: tuple[str, Pa
     kind, folder = trained_labeller
     checkpoint = folder / "checkpoint.pt"
     flags = ["--path", checkpoint, "--valid-subset", "valid", "--cpu", "--max-tokens", 400, *QUIET]
-    assert (
-        best_score(succeed("fairseq-validate", folder / "data", *LABELLING_TASK, *flags), KINDS[kind])
-        >= GOOD_ENOUGH[kind]
-    )
+    assert best(succeed("fairseq-validate", folder / "data", *LABELLING, *flags), KINDS[kind]) >= GOOD_ENOUGH[kind]
     lines = (folder / "valid.tsv").read_text("utf-8").splitlines()
     texts = [line.split("\t")[0] for line in lines]
     answers = Labeller.load(checkpoint).label(texts)

@@ -74,7 +74,7 @@ def packed_labels(folder: Path, save_dir: Path) -> list[object]:
 
 def correction_with_noise(data: Path, save_dir: Path) -> list[object]:
     noise = ["--noise-kind", "swap,insert", "--noise-word-rate", 0.5, "--noise-share", 0.8, "--bpe", "chars"]
-    return test_correction.train_corrector(data, save_dir, *test_correction.PBD_FLAGS, *noise, "--max-tokens", 1000)
+    return test_correction.train_pbd(data, save_dir, *test_correction.PBD_FLAGS, *noise, "--max-tokens", 1000)
 
 
 @pytest.mark.parametrize("system", [correction_with_noise, packed_labels])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.commands import ROOT, Result, lines, run, succeed
 
-PACKAGE_FOLDER = ROOT / "lev_plugins"
+PLUGIN = ROOT / "lev_plugins"
 
 # does what a fairseq command does with --user-dir, for each folder; then says where the parts came from
 IMPORT = """
@@ -47,10 +47,10 @@ def registered(line: str, parent: Path = ROOT) -> None:
 
 def test_paths_to_the_package_register_it_once(tmp_path: Path) -> None:
     """Each path is imported in a fork of a process that has imported fairseq but not the package."""
-    (tmp_path / "lev_plugins").symlink_to(PACKAGE_FOLDER)
+    (tmp_path / "lev_plugins").symlink_to(PLUGIN)
     ways: list[list[object]] = [
-        [ROOT, "lev_plugins/", "./lev_plugins/../lev_plugins", PACKAGE_FOLDER],  # fairseq drops the first one's slash
-        [tmp_path, os.path.relpath(PACKAGE_FOLDER, tmp_path)],
+        [ROOT, "lev_plugins/", "./lev_plugins/../lev_plugins", PLUGIN],  # fairseq drops the first one's slash
+        [tmp_path, os.path.relpath(PLUGIN, tmp_path)],
         [tmp_path, tmp_path / "lev_plugins"],
     ]
     result = succeed("python", "-c", IMPORT + EACH, *(",".join(map(str, way)) for way in ways))
@@ -60,7 +60,7 @@ def test_paths_to_the_package_register_it_once(tmp_path: Path) -> None:
 
 
 def test_a_link_with_another_name_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "plugins").symlink_to(PACKAGE_FOLDER)
+    (tmp_path / "plugins").symlink_to(PLUGIN)
     result = user_dir(tmp_path / "plugins", cwd=tmp_path)
     assert result.code == 1 and result.err.splitlines()[-1].startswith("ImportError: --user-dir ")
     assert "must be named lev_plugins" in result.err
@@ -69,7 +69,7 @@ def test_a_link_with_another_name_is_refused(tmp_path: Path) -> None:
 def test_hydra_trains_with_the_user_dir(toy: Path, tmp_path: Path) -> None:
     """Names are set by ``+x={_name:...}``: fairseq imports the folder after hydra has parsed the command line."""
     result = succeed(
-        *("fairseq-hydra-train", f"common.user_dir={PACKAGE_FOLDER}", "common.cpu=true", f"hydra.run.dir={tmp_path}"),
+        *("fairseq-hydra-train", f"common.user_dir={PLUGIN}", "common.cpu=true", f"hydra.run.dir={tmp_path}"),
         *("+task={_name:text_editing}", f"+task.data={toy}", "+model={_name:levt}"),
         *(f"+model.{side}_{size}" for side in ("encoder", "decoder") for size in ("layers=1", "embed_dim=32")),
         *("~criterion", "+criterion={_name:dual_policy}", "optimizer=adam", "optimization.lr=[0.001]"),
@@ -80,7 +80,7 @@ def test_hydra_trains_with_the_user_dir(toy: Path, tmp_path: Path) -> None:
     assert "num_updates 2" in result.both
     flags = [
         "--user-dir",
-        PACKAGE_FOLDER,
+        PLUGIN,
         "--task",
         "text_editing",
         "--cpu",

@@ -72,9 +72,7 @@ TRIALS = [
 
 
 @pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: trial.kind)
-def test_edit_writes_what_fairseq_generate_writes(
-    trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_edit_matches_fairseq_generate(trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if trial.kind not in SYSTEMS:
         pytest.importorskip("transformers")
     system, draw = write_system(trial, tmp_path), random.Random(1)

@@ -46,7 +46,7 @@ def enct5_of(data: Path, backbone: Path, pack: bool = False, **options: Any) -> 
     return task.build_model(OmegaConf.structured(config)).eval()
 
 
-TEXT_PAIRS = [
+INPUTS = [
     ("the quick brown fox", "a lazy dog ."),
     ("hello world!", "isn't it?"),
     ("sea shells, by the shore", "sea"),
@@ -58,7 +58,7 @@ def bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of pairs of texts, for the BERT in ``ours``."""
     here = tmp_path_factory.mktemp("bert")
     folder = made_and_imported("bert", here)
-    rows = "".join(f"{text}\t{second_text}\t{len(text)}\n" for text, second_text in TEXT_PAIRS)
+    rows = "".join(f"{text}\t{second_text}\t{len(text)}\n" for text, second_text in INPUTS)
     for part in ("train", "valid"):
         (here / f"{part}.tsv").write_text(rows, encoding="utf-8")
     prepare(here, "classification", "--text-columns", 2, "--pretrained-tokenizer", folder)
@@ -70,7 +70,7 @@ def test_pool_cls_reads_the_first_state_of_bert(bert_folder: Path) -> None:
     model = enct5_of(bert_folder / "data", bert_folder / "ours", pool="cls")
     reference = transformers.BertModel.from_pretrained(bert_folder / "theirs", add_pooling_layer=False).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(bert_folder / "theirs")
-    encoded = tokenizer(*map(list, zip(*TEXT_PAIRS, strict=True)), padding=True, return_tensors="pt")
+    encoded = tokenizer(*map(list, zip(*INPUTS, strict=True)), padding=True, return_tensors="pt")
     batch = collated(task_of(bert_folder / "data").datasets["train"])
     with torch.no_grad():
         cls = reference(**encoded).last_hidden_state[batch["id"], 0]
@@ -90,10 +90,10 @@ def test_a_bert_trains_and_labels(bert_folder: Path, tmp_path: Path) -> None:
     shutil.rmtree(backbone)
     assert main(["export", str(tmp_path / "checkpoint_last.pt"), str(tmp_path / "exported"), "--no-graphs"]) == 0
     labeller = Labeller.load(tmp_path / "checkpoint_last.pt")
-    labels = [answer["label"] for answer in labeller.label(["\t".join(pair) for pair in TEXT_PAIRS])]
-    assert labels == [str(len(text)) for text, _ in TEXT_PAIRS]
+    labels = [answer["label"] for answer in labeller.label(["\t".join(pair) for pair in INPUTS])]
+    assert labels == [str(len(text)) for text, _ in INPUTS]
     exported = Labeller.load(tmp_path / "exported")
-    assert [answer["label"] for answer in exported.label(["\t".join(pair) for pair in TEXT_PAIRS])] == labels
+    assert [answer["label"] for answer in exported.label(["\t".join(pair) for pair in INPUTS])] == labels
 
 
 def test_options_that_need_a_t5_are_refused_with_a_bert(bert_folder: Path) -> None:

@@ -43,7 +43,7 @@ SIZE_FLAGS += ["--dropout=0"]
 PRE_NORM = ["--encoder-normalize-before", "--decoder-normalize-before"]
 LEARNED = ["--encoder-learned-pos", "--decoder-learned-pos"]
 # a seed with which sentences change for several iterations, and fairseq's flags
-FAIRSEQ_VARIANTS = {
+LEVT_VARIANTS = {
     "sinusoidal-post-norm": (12, ["--early-exit=3,3,3", "--share-all-embeddings"]),
     "learned-pre-norm": (12, ["--early-exit=3,3,3", "--share-all-embeddings", *LEARNED, *PRE_NORM]),
     "learned-bert": (11, ["--early-exit=3,3,3", "--share-all-embeddings", *LEARNED, "--apply-bert-init"]),
@@ -72,7 +72,7 @@ def settings(arch: str, *flags: str) -> Any:
 
 def build_pair(variant: str) -> Pair:
     """Returns fairseq's model with random weights that edit for several iterations, and its import."""
-    seed, flags = FAIRSEQ_VARIANTS[variant]
+    seed, flags = LEVT_VARIANTS[variant]
     torch.manual_seed(seed)
     args = settings("levenshtein_transformer", *flags)
     args.max_source_positions = args.max_target_positions = 512
@@ -141,7 +141,7 @@ def liven_fairseq(model: Any) -> None:
         table.weight[PAD] = 0
 
 
-@pytest.fixture(scope="module", params=FAIRSEQ_VARIANTS)
+@pytest.fixture(scope="module", params=LEVT_VARIANTS)
 def model_pair(request: pytest.FixtureRequest) -> Pair:
     return build_pair(request.param)
 
@@ -279,7 +279,7 @@ def test_import_for_early_exit_drops_middle_blocks() -> None:
 
 @pytest.mark.parametrize("flags", [["--share-all-embeddings"], ["--share-decoder-input-output-embed", *PRE_NORM], []])
 def test_import_of_a_transformer_keeps_its_weights(flags: list[str]) -> None:
-    """With one decoder block, the last position of both decoders attends to the same positions."""
+    """The last position of one decoder block attends to the same positions in both models."""
     reference, state, model = levt_of_transformer(["--decoder-layers=1", *flags])
     assert state["cfg"]["model"]["placeholder"] == "plh"
     again = levt_of_transformer(["--decoder-layers=1", *flags])[1]
@@ -305,7 +305,7 @@ def test_separate_blocks_are_initialized_as_copies(share: str) -> None:
 
 def test_import_refuses_models_without_counterpart() -> None:
     state = {
-        "args": settings("levenshtein_transformer", *FAIRSEQ_VARIANTS["own-deletion"][1]),
+        "args": settings("levenshtein_transformer", *LEVT_VARIANTS["own-deletion"][1]),
         "cfg": None,
         "model": {},
     }

@@ -13,23 +13,21 @@ from lev_plugins.text.protected import parse_kinds
 from lev_plugins.utils.errors import UserError
 from tests.commands import ROOT, succeed
 
-GOLDEN_VERSIONS = ROOT / "tests" / "golden"
-FROM_NOTHING = ["levt/data", "--task", "text_editing", "-s", "src", "-t", "tgt"]
-DRAFT_FLAGS = [*FROM_NOTHING, "--draft-lang", "mt"]
+GOLDEN_DIR = ROOT / "tests" / "golden"
+WITHOUT_DRAFT = ["levt/data", "--task", "text_editing", "-s", "src", "-t", "tgt"]
+DRAFT_FLAGS = [*WITHOUT_DRAFT, "--draft-lang", "mt"]
 PARALLEL_CORRECTION = ["noisy/data", "--task", "text_correction", "-s", "noisy", "-t", "clean", "--beam", "3"]
 RUNS = {  # what was decoded, the checkpoint, the flags
     "levt/expected": ("levt", DRAFT_FLAGS),
-    "levt/expected-from-nothing": ("levt", FROM_NOTHING),
+    "levt/expected-from-nothing": ("levt", WITHOUT_DRAFT),
     "post_edit/expected": ("post_edit", [*DRAFT_FLAGS, "--beam", "3"]),
     "pbd/expected": ("pbd", PARALLEL_CORRECTION),
     "gated/expected": ("gated", PARALLEL_CORRECTION),
 }
 SCORED_OTHERWISE = {"levt/expected"}  # since 0.2.0 the score of an edited draft counts what was kept of it
-REMOVED_KIND = "gated-spelling"  # an experiment of version 0.2
-GOLDEN_FOLDERS = sorted(
-    path.parent for path in (GOLDEN_VERSIONS / "folders").glob("*/*/model") if path.parent.name != REMOVED_KIND
-)
-VERSIONS = sorted(path.parent.name for path in GOLDEN_VERSIONS.glob("*/levt"))
+REMOVED = "gated-spelling"  # an experiment of version 0.2
+MODEL_DIRS = sorted(path.parent for path in (GOLDEN_DIR / "folders").glob("*/*/model") if path.parent.name != REMOVED)
+VERSIONS = sorted(path.parent.name for path in GOLDEN_DIR.glob("*/levt"))
 
 
 def line_parts(line: str) -> tuple[str, str, list[float]]:
@@ -44,7 +42,7 @@ def line_parts(line: str) -> tuple[str, str, list[float]]:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("run", RUNS)
 def test_golden_checkpoints_decode_to_the_same_text(version: str, run: str) -> None:
-    folder = GOLDEN_VERSIONS / version
+    folder = GOLDEN_DIR / version
     system, data = RUNS[run]
     flags = ["--path", f"{system}/checkpoint.pt", "--gen-subset", "test", "--batch-size", "8", "--cpu"]
     log = succeed("fairseq-generate", *data, "--user-dir", ROOT / "lev_plugins", *flags, cwd=folder).out
@@ -59,7 +57,7 @@ def test_golden_checkpoints_decode_to_the_same_text(version: str, run: str) -> N
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_golden_checkpoints_give_the_same_labels(version: str) -> None:
-    folder = GOLDEN_VERSIONS / version
+    folder = GOLDEN_DIR / version
     texts = re.sub(r"\t.*", "", (folder / "labels" / "test.tsv").read_text("utf-8"))
     printed = succeed("lev-plugins", "label", "labels/checkpoint.pt", "--cpu", stdin=texts, cwd=folder).out
     expected = Path(folder, "labels", "expected.txt").read_text("utf-8")
@@ -69,7 +67,7 @@ def test_golden_checkpoints_give_the_same_labels(version: str) -> None:
         assert answer["score"] == pytest.approx(expected_answer["score"], abs=2e-4)
 
 
-@pytest.mark.parametrize("folder", GOLDEN_FOLDERS, ids=lambda folder: "-".join(folder.parts[-2:]))
+@pytest.mark.parametrize("folder", MODEL_DIRS, ids=lambda folder: "-".join(folder.parts[-2:]))
 def test_golden_model_folders_give_the_same_answers(folder: Path) -> None:
     inputs, expected = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("given", "expected"))
     model = lev_plugins.load(folder / "model")
@@ -87,7 +85,7 @@ def test_golden_model_folders_give_the_same_answers(folder: Path) -> None:
 
 def test_a_gated_model_that_spells_is_refused() -> None:
     with pytest.raises(UserError, match="--spelling"):
-        lev_plugins.load(GOLDEN_VERSIONS / "folders" / "0.2" / REMOVED_KIND / "model")
+        lev_plugins.load(GOLDEN_DIR / "folders" / "0.2" / REMOVED / "model")
 
 
 def assert_alike(value: Any, expected: Any) -> None:

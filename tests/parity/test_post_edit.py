@@ -27,7 +27,7 @@ from tests.helpers import (
     toy_transformer,
 )
 
-SENTENCE_COUNT = 6
+N_ROWS = 6
 POST_EDIT_VARIANTS: dict[str, dict[str, Any]] = {
     "post-norm": {},
     "pre-norm": {"encoder_normalize_before": True, "decoder_normalize_before": True},
@@ -83,8 +83,8 @@ def test_the_encoder_reads_source_and_draft_as_one_row(options: dict[str, Any], 
     task = toy_task() if "share_all_embeddings" in options else toy_task(toy_dictionary(20), toy_dictionary(30))
     model = toy_post_editor(task, **options)
     sources, drafts = (
-        random_rows(SENTENCE_COUNT, 1, shortest=1),
-        [*random_rows(SENTENCE_COUNT - 1, 2, shortest=1), [BOS, EOS]],
+        random_rows(N_ROWS, 1, shortest=1),
+        [*random_rows(N_ROWS - 1, 2, shortest=1), [BOS, EOS]],
     )
     drafts[0][1] = 23 if "share_all_embeddings" in options else 33  # no word of the source dictionary
     padded = left_padded if left_pad else rows_to_tensor
@@ -118,7 +118,7 @@ def amplified(model: PostEditTransformer) -> PostEditTransformer:
     return model
 
 
-SOURCE_ROWS, TARGET_ROWS = random_rows(SENTENCE_COUNT, 1, shortest=1), random_rows(SENTENCE_COUNT, 2, shortest=1)
+SOURCE_ROWS, TARGET_ROWS = random_rows(N_ROWS, 1, shortest=1), random_rows(N_ROWS, 2, shortest=1)
 
 
 def plain_batch() -> dict[str, Any]:
@@ -127,7 +127,7 @@ def plain_batch() -> dict[str, Any]:
     return collated(toy_pairs(sources, targets, left_pad_source=True))
 
 
-def draft_batch(drafts: list[list[int]] | None, rows: range = range(SENTENCE_COUNT)) -> dict[str, Any]:
+def draft_batch(drafts: list[list[int]] | None, rows: range = range(N_ROWS)) -> dict[str, Any]:
     return collated(toy_dataset(SOURCE_ROWS, TARGET_ROWS, drafts, teacher_forcing=True), rows)
 
 
@@ -137,7 +137,7 @@ def loss(model: Any, sample: dict[str, Any]) -> tuple[float, int, dict[str, Any]
     return float(value), size, log
 
 
-EMPTY = [[BOS, EOS]] * SENTENCE_COUNT
+EMPTY = [[BOS, EOS]] * N_ROWS
 without_drafts = pytest.mark.parametrize("drafts", [None, EMPTY], ids=["no-drafts", "empty-drafts"])
 
 
@@ -157,13 +157,13 @@ def test_without_drafts_the_loss_matches_a_transformer(options: dict[str, Any], 
 # --- with drafts
 
 
-DRAFT_ROWS = [*random_rows(SENTENCE_COUNT - 1, 3, shortest=1), [BOS, EOS]]
+DRAFT_ROWS = [*random_rows(N_ROWS - 1, 3, shortest=1), [BOS, EOS]]
 
 
 @torch.no_grad()
 def test_the_loss_of_a_batch_is_the_sum_over_its_sentences() -> None:
     model = amplified(toy_post_editor())
-    alone = [draft_batch(DRAFT_ROWS, rows=range(i, i + 1)) for i in range(SENTENCE_COUNT)]
+    alone = [draft_batch(DRAFT_ROWS, rows=range(i, i + 1)) for i in range(N_ROWS)]
     assert loss(model, draft_batch(DRAFT_ROWS))[0] == pytest.approx(
         sum(loss(model, sentence)[0] for sentence in alone), rel=1e-5
     )

@@ -10,35 +10,35 @@ from lev_plugins.cli.main import main
 
 
 @pytest.fixture(scope="module")
-def triples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("text")
     draw = random.Random(1)
     words = [f"w{number}é" for number in range(40)]
     for part, lines in (("train", 120), ("valid", 20), ("valid1", 5), ("test", 10)):
         for side in ("en", "mt", "de"):
-            triples = (" ".join(draw.choices(words, weights=range(40), k=draw.randint(0, 8))) for _ in range(lines))
-            (folder / f"{part}.{side}").write_text("".join(f"{line}\n" for line in triples), "utf-8")
+            raw = (" ".join(draw.choices(words, weights=range(40), k=draw.randint(0, 8))) for _ in range(lines))
+            (folder / f"{part}.{side}").write_text("".join(f"{line}\n" for line in raw), "utf-8")
     return folder
 
 
-def run_preprocess(triples: Path, folder: Path, *flags: object) -> None:
+def run_preprocess(raw: Path, folder: Path, *flags: object) -> None:
     from fairseq_cli import preprocess
 
     words = [
         "--trainpref",
-        triples / "train",
+        raw / "train",
         "--validpref",
-        f"{triples}/valid,{triples}/valid1",
+        f"{raw}/valid,{raw}/valid1",
         "--testpref",
-        triples / "test",
+        raw / "test",
     ]
     words += ["--destdir", folder, *flags]
     preprocess.main(options.get_preprocessing_parser().parse_args([str(word) for word in words]))
 
 
-def run_prepare(triples: Path, folder: Path, *flags: object) -> None:
-    words = ["prepare", "--train-prefix", triples / "train", "--valid-prefix", triples / "valid", triples / "valid1"]
-    words += ["--test-prefix", triples / "test", "-s", "en", "-t", "de", "--dest", folder, *flags]
+def run_prepare(raw: Path, folder: Path, *flags: object) -> None:
+    words = ["prepare", "--train-prefix", raw / "train", "--valid-prefix", raw / "valid", raw / "valid1"]
+    words += ["--test-prefix", raw / "test", "-s", "en", "-t", "de", "--dest", folder, *flags]
     assert main([str(word) for word in words]) == 0
 
 
@@ -55,24 +55,24 @@ def folder_contents(folder: Path) -> dict[str, bytes]:
     ],
     ids=["separate", "joined", "rare words"],
 )
-def test_pairs_are_prepared_like_fairseq(triples: Path, tmp_path: Path, flags: list) -> None:
-    run_preprocess(triples, tmp_path / "theirs", "-s", "en", "-t", "de", *flags)
-    run_prepare(triples, tmp_path / "ours", *flags)
+def test_pairs_are_prepared_like_fairseq(raw: Path, tmp_path: Path, flags: list) -> None:
+    run_preprocess(raw, tmp_path / "theirs", "-s", "en", "-t", "de", *flags)
+    run_prepare(raw, tmp_path / "ours", *flags)
     assert folder_contents(tmp_path / "ours") == folder_contents(tmp_path / "theirs")
 
 
-def test_triples_with_given_dictionaries(triples: Path, tmp_path: Path) -> None:
-    run_preprocess(triples, tmp_path / "first", "-s", "en", "-t", "de")
-    dictionary_flags = [
+def test_triples_with_given_dictionaries(raw: Path, tmp_path: Path) -> None:
+    run_preprocess(raw, tmp_path / "first", "-s", "en", "-t", "de")
+    dictionaries = [
         "--srcdict",
         tmp_path / "first" / "dict.en.txt",
         "--tgtdict",
         tmp_path / "first" / "dict.de.txt",
     ]
-    run_prepare(triples, tmp_path / "ours", "-d", "mt", *dictionary_flags)
-    run_preprocess(triples, tmp_path / "theirs", "-s", "en", "-t", "de", *dictionary_flags)
+    run_prepare(raw, tmp_path / "ours", "-d", "mt", *dictionaries)
+    run_preprocess(raw, tmp_path / "theirs", "-s", "en", "-t", "de", *dictionaries)
     words = ["-s", "mt", "-t", "de", "--only-source", "--srcdict", tmp_path / "first" / "dict.de.txt"]
-    run_preprocess(triples, tmp_path / "drafts", *words)
+    run_preprocess(raw, tmp_path / "drafts", *words)
     drafts = folder_contents(tmp_path / "drafts")
     assert drafts.pop("dict.mt.txt")
     assert folder_contents(tmp_path / "ours") == {**folder_contents(tmp_path / "theirs"), **drafts}

@@ -110,7 +110,7 @@ def test_scores_match_the_library(twins: Twins) -> None:
 
 @torch.no_grad()
 def test_beams_match_the_library(twins: Twins) -> None:
-    """Only the best hypothesis is compared: of several that end in one step, the two keep different ones as second."""
+    """Compares the best hypotheses; of several that end in one step, the two keep different ones as second."""
     library_source, source = twins.sources()
     eos, last = int(twins.to_library_ids[EOS]), len(twins.start) + LONGEST
 

@@ -60,11 +60,11 @@ def test_scores_match_sacrebleu(
     """Compares scores of texts, of each sentence, and of a resample of the sentences."""
     metric, by_sentence, evaluate = data.draw(METRICS[name])
     texts, *references = columns(rows)
-    evaluation, expected_total = (
+    evaluation, total = (
         evaluate(list(zip(*references, strict=True)), texts),
         metric.corpus_score(texts, references),
     )
-    assert (evaluation.name, evaluation.score) == (expected_total.name, pytest.approx(expected_total.score, abs=1e-9))
+    assert (evaluation.name, evaluation.score) == (total.name, pytest.approx(total.score, abs=1e-9))
     assert evaluation.signature == f"sacrebleu {metric.get_signature()}"
     expected = [by_sentence.sentence_score(text, list(pair)).score for text, *pair in rows]
     assert evaluation.sentences.tolist() == pytest.approx(expected)

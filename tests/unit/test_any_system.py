@@ -18,7 +18,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.utils.model_folder import CONFIG, model_path
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
-TEXT = "the vlaue of teh function .\r\nZürich\n\nteh"
+MIXED_LINES = "the vlaue of teh function .\r\nZürich\n\nteh"
 # refuses the imports of this package only: libraries have other ways on Windows
 WITHOUT_UNIX = """
 import builtins, sys
@@ -32,11 +32,11 @@ def import_(name, space=None, *rest, **options):
 builtins.__import__ = import_
 sys.exit(main())
 """
-PROGRAM = [sys.executable, "-c", WITHOUT_UNIX]
+PROGRAM_WITHOUT_UNIX = [sys.executable, "-c", WITHOUT_UNIX]
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder_with_graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model folder with graphs: a small one if torch can make it, otherwise the English editor."""
     if find_spec("torch") is None:
         folders = [path for path in (model_path("en"), MODELS / "en") if (path / CONFIG).is_file()]
@@ -50,17 +50,21 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
-def test_edit_needs_no_unix_and_keeps_line_ends(exported: Path) -> None:
-    result = subprocess.run([*PROGRAM, "edit", str(exported)], input=TEXT.encode(), capture_output=True)
+def test_edit_needs_no_unix_and_keeps_line_ends(folder_with_graphs: Path) -> None:
+    result = subprocess.run(
+        [*PROGRAM_WITHOUT_UNIX, "edit", str(folder_with_graphs)], input=MIXED_LINES.encode(), capture_output=True
+    )
     assert result.returncode == 0, result.stderr.decode(errors="replace")
     edited = result.stdout.decode("utf-8")
-    assert re.findall(r"\r?\n|\r", edited) == ["\r\n", "\n", "\n"] and "Zürich" in edited and edited != TEXT
+    assert re.findall(r"\r?\n|\r", edited) == ["\r\n", "\n", "\n"] and "Zürich" in edited and edited != MIXED_LINES
 
 
-def test_serve_needs_no_unix(exported: Path) -> None:
+def test_serve_needs_no_unix(folder_with_graphs: Path) -> None:
     for package in ("starlette", "uvicorn"):
         pytest.importorskip(package)
-    server = subprocess.Popen([*PROGRAM, "serve", f"m={exported}", "--port", "0"], stdout=subprocess.PIPE)
+    server = subprocess.Popen(
+        [*PROGRAM_WITHOUT_UNIX, "serve", f"m={folder_with_graphs}", "--port", "0"], stdout=subprocess.PIPE
+    )
     try:
         assert server.stdout is not None
         address = server.stdout.readline().decode().split()[2]

@@ -8,7 +8,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.training import checkpoints
 
 
-def write_constant_checkpoint(path, number, **changes):
+def write_constant(path, number, **changes):
     """Saves a checkpoint whose weights are all ``number``."""
     model = {
         "weight": torch.full((2, 3), float(number)),
@@ -29,10 +29,10 @@ def write_constant_checkpoint(path, number, **changes):
 def checkpoint_folder(tmp_path):
     """A folder with checkpoints of epochs 1 to 11 and of updates, whose weights are 100 larger."""
     for number in range(1, 12):
-        write_constant_checkpoint(tmp_path / f"checkpoint{number}.pt", number)
-        write_constant_checkpoint(tmp_path / f"checkpoint_{number}_{number * 1000}.pt", number + 100)
-    write_constant_checkpoint(tmp_path / "checkpoint_last.pt", 1000)
-    write_constant_checkpoint(tmp_path / "checkpoint_best.pt", 1000)
+        write_constant(tmp_path / f"checkpoint{number}.pt", number)
+        write_constant(tmp_path / f"checkpoint_{number}_{number * 1000}.pt", number + 100)
+    write_constant(tmp_path / "checkpoint_last.pt", 1000)
+    write_constant(tmp_path / "checkpoint_best.pt", 1000)
     return tmp_path
 
 
@@ -73,15 +73,15 @@ def test_average_keeps_types_and_the_last_state(checkpoint_folder, tmp_path):
     assert state["last_optimizer_state"] is None
     assert state["extra_state"] == {"number": 4}
     big = torch.tensor([60000.0], dtype=torch.float16)  # the sum of two is more than a float16 can hold
-    files = [write_constant_checkpoint(tmp_path / f"{n}.pt", 1, half=big) for n in range(3)]
+    files = [write_constant(tmp_path / f"{n}.pt", 1, half=big) for n in range(3)]
     assert average.average(files)["model"]["half"].item() == 60000.0
 
 
 @pytest.mark.parametrize("changes", [{"weight": torch.zeros(5)}, {"bias": torch.zeros(5)}])
 def test_average_refuses_different_models(refusal, tmp_path, changes):
     files = [
-        write_constant_checkpoint(tmp_path / "a.pt", 1),
-        write_constant_checkpoint(tmp_path / "b.pt", 2, **changes),
+        write_constant(tmp_path / "a.pt", 1),
+        write_constant(tmp_path / "b.pt", 2, **changes),
     ]
     message = refusal("average", *files, "--output", tmp_path / "mean.pt")
     assert f"b.pt and {files[0]} " in message and next(iter(changes)) in message

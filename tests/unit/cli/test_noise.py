@@ -84,8 +84,6 @@ def test_confusions_are_learned_from_pairs(run: Run, tmp_path: Path) -> None:
         ("ab\nab\n", ["--min-count", "3"], "of at most 3 characters that occurs 3 times"),
     ],
 )
-def test_pairs_without_confusions_are_refused(
-    tmp_path: Path, noisy: str, flags: list[str], message: str, refusal: Refusal
-) -> None:
+def test_pairs_without_confusions(tmp_path: Path, noisy: str, flags: list[str], message: str, refusal: Refusal) -> None:
     command = confusions_command(tmp_path, noisy, "ac\nac\n")
     assert message.format(noisy=command[1], clean=command[2]) in refusal(*command, *flags)

@@ -122,9 +122,7 @@ def test_empty_lines_are_counted(corpus: Path, capsys: pytest.CaptureFixture) ->
     assert lines_of(corpus, "train", "mt")[2] == lines_of(corpus, "train", "de")[4] == ""
 
 
-def test_missing_drafts_are_refused_unless_allowed(
-    corpus: Path, capsys: pytest.CaptureFixture, refusal: Refusal
-) -> None:
+def test_missing_drafts_are_refused(corpus: Path, capsys: pytest.CaptureFixture, refusal: Refusal) -> None:
     (corpus / "valid.mt").unlink()
     message = refusal(*prepare_command(corpus, "--valid-prefix", corpus / "valid"))
     assert f"{corpus}/valid.mt" in message

@@ -68,9 +68,7 @@ def answer_file(monkeypatch: pytest.MonkeyPatch, source: Path, size: int, path: 
 
 
 @pytest.mark.parametrize(("there", "line"), [(b"my notes\n", 1), (b"a\nb\nc\nnot d\n", 4), (b"a\nb\n\n", 3)])
-def test_resume_refuses_files_of_other_programs(
-    there: bytes, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resume_refuses_other_files(there: bytes, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file can end within a batch; the input cannot be the output."""
     text, path = tmp_path / "text", tmp_path / "out"
     text.write_bytes(b"a\nb\nc\nd\n")
@@ -85,7 +83,7 @@ def test_resume_refuses_files_of_other_programs(
 
 @pytest.mark.parametrize("length", range(9))
 @pytest.mark.parametrize("content", [b"a\nb\nc\nd\n", b"a\r\n\nc\r\nd"])
-def test_resume_completes_a_file_of_any_length(
+def test_resume_completes_any_file(
     content: bytes, length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text, path = tmp_path / "text", tmp_path / "out"

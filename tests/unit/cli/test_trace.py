@@ -44,11 +44,11 @@ def log(tmp_path: Path) -> Path:
 
 def test_the_trace_of_the_readme_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "decode.log").write_text(README_LOG, encoding="utf-8")
-    printed = run_trace(capsys, tmp_path / "decode.log", "--select", 84, "--remove-bpe", "sentencepiece")
+    trace = run_trace(capsys, tmp_path / "decode.log", "--select", 84, "--remove-bpe", "sentencepiece")
     blocks = re.findall(r"^```\n(.*?)^```", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.M | re.S)
     [shown] = [block for block in blocks if block.startswith("   source")]
     assert shown.splitlines() == [
-        line for line in printed.splitlines() if re.match(r" *(source|delete|open|fill) ", line)
+        line for line in trace.splitlines() if re.match(r" *(source|delete|open|fill) ", line)
     ]
 
 
@@ -64,9 +64,7 @@ def numbers(printed: str) -> list[int]:
         (["--select", "20", "--select", " 11"], [11, 20]),
     ],
 )
-def test_select_prints_sentences(
-    log: Path, capsys: pytest.CaptureFixture[str], flags: list[object], shown: list[int]
-) -> None:
+def test_select_by_number(log: Path, capsys: pytest.CaptureFixture[str], flags: list[object], shown: list[int]) -> None:
     assert numbers(run_trace(capsys, log, *flags)) == shown
 
 
@@ -85,9 +83,7 @@ def test_bytes_that_are_not_utf8_are_escaped(log: Path, capsys: pytest.CaptureFi
     assert "h\\xf6use" in run_trace(capsys, log) and numbers(run_trace(capsys, log)) == [3, 11, 20]
 
 
-def test_trace_reads_standard_input(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], refusal: Refusal
-) -> None:
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], refusal: Refusal) -> None:
     for arguments in ([], ["-"]):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LOG.encode())))
         assert numbers(run_trace(capsys, *arguments)) == [3, 11, 20]

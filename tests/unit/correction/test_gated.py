@@ -51,7 +51,7 @@ def source_and_target(count: int = 3) -> tuple[Tensor, Tensor]:
     return source, target
 
 
-def row_lengths(tokens: Tensor) -> Tensor:
+def lengths_of(tokens: Tensor) -> Tensor:
     return tokens.ne(PAD).sum(1)
 
 
@@ -125,13 +125,13 @@ def slow_gates(model: GatedModel, source: list[int], inputs: list[int], mix: str
 def test_gates_match_the_equations(gates: str, mix: str, copy_from: str, training: bool) -> None:
     model = toy_gated(gates, mix, copy_from).train(training)
     source, target = source_and_target()
-    out, extra = model(source, row_lengths(source), target)
+    out, extra = model(source, lengths_of(source), target)
     log_p = model.get_normalized_probs((out, extra), log_probs=True)
     values_of_gates = extra["gates"]
     for row in range(len(source)):
         words, inputs = (
-            source[row, : row_lengths(source)[row]].tolist(),
-            target[row, : row_lengths(target)[row]].tolist(),
+            source[row, : lengths_of(source)[row]].tolist(),
+            target[row, : lengths_of(target)[row]].tolist(),
         )
         expected = slow_gates(model, words, inputs, mix, copy_from)
         np.testing.assert_allclose(log_p[row, : len(inputs)].detach(), expected["log_p"], atol=2e-5)
@@ -160,7 +160,7 @@ def test_without_gates_it_is_fairseqs_transformer() -> None:
     assert names == set(plain.state_dict())
     plain.load_state_dict({name.replace(".backbone.", "."): value for name, value in model.state_dict().items()})
     source, target = source_and_target()
-    batch = (source, row_lengths(source), target)
+    batch = (source, lengths_of(source), target)
     assert torch.equal(model(*batch)[0], plain(*batch)[0])
 
 
@@ -168,7 +168,7 @@ def test_without_gates_it_is_fairseqs_transformer() -> None:
 def test_every_gate_parameter_learns(mix: str, copy_from: str) -> None:
     model = toy_gated("mask,copy,generate,skip", mix, copy_from).train()
     source, target = source_and_target()
-    log_p = model.get_normalized_probs(model(source, row_lengths(source), target), log_probs=True)
+    log_p = model.get_normalized_probs(model(source, lengths_of(source), target), log_probs=True)
     log_p[target.ne(PAD)][:, 5].sum().backward()
     assert [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()] == []
 
@@ -186,11 +186,11 @@ def test_four_gates_of_768_channels_have_3076_parameters() -> None:
 def test_gates_do_not_depend_on_padding_and_batch(mix: str) -> None:
     model = toy_gated("mask,copy,generate,skip", mix, "source")
     source, target = source_and_target()
-    together = model(source, row_lengths(source), target)[0]
+    together = model(source, lengths_of(source), target)[0]
     for row in range(len(source)):
-        words, inputs = (x[row : row + 1, : row_lengths(x)[row]] for x in (source, target))
+        words, inputs = (x[row : row + 1, : lengths_of(x)[row]] for x in (source, target))
         left_padded_words = torch.cat([torch.full((1, 4), PAD), words], 1)
-        shifted = model(left_padded_words, row_lengths(left_padded_words), inputs)[0][0]
+        shifted = model(left_padded_words, lengths_of(left_padded_words), inputs)[0][0]
         assert (together[row, : len(shifted)] - shifted).abs().max() < 1e-5
 
 
@@ -202,7 +202,7 @@ def test_checkpoints_without_absent_gates_keep_their_mass() -> None:
         loaded.load_state_dict(saved)
         again.load_state_dict(loaded.state_dict())
         for model in (loaded, again):
-            gates = model(source, row_lengths(source), target)[1]["gates"]
+            gates = model(source, lengths_of(source), target)[1]["gates"]
             total = gates.copy + gates.generate
             assert mass[0] - 1e-6 <= total.min() <= total.max() <= mass[1] + 1e-6
 
@@ -215,7 +215,7 @@ def test_copying_maps_words_between_dictionaries() -> None:
     source = torch.tensor([[toy_dictionary().index(word) for word in ("w1", "w7", "w3")] + [EOS]])
     index = model.decoder.to_target[source][0].tolist()
     assert index == [target.index("w1"), target.unk(), target.index("w3"), EOS]
-    assert model(source, row_lengths(source), torch.tensor([[EOS]]))[0].shape == (1, 1, len(target))
+    assert model(source, lengths_of(source), torch.tensor([[EOS]]))[0].shape == (1, 1, len(target))
 
 
 def test_copying_from_the_source_needs_common_words() -> None:

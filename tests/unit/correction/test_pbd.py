@@ -42,7 +42,7 @@ PBD_VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def random_outputs(count: int, seed: int, shortest: int = 1, longest: int = 10) -> list[list[int]]:
+def target_rows(count: int, seed: int, shortest: int = 1, longest: int = 10) -> list[list[int]]:
     """Returns random sentences without <s>, as fairseq has them."""
     return [row[1:] for row in random_rows(count, seed, shortest=shortest, longest=longest)]
 
@@ -144,7 +144,7 @@ def test_logits_match_the_paper(options: dict[str, Any], source_length: int, tar
 @pytest.mark.parametrize("options", PBD_VARIANTS.values(), ids=PBD_VARIANTS.keys())
 @torch.no_grad()
 def test_beam_search_of_a_pbd_matches_the_full_forward(options: dict[str, Any], beam: int) -> None:
-    rows = random_outputs(4, seed=1)
+    rows = target_rows(4, seed=1)
     for sources in (rows_to_tensor(rows), left_padded(rows)):
         assert_search_adds_up(toy_pbd(**options), sources, beam)
 
@@ -152,14 +152,12 @@ def test_beam_search_of_a_pbd_matches_the_full_forward(options: dict[str, Any], 
 @pytest.mark.parametrize("options", PBD_VARIANTS.values(), ids=PBD_VARIANTS.keys())
 @torch.no_grad()
 def test_logits_do_not_depend_on_padding_and_batch(options: dict[str, Any]) -> None:
-    model, rows, targets = toy_pbd(**options).double(), random_outputs(4, seed=5), random_outputs(4, seed=6)
+    model, rows, targets = toy_pbd(**options).double(), target_rows(4, seed=5), target_rows(4, seed=6)
     previous = shifted(targets)
-    on_the_right, on_the_left = (
-        model(source, None, previous)[0] for source in (rows_to_tensor(rows), left_padded(rows))
-    )
+    right_pad, left_pad = (model(source, None, previous)[0] for source in (rows_to_tensor(rows), left_padded(rows)))
     for i, (row, target) in enumerate(zip(rows, targets, strict=True)):
         alone = model(torch.tensor([row]), None, shifted([target]))[0][0]
-        for together in (on_the_right, on_the_left):
+        for together in (right_pad, left_pad):
             torch.testing.assert_close(together[i, : len(target)], alone, atol=1e-9, rtol=0)
 
 
@@ -169,8 +167,8 @@ def test_logits_do_not_depend_on_padding_and_batch(options: dict[str, Any]) -> N
 @pytest.mark.parametrize("options", PBD_VARIANTS.values(), ids=PBD_VARIANTS.keys())
 def test_every_pbd_parameter_learns(options: dict[str, Any]) -> None:
     model = toy_pbd(**options).train()
-    targets = random_outputs(6, seed=2)
-    logits = model(rows_to_tensor(random_outputs(6, seed=1, shortest=5)), None, shifted(targets))[0]
+    targets = target_rows(6, seed=2)
+    logits = model(rows_to_tensor(target_rows(6, seed=1, shortest=5)), None, shifted(targets))[0]
     F.cross_entropy(logits.flatten(0, 1), rows_to_tensor(targets).flatten(), ignore_index=PAD).backward()
     assert [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()] == []
 
@@ -178,7 +176,7 @@ def test_every_pbd_parameter_learns(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("rate", ["dropout", "attention_dropout", "activation_dropout", "future_dropout"])
 def test_every_dropout_rate_acts_in_training_only(rate: str) -> None:
     model = toy_pbd(**{rate: 0.5}).train()
-    source, previous = rows_to_tensor(random_outputs(4, seed=1, shortest=6)), shifted(random_outputs(4, seed=2))
+    source, previous = rows_to_tensor(target_rows(4, seed=1, shortest=6)), shifted(target_rows(4, seed=2))
     assert not model(source, None, previous)[0].equal(model(source, None, previous)[0])
     model.eval()
     assert model(source, None, previous)[0].equal(model(source, None, previous)[0])
@@ -187,7 +185,7 @@ def test_every_dropout_rate_acts_in_training_only(rate: str) -> None:
 @torch.no_grad()
 def test_future_dropout_hides_a_token_from_all_outputs() -> None:
     model = toy_pbd(future_dropout=0.5)
-    memory = model.decoder.remember(model.encoder(rows_to_tensor(random_outputs(4, seed=1, shortest=6))))
+    memory = model.decoder.remember(model.encoder(rows_to_tensor(target_rows(4, seed=1, shortest=6))))
     all_visible = model.decoder.masks(memory, 0, 5, stepwise=False).generated[..., 5:]
     torch.manual_seed(1)
     visible = model.train().decoder.masks(memory, 0, 5, stepwise=False).generated[..., 5:]

@@ -87,7 +87,7 @@ def log_of_validation(
 
 
 def test_validation_scores_are_of_decoded_text() -> None:
-    """With a large keep bias the decoded text is the source, whatever the target is."""
+    """A large keep bias makes the decoded text the source, whatever the target is."""
     task = correction_task(keep_bias=50.0, **ALL_SCORES)
     model = build_pbd(task)
     sources = random_sentences(9)
@@ -271,9 +271,7 @@ def test_diverse_beam_groups_do_not_depend_on_sentence_numbers() -> None:
     batch = collated(dataset)
     for index, together in zip(batch["id"].tolist(), task.inference_step(generator, [model], batch), strict=True):
         (alone,) = task.inference_step(generator, [model], collated(dataset, [index]))
-        assert [hypothesis["tokens"].tolist() for hypothesis in alone] == [
-            hypothesis["tokens"].tolist() for hypothesis in together
-        ]
+        assert [beam["tokens"].tolist() for beam in alone] == [beam["tokens"].tolist() for beam in together]
 
 
 # ---- ``--best-checkpoint-metric`` is checked before the first batch --------------------------------------------------
@@ -310,9 +308,7 @@ MAXIMIZE = {"maximize_best_checkpoint_metric": True}
         ("accuracy", MAXIMIZE, "accuracy is not in the log"),
     ],
 )
-def test_best_checkpoint_metric_of_correction_is_checked(
-    metric: str, flags: dict[str, Any], message: str | None
-) -> None:
+def test_best_checkpoint_metric_is_checked(metric: str, flags: dict[str, Any], message: str | None) -> None:
     cfg = config_from_flags(best_checkpoint_metric=metric, **flags)
     build_from_config(deepcopy(cfg), from_checkpoint=True)  # a validation does not keep checkpoints
     with pytest.raises(UserError, match=message) if message else nullcontext():

@@ -75,11 +75,9 @@ def test_the_logged_loss_is_a_mean_over_decisions() -> None:
 
 def test_the_train_subset_is_shuffled(folders: dict[str, Path]) -> None:
     task = task_of(folders["multilabel"], train_subset="valid")
-    orders = {
-        split: [task.datasets[split].ordered_indices().tolist() for _ in range(3)] for split in ("train", "valid")
-    }
-    assert orders["train"][0] == orders["train"][1] == orders["train"][2]
-    assert not orders["valid"][0] == orders["valid"][1] == orders["valid"][2]
+    order = {split: [task.datasets[split].ordered_indices().tolist() for _ in range(3)] for split in ("train", "valid")}
+    assert order["train"][0] == order["train"][1] == order["train"][2]
+    assert not order["valid"][0] == order["valid"][1] == order["valid"][2]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +90,7 @@ def test_the_train_subset_is_shuffled(folders: dict[str, Path]) -> None:
         ("ppl", False, "ppl is not in the log"),
     ],
 )
-def test_best_checkpoint_metric_must_be_logged(
-    folders: dict[str, Path], metric: str, maximize: bool, message: str | None
-) -> None:
+def test_best_metric_must_be_logged(folders: dict[str, Path], metric: str, maximize: bool, message: str | None) -> None:
     best = {"best_checkpoint_metric": metric, "maximize_best_checkpoint_metric": maximize}
     task = task_of(folders["classification"], **best)
     model_of(task)
@@ -193,9 +189,7 @@ def test_collected_answers_are_not_restored_from_a_checkpoint() -> None:
         ("multilabel", {"score_at": 0}, "--score-at must be at least 1, but is 0"),
     ],
 )
-def test_wrong_criterion_options_are_refused(
-    folders: dict[str, Path], kind: str, options: dict[str, Any], rule: str
-) -> None:
+def test_wrong_criterion_options(folders: dict[str, Path], kind: str, options: dict[str, Any], rule: str) -> None:
     with pytest.raises(ValueError, match=rule):
         criterion_of(task_of(folders[kind]), **options)
 

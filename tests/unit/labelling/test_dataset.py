@@ -50,12 +50,10 @@ def test_unknown_words_of_a_folder_keep_their_spelling(tagging_data: Path) -> No
     dataset = task.datasets["valid"]
     words = (tagging_data.parent / "valid.tsv").read_text(encoding="utf-8").split("\n")[0].partition("\t")[0].split()
     batch = dataset.collater([dataset[0], dataset[len(dataset) - 1]])
-    words_of_batch, index = batch["net_input"]["words"], dataset.index
+    spelt, index = batch["net_input"]["words"], dataset.index
     assert index is not None
     row = batch["net_input"]["src_tokens"][0, : len(words)] - len(task.dictionary) - 1
-    parts = [
-        words_of_batch.ngrams[words_of_batch.ngram_starts[i] : words_of_batch.ngram_starts[i + 1]].tolist() for i in row
-    ]
+    parts = [spelt.ngrams[spelt.ngram_starts[i] : spelt.ngram_starts[i + 1]].tolist() for i in row]
     assert parts == [BatchWords.of_words([word], index, search=False).ngrams.tolist() for word in words]
 
 
@@ -114,7 +112,7 @@ def test_scores_do_not_depend_on_the_batch(tagging_data: Path, pack: bool) -> No
 
 
 def test_word_dropout_reads_a_word_by_spelling(tagging_data: Path) -> None:
-    """With --word-dropout 1, training reads every word as if the dictionary lacked it."""
+    """Training with --word-dropout 1 reads every word as if the dictionary lacked it."""
     task = task_of(tagging_data)
     word = task.dictionary.symbols[-1]
     task.dictionary.count[-1] = 50  # only frequent words have much of their own

@@ -43,9 +43,7 @@ MODEL_VARIANTS = [
 
 
 @pytest.mark.parametrize(("kind", "options"), MODEL_VARIANTS)
-def test_packing_changes_neither_answers_nor_gradients(
-    folders: dict[str, Path], kind: str, options: dict[str, Any]
-) -> None:
+def test_packing_keeps_answers_and_gradients(folders: dict[str, Path], kind: str, options: dict[str, Any]) -> None:
     results = []
     for pack in (False, True):
         task = task_of(folders[kind], **({"pack": True, "pack_length": 60} if pack else {}))
@@ -69,9 +67,7 @@ def test_packing_changes_neither_answers_nor_gradients(
 
 
 @pytest.mark.parametrize(("kind", "options"), MODEL_VARIANTS)
-def test_answers_do_not_depend_on_batch_and_padding(
-    folders: dict[str, Path], kind: str, options: dict[str, Any]
-) -> None:
+def test_answers_do_not_depend_on_the_batch(folders: dict[str, Path], kind: str, options: dict[str, Any]) -> None:
     task = task_of(folders[kind])
     model = model_of(task, **options)
     together = batch_of(task)
@@ -85,9 +81,7 @@ def test_answers_do_not_depend_on_batch_and_padding(
 @pytest.mark.parametrize(
     ("options", "independent"), [({"no_label_interaction": True}, True), ({"latents": "one"}, True), ({}, False)]
 )
-def test_requested_labels_are_scored_as_all_labels(
-    folders: dict[str, Path], options: dict[str, Any], independent: bool
-) -> None:
+def test_scores_of_requested_labels(folders: dict[str, Path], options: dict[str, Any], independent: bool) -> None:
     task = task_of(folders["multilabel"])
     model = model_of(task, **options)
     every = answers(model, batch_of(task))
@@ -98,7 +92,7 @@ def test_requested_labels_are_scored_as_all_labels(
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "reason"),
+    ("kind", "options", "rule"),
     [
         ("tagging", {"latents": "one"}, "--latents one requires --label-kind multilabel"),
         ("regression", {"decoder_init": "backbone"}, "--decoder-init backbone requires --backbone"),
@@ -106,10 +100,8 @@ def test_requested_labels_are_scored_as_all_labels(
         ("regression", {"encoder": "bert", "head_dim": 8}, "--encoder bert requires --backbone"),
     ],
 )
-def test_wrong_model_options_are_refused(
-    folders: dict[str, Path], kind: str, options: dict[str, Any], reason: str
-) -> None:
-    with pytest.raises(ValueError, match=reason):
+def test_wrong_model_options(folders: dict[str, Path], kind: str, options: dict[str, Any], rule: str) -> None:
+    with pytest.raises(ValueError, match=rule):
         model_of(task_of(folders[kind]), **options)
 
 

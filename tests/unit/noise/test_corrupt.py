@@ -131,15 +131,15 @@ def exchanges(word: str, noisy: str) -> int:
     return differing(word, noisy) // 2
 
 
-def length_difference(word: str, noisy: str) -> int:
+def size_change(word: str, noisy: str) -> int:
     return abs(len(noisy) - len(word))
 
 
 SLIPS = [
     ("substitute", differing),
     ("keyboard", differing),
-    ("insert", length_difference),
-    ("delete", length_difference),
+    ("insert", size_change),
+    ("delete", size_change),
 ]
 
 
@@ -218,10 +218,8 @@ def test_short_lines_get_no_additional_noise(kind: str) -> None:
 def test_kinds_of_a_mixture_have_their_weights() -> None:
     changed = [(word, noisy) for word, noisy in word_pairs_of(noise("substitute:2,delete", 0.5)) if word != noisy]
     assert len(changed) / WORD_COUNT == pytest.approx(0.5, rel=0.02)
-    longer_words = [(word, noisy) for word, noisy in changed if len(word) > 1]
-    assert sum(len(word) > len(noisy) for word, noisy in longer_words) / len(longer_words) == pytest.approx(
-        1 / 3, rel=0.03
-    )
+    longer = [(word, noisy) for word, noisy in changed if len(word) > 1]
+    assert sum(len(word) > len(noisy) for word, noisy in longer) / len(longer) == pytest.approx(1 / 3, rel=0.03)
 
 
 # --- the same, always
@@ -273,9 +271,7 @@ def test_alphabet_any_has_capitals_digits_and_punctuation() -> None:
     for index in range(3000):
         noisy_text = corrupt(clean, index)
         assert len(noisy_text) == len(clean)
-        new_letters.update(
-            letter for letter, clean_letter in zip(noisy_text, clean, strict=True) if letter != clean_letter
-        )
+        new_letters.update(letter for letter, original in zip(noisy_text, clean, strict=True) if letter != original)
     kinds = [str.islower, str.isupper, str.isdigit, lambda letter: letter in punctuation]
     shares = [sum(n for letter, n in new_letters.items() if kind(letter)) / new_letters.total() for kind in kinds]
     assert shares == pytest.approx([25 / 93, 26 / 93, 10 / 93, 32 / 93], abs=0.02)

@@ -51,7 +51,7 @@ ALLOWED_CHANGES: dict[str, tuple[set[str], Callable[[str], bool]]] = {  # what m
     "substitute": (ANY_CASE, lambda cluster: cluster[0].isalnum()),
     "keyboard": (KEYS, lambda cluster: cluster in KEYS),
     "swap-words": (NO_LETTERS, lambda cluster: False),
-    "ocr": (CONFUSED, lambda cluster: any(cluster in found.clean for found in read_table(OCR).confusions)),
+    "ocr": (CONFUSED, lambda cluster: any(cluster in variant.clean for variant in read_table(OCR).confusions)),
     "run-on": (NO_LETTERS, lambda cluster: cluster[0].isspace()),
     "split": ({" "}, lambda cluster: False),
 }

@@ -12,12 +12,10 @@ from tests.helpers import noise
 def test_neighbouring_keys_are_neighbours_of_each_other() -> None:
     assert {"qwerty", "qwertz", "azerty", "dvorak"} <= set(known_layouts())
     for layout in known_layouts():
-        neighbours = neighbouring_keys(layout)
-        assert len(neighbours) > 80
-        assert all(neighbours.values())
-        assert all(
-            key in neighbours[neighbour] and key != neighbour for key in neighbours for neighbour in neighbours[key]
-        )
+        near = neighbouring_keys(layout)
+        assert len(near) > 80
+        assert all(near.values())
+        assert all(key in near[neighbour] and key != neighbour for key in near for neighbour in near[key])
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,7 @@ def test_matches_belong_to_a_cheapest_alignment(clean: str, noisy: str) -> None:
     ],
 )
 def test_blocks_of_an_alignment(clean: str, noisy: str, expected: list[tuple[str, str]]) -> None:
-    assert [
-        ("".join(clean_units), "".join(noisy_units)) for clean_units, noisy_units in blocks(clean, noisy)
-    ] == expected
+    assert [("".join(a), "".join(b)) for a, b in blocks(clean, noisy)] == expected
 
 
 def test_rates_are_shares_of_the_occurrences() -> None:

@@ -134,7 +134,7 @@ def test_encode_into_writes_no_partial_files(families: dict[str, Path], capsys: 
 
 
 def test_import_drops_rows_without_token(tmp_path: Path) -> None:
-    """As in T5 itself: 32,100 tokens, 32,128 rows."""
+    """T5 itself has 32,100 tokens and 32,128 rows."""
     pretrained.t5(tmp_path / "wide", words=64)
     pretrained.imported(tmp_path / "wide", tmp_path / "out")
     assert json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["vocab_size"] == 59
@@ -198,9 +198,7 @@ def copy(source: Path, target: Path, without: str = "", **files: bytes) -> Path:
 
 def test_damaged_files_are_named(families: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert_refused(
-        copy(families["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json is not valid JSON"
-    )
+    assert_refused(copy(families["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json is not")
     for number, rule in ((b"2000000000", "between 0 and 10000"), (b'"8"', "a whole number")):
         options = b'{"tokenizer_class": "T5Tokenizer", "extra_ids": %s}' % number
         odd = copy(families["t5"], tmp_path / number.hex(), tokenizer_config_json=options)
@@ -217,9 +215,7 @@ def test_damaged_files_are_named(families: dict[str, Path], tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("name", "wrong_name"), [("bert", "t5"), ("t5", "bart"), ("bart", "bert")])
-def test_import_refuses_weights_of_another_model(
-    families: dict[str, Path], tmp_path: Path, name: str, wrong_name: str
-) -> None:
+def test_import_refuses_other_weights(families: dict[str, Path], tmp_path: Path, name: str, wrong_name: str) -> None:
     """The library would silently initialize them at random."""
     source = copy(families[name], tmp_path / name, without="*.safetensors")
     shutil.copyfile(families[wrong_name] / "model.safetensors", source / "model.safetensors")
@@ -254,22 +250,20 @@ def test_wrong_backbone_options_are_refused(families: dict[str, Path], tmp_path:
     assert_not_built("59 symbols.*--backbone .*bart.out .330 symbols", dictionary=dictionary_of_t5)
 
 
-def trainable_names(model: nn.Module) -> set[str]:
+def trainable(model: nn.Module) -> set[str]:
     return {name for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
 def test_freeze_flags_freeze_their_weights(families: dict[str, Path]) -> None:
-    everything = trainable_names(pretrained.build(families["bert.out"], gates="mask,copy"))
+    everything = trainable(pretrained.build(families["bert.out"], gates="mask,copy"))
     gates = {"encoder.gate.weight", "encoder.gate.bias", "decoder.gates.gate.weight", "decoder.gates.gate.bias"}
     gates.add("decoder.gates.pointer.weight")
     new_weights = {name for name in everything if "crossattention" in name} | gates
     assert len(new_weights) > len(gates)
-    assert (
-        trainable_names(pretrained.build(families["bert.out"], gates="mask,copy", freeze_backbone=True)) == new_weights
-    )
-    encoder = trainable_names(pretrained.build(families["bert.out"], gates="mask,copy", freeze_encoder=True))
+    assert trainable(pretrained.build(families["bert.out"], gates="mask,copy", freeze_backbone=True)) == new_weights
+    encoder = trainable(pretrained.build(families["bert.out"], gates="mask,copy", freeze_encoder=True))
     assert encoder == {name for name in everything if not name.startswith("encoder.backbone.")}
-    words = trainable_names(pretrained.build(families["bert.out"], gates="mask,copy", freeze_embeddings=True))
+    words = trainable(pretrained.build(families["bert.out"], gates="mask,copy", freeze_embeddings=True))
     assert words == {name for name in everything if "_embeddings.weight" not in name}
 
 
@@ -299,9 +293,7 @@ def test_all_weights_learn_and_bf16_decodes(families: dict[str, Path], name: str
     generator = SequenceGenerator([half], half.decoder.dictionary, beam_size=2, max_len_b=5)
     words, lengths, _ = random_batch(half)
     for hypotheses in generator.generate([half], {"net_input": {"src_tokens": words, "src_lengths": lengths}}):
-        assert len(hypotheses) == 2 and all(
-            hypothesis["positional_scores"].isfinite().all() for hypothesis in hypotheses
-        )
+        assert len(hypotheses) == 2 and all(beam["positional_scores"].isfinite().all() for beam in hypotheses)
 
 
 def test_gates_use_the_mask_symbol_and_the_start_symbol_of_the_family(families: dict[str, Path]) -> None:

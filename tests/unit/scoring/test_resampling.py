@@ -37,8 +37,8 @@ def test_p_of_a_clear_difference_and_of_no_difference() -> None:
     assert comparison.difference == pytest.approx(good.score - bad.score)
     assert comparison.bootstrap_p == 1 / 1000
     assert 0 < comparison.low < comparison.difference < comparison.high
-    self_comparison = resampling.compare(good, good, resampling.resample([good, good], 99, seed=1))
-    assert (self_comparison.difference, self_comparison.low, self_comparison.high, self_comparison.bootstrap_p) == (
+    equal = resampling.compare(good, good, resampling.resample([good, good], 99, seed=1))
+    assert (equal.difference, equal.low, equal.high, equal.bootstrap_p) == (
         0,
         0,
         0,

@@ -16,9 +16,9 @@ from lev_plugins.utils.errors import UserError
 from tests.helpers import BOS, EOS, UNK, growth, lively_model, random_rows, rows_to_tensor, thorough, toy_dictionary
 from tests.slow_refinement import assert_refined, refine
 
-MARKED_SOURCES = random_rows(24, seed=5, shortest=1)
-MARKED_DRAFTS = random_rows(24, seed=6, shortest=1)
-MARKED_TARGETS = random_rows(24, seed=7, shortest=1)
+SRC = random_rows(24, seed=5, shortest=1)
+MT = random_rows(24, seed=6, shortest=1)
+REF = random_rows(24, seed=7, shortest=1)
 
 text = st.text(alphabet="ab \\⟦⟧!~-+", max_size=14)
 
@@ -149,7 +149,7 @@ def random_mark_bits(row: list[int], seed: int) -> list[int]:
     return bits
 
 
-MARK_BITS = [random_mark_bits(row, seed) for seed, row in enumerate(MARKED_DRAFTS)]
+MARK_BITS = [random_mark_bits(row, seed) for seed, row in enumerate(MT)]
 REFINEMENT_VARIANTS: dict[str, dict[str, Any]] = {
     "marks": {},
     "gamma": {"gamma": 1.0},
@@ -169,9 +169,7 @@ REFINEMENT_VARIANTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("mark_bits", [None, MARK_BITS], ids=["unmarked", "marked"])
 @pytest.mark.parametrize("options", REFINEMENT_VARIANTS.values(), ids=REFINEMENT_VARIANTS.keys())
 def test_marks_and_oracles_match_algorithm_2(options: dict[str, Any], mark_bits: list[list[int]] | None) -> None:
-    assert_refined(
-        [lively_model(seed=5)], MARKED_SOURCES, MARKED_DRAFTS, mark_bits, MARKED_TARGETS, retain_history=True, **options
-    )
+    assert_refined([lively_model(seed=5)], SRC, MT, mark_bits, REF, retain_history=True, **options)
 
 
 def holds(tokens: list[int], span: list[int]) -> bool:
@@ -186,28 +184,24 @@ def spans_of(row: list[int], mark_bits: list[int]) -> list[list[int]]:
 
 
 def test_protected_spans_are_in_the_output() -> None:
-    results = refine([lively_model(seed=6)], MARKED_SOURCES, MARKED_DRAFTS, MARK_BITS)
-    spans = [spans_of(*pair) for pair in zip(MARKED_DRAFTS, MARK_BITS, strict=True)]
+    results = refine([lively_model(seed=6)], SRC, MT, MARK_BITS)
+    spans = [spans_of(*pair) for pair in zip(MT, MARK_BITS, strict=True)]
     for result, of_row in zip(results, spans, strict=True):
         assert all(holds(result["tokens"].tolist(), span) for span in of_row)
     assert sum(map(len, spans)) > 10
 
 
 def test_a_higher_keep_bias_keeps_more_drafts() -> None:
-    unchanged_counts = []
+    unchanged = []
     for bias in (-2.0, 0.0, 2.0, 1000.0):
-        results = refine([lively_model(seed=5)], MARKED_SOURCES, MARKED_DRAFTS, keep_bias=bias)
-        unchanged_counts.append(
-            sum(result["tokens"].tolist() == row[1:] for result, row in zip(results, MARKED_DRAFTS, strict=True))
-        )
-    assert unchanged_counts == sorted(unchanged_counts) and unchanged_counts[1] < unchanged_counts[3] == len(
-        MARKED_DRAFTS
-    )
+        results = refine([lively_model(seed=5)], SRC, MT, keep_bias=bias)
+        unchanged.append(sum(result["tokens"].tolist() == row[1:] for result, row in zip(results, MT, strict=True)))
+    assert unchanged == sorted(unchanged) and unchanged[1] < unchanged[3] == len(MT)
 
 
 def test_an_oracle_without_references_is_refused() -> None:
     with pytest.raises(UserError, match="--oracle delete requires references"):
-        refine([lively_model()], MARKED_SOURCES, oracle="delete")
+        refine([lively_model()], SRC, oracle="delete")
 
 
 @pytest.mark.parametrize("placeholder", ["plh", "unk"])
@@ -216,10 +210,10 @@ def test_unknown_words_of_a_draft_are_kept(placeholder: str) -> None:
     model, dictionary = lively_model(seed=5, placeholder=placeholder), toy_dictionary()
     generator = RefinementGenerator([model], dictionary, RefinementOptions())
     dictionary.unknown_words, unknown = ["Zürich"], dictionary.size + 1
-    drafts = [[BOS, 5, unknown, 6, unknown, EOS] for _ in MARKED_SOURCES]
-    mark_bits = [[0, 0, KEEP + SPAN, 0, 0, 0] for _ in MARKED_SOURCES]
+    drafts = [[BOS, 5, unknown, 6, unknown, EOS] for _ in SRC]
+    mark_bits = [[0, 0, KEEP + SPAN, 0, 0, 0] for _ in SRC]
     net_input = {
-        "src_tokens": rows_to_tensor(MARKED_SOURCES),
+        "src_tokens": rows_to_tensor(SRC),
         "draft": rows_to_tensor(drafts),
         "marks": torch.tensor(mark_bits),
     }

@@ -116,7 +116,7 @@ def test_tokenisers_without_offsets_are_refused() -> None:
 
 
 WORD = regex.compile(r"\w[\w\p{M}\u200c\u200d]*")
-NEW_WORD = "the"
+THE = "the"
 LINE_CHARACTERS = f"{ODD_CHARACTERS}()!\"'\u201c\u201d\u2019\x00\x7f\u00ad"
 NO_KINDS = "scripts,stretched,digits,numbers,names"  # of text that is left alone
 
@@ -134,23 +134,21 @@ class OneEdit:
         (segment,) = segments
         start, end = (position - lines(self.text)[0].start for position in self.word)
         assume(not any(unit.start < position < unit.end for unit in segment.units for position in (start, end)))
-        pieces_before = pieces_in(unit for unit in segment.units if unit.end <= start)
-        pieces_after = pieces_in(unit for unit in segment.units if unit.start >= end)
-        pieces = pieces_in(segment.offsets.units(segment.text[:start] + self.replacement + segment.text[end:]))
-        start_index, end_index = len(pieces_before), len(pieces) - len(pieces_after)
-        assume(
-            start_index <= end_index and pieces[:start_index] == pieces_before and pieces[end_index:] == pieces_after
-        )
+        head = pieces_of_units(unit for unit in segment.units if unit.end <= start)
+        tail = pieces_of_units(unit for unit in segment.units if unit.start >= end)
+        pieces = pieces_of_units(segment.offsets.units(segment.text[:start] + self.replacement + segment.text[end:]))
+        begin, stop = len(head), len(pieces) - len(tail)
+        assume(begin <= stop and pieces[:begin] == head and pieces[stop:] == tail)
         indices = range(len(segment.pieces))
         origin = [
-            *indices[:start_index],
-            *[None] * (end_index - start_index),
-            *indices[len(indices) - len(pieces_after) :],
+            *indices[:begin],
+            *[None] * (stop - begin),
+            *indices[len(indices) - len(tail) :],
         ]
         return [[change.edit for change in rewrites(segment, pieces, origin)]]
 
 
-def pieces_in(units: Iterable[Unit]) -> list[str]:
+def pieces_of_units(units: Iterable[Unit]) -> list[str]:
     return [piece for unit in units for piece in unit.pieces]
 
 
@@ -185,16 +183,14 @@ def test_editing_a_word_keeps_the_other_text(tokenisers: dict[str, Tokeniser], n
     prefix, suffix = text[:start], text[end:]
     kind = data.draw(st.sampled_from(["replace", "delete", "insert"]))
     if kind == "replace":
-        cases = (f"{prefix}{word}{suffix}" for word in (NEW_WORD, NEW_WORD.title(), NEW_WORD.upper()))
-        assert edit_word(tokeniser, text, start, end, NEW_WORD) in (text, *cases)
+        cases = (f"{prefix}{word}{suffix}" for word in (THE, THE.title(), THE.upper()))
+        assert edit_word(tokeniser, text, start, end, THE) in (text, *cases)
     elif kind == "delete":
         expected = text, prefix + suffix, prefix.rstrip() + suffix, prefix + suffix.lstrip()
         assert edit_word(tokeniser, text, start, end, "") in expected
     else:  # before or behind what the tokeniser drops
-        ways = (
-            f"{text[:i]}{word}{text[i:]}" for i in range(end + 1) for word in (f"{NEW_WORD} ", f" {NEW_WORD}", NEW_WORD)
-        )
-        assert edit_word(tokeniser, text, start, start, f"{NEW_WORD} ") in (text, *ways)
+        ways = (f"{text[:i]}{word}{text[i:]}" for i in range(end + 1) for word in (f"{THE} ", f" {THE}", THE))
+        assert edit_word(tokeniser, text, start, start, f"{THE} ") in (text, *ways)
 
 
 # before a word; and the signs that a tokeniser has in one piece with it, or drops from it
@@ -209,4 +205,4 @@ JOINED = {"white space": "\u201c\x00\u200b('", "nmt_nfkc": "\x00\x01\u200b", "t5
 def test_words_beside_unusual_characters_are_edited(tokenisers: dict[str, Tokeniser], name: str, gap: str) -> None:
     for text in (f"a{gap}beh", f"beh{gap}a"):
         place = text.index("beh")
-        assert edit_word(tokenisers[name], text, place, place + 3, NEW_WORD) == text.replace("beh", NEW_WORD)
+        assert edit_word(tokenisers[name], text, place, place + 3, THE) == text.replace("beh", THE)

@@ -46,37 +46,37 @@ def test_examples_of_the_page_are_protected(example: str) -> None:
     assert "".join(text[span.start : span.end] for span in left_alone).replace(" ", "") == example.replace(" ", "")
 
 
-def each_word(text: str, replacement: str) -> list[Edit]:
-    return [Edit(*word.span(), replacement) for word in re.finditer(r"\S+", text)]
+def each_word(text: str, filler: str) -> list[Edit]:
+    return [Edit(*word.span(), filler) for word in re.finditer(r"\S+", text)]
 
 
-def each_blank(text: str, replacement: str) -> list[Edit]:
-    return [Edit(*blank.span(), replacement) for blank in re.finditer(r"\s+", text)]
+def each_blank(text: str, filler: str) -> list[Edit]:
+    return [Edit(*blank.span(), filler) for blank in re.finditer(r"\s+", text)]
 
 
-def each_letter(text: str, replacement: str) -> list[Edit]:
-    return [Edit(i, i + 1, replacement) for i in range(len(text))]
+def each_letter(text: str, filler: str) -> list[Edit]:
+    return [Edit(i, i + 1, filler) for i in range(len(text))]
 
 
 def at_each_letter(text: str, insertion: str) -> list[Edit]:
     return [Edit(i, i, insertion) for i in range(len(text) + 1)]
 
 
-def everything(text: str, replacement: str) -> list[Edit]:
-    return [Edit(0, len(text), replacement)]
+def everything(text: str, filler: str) -> list[Edit]:
+    return [Edit(0, len(text), filler)]
 
 
-def anything(text: str, replacement: str) -> list[Edit]:
+def anything(text: str, filler: str) -> list[Edit]:
     draw = random.Random(text)
     positions = sorted(draw.choices(range(len(text) + 1), k=len(text)))
     return [
-        Edit(*pair, draw.choice(["", replacement, " ", ",", f" {replacement} ", f"{replacement}. "]))
+        Edit(*pair, draw.choice(["", filler, " ", ",", f" {filler} ", f"{filler}. "]))
         for pair in zip(positions[::2], positions[1::2], strict=False)
     ]
 
 
-STRATEGIES = [each_word, each_blank, each_letter, at_each_letter, everything, anything]
-REPLACEMENTS = ["", "x", "-", " ", ",", "5", " x ", "xx x", "\u00e9", "("]
+PLANS = [each_word, each_blank, each_letter, at_each_letter, everything, anything]
+FILLERS = ["", "x", "-", " ", ",", "5", " x ", "xx x", "\u00e9", "("]
 
 
 class Greedy:
@@ -86,25 +86,21 @@ class Greedy:
 
     def __init__(
         self,
-        strategy: Callable[[str, str], list[Edit]],
-        replacement: str,
+        plan: Callable[[str, str], list[Edit]],
+        filler: str,
         drafts: bool = True,
         symbols: Path | None = None,
     ):
-        self.strategy, self.replacement, self.drafts, self.symbols = strategy, replacement, drafts, LATIN
+        self.plan, self.filler, self.drafts, self.symbols = plan, filler, drafts, LATIN
         self.segments: list[Segment] = []
 
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         self.segments = segments
-        return [self.strategy(segment.text, self.replacement) for segment in segments]
+        return [self.plan(segment.text, self.filler) for segment in segments]
 
 
-def greedy(
-    strategy: Callable[[str, str], list[Edit]], replacement: str, bpe: str | None = "words", **options: str
-) -> Editor:
-    return Editor(
-        Greedy(strategy, replacement), Tokeniser(None if bpe is None else Namespace(bpe=bpe)), EditOptions(**options)
-    )
+def greedy(plan: Callable[[str, str], list[Edit]], filler: str, bpe: str | None = "words", **options: str) -> Editor:
+    return Editor(Greedy(plan, filler), Tokeniser(None if bpe is None else Namespace(bpe=bpe)), EditOptions(**options))
 
 
 def assert_parts_kept(edited: Edited, parts: list[Span]) -> None:
@@ -133,13 +129,13 @@ def parse_marked_line(line: str) -> tuple[str, list[Span]]:
 SENTENCES = [parse_marked_line(line) for line in ODD_SENTENCES.read_text("utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_odd_sentences_keep_their_protected_parts(strategy: Callable[[str, str], list[Edit]]) -> None:
+@pytest.mark.parametrize("plan", PLANS)
+def test_odd_sentences_keep_their_protected_parts(plan: Callable[[str, str], list[Edit]]) -> None:
     texts = [text for text, _ in SENTENCES]
     changed = 0
-    for replacement in REPLACEMENTS:
+    for filler in FILLERS:
         for bpe in ("words", None):
-            results = greedy(strategy, replacement, bpe).edit(texts)
+            results = greedy(plan, filler, bpe).edit(texts)
             for (text, parts), edited in zip(SENTENCES, results, strict=True):
                 words = [
                     Span(word.start() + start, word.end() + start)
@@ -148,7 +144,7 @@ def test_odd_sentences_keep_their_protected_parts(strategy: Callable[[str, str],
                 ]
                 assert_parts_kept(edited, words)
             changed += sum(len(edited.edits) for edited in results)
-    assert len(texts) == 50 and (changed > 5_000 or strategy == everything)
+    assert len(texts) == 50 and (changed > 5_000 or plan == everything)
 
 
 def test_line_ends_and_byte_order_marks_do_not_change_protection() -> None:
@@ -202,17 +198,17 @@ ORDINARY_WORDS = st.sampled_from(ORDINARY_TEXT.split())
         .map(lambda thing: (thing, True)),
         max_size=12,
     ),
-    st.sampled_from(STRATEGIES),
-    st.sampled_from(REPLACEMENTS),
+    st.sampled_from(PLANS),
+    st.sampled_from(FILLERS),
 )
 def test_generated_protected_parts_never_change(
-    row: list[tuple[str, bool]], strategy: Callable[[str, str], list[Edit]], replacement: str
+    row: list[tuple[str, bool]], plan: Callable[[str, str], list[Edit]], filler: str
 ) -> None:
     text, parts = "", []
     for piece, is_protected in row:
         parts += [Span(len(text), len(text) + len(piece))] if is_protected else []
         text += f"{piece} "
-    assert_parts_kept(greedy(strategy, replacement).edit([text])[0], parts)
+    assert_parts_kept(greedy(plan, filler).edit([text])[0], parts)
 
 
 # ---- what the editor does with it ------------------------------------------------------------------------------------
@@ -221,12 +217,9 @@ def test_generated_protected_parts_never_change(
 def test_protected_pieces_are_marked_for_the_model() -> None:
     editor = greedy(each_word, "x")
     assert editor.edit(["the v1 has 5% of http://a.org. Ok v2."])[0].text == "x x x 5% x http://a.org. x v2."
-    (first_segment, last_segment) = editor.model.segments
-    bits = [
-        requests and [request % SPAN for request in requests]
-        for requests in (first_segment.requests, last_segment.requests)
-    ]
-    assert first_segment.pieces == [
+    (opening, closing) = editor.model.segments
+    bits = [requests and [request % SPAN for request in requests] for requests in (opening.requests, closing.requests)]
+    assert opening.pieces == [
         "▁the",
         "▁v1",
         "▁has",
@@ -243,7 +236,7 @@ def test_protected_pieces_are_marked_for_the_model() -> None:
         ".",
     ]
     assert bits == [[0, 0, 0, 0, KEEP, KEEP, 0, *[KEEP] * 7, 0], [0, 0, KEEP, 0]]
-    assert len({request for request in first_segment.requests if request}) == 2  # two spans
+    assert len({request for request in opening.requests if request}) == 2  # two spans
     assert greedy(each_word, "x").edit(["a b"]) and greedy(each_word, "x").edit(["a"])[0].protected == ()
 
 

@@ -174,7 +174,7 @@ def test_unknown_words_of_the_output_keep_the_text() -> None:
     ],
 )
 def test_words_of_the_output_stay_separate(text: str, output: str, origin: list[int | None], expected: str) -> None:
-    """With --bpe words, fairseq's decoding writes the same text, except for blanks after opening signs."""
+    """fairseq's decoding of --bpe words writes the same text, except for blanks after opening signs."""
     assert edit_output(WORDS, text, output.split(), origin).text == expected
     assert re.sub('(["(]) ', r"\1", Words().decode(output)) == expected
 

@@ -20,13 +20,13 @@ class Replacing:
     task, drafts, longest, symbols = "text_editing", False, 100, ["abcdefghijklmnopqrstuvwxyz"]
 
     def __init__(self, words: dict[str, str]):
-        self.words, self.texts_read = (
+        self.words, self.inputs = (
             {f"▁{word}": f"▁{replacement}" for word, replacement in words.items()},
             list[str](),
         )
 
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
-        self.texts_read += [segment.text for segment in segments]
+        self.inputs += [segment.text for segment in segments]
         return [self.edits(segment) for segment in segments]
 
     def edits(self, segment: Segment) -> list[Edit]:
@@ -38,7 +38,7 @@ class Replacing:
 def edit_with_style(text: str, form: TextStyle, words: dict[str, str]) -> tuple[str, list[str]]:
     model = Replacing(words)
     editor = Editor(model, Tokeniser(Namespace(bpe="words")), form=form)
-    return editor.edit([text])[0].text, model.texts_read
+    return editor.edit([text])[0].text, model.inputs
 
 
 STRAIGHT = TextStyle(straight=True, apart=False)
@@ -97,9 +97,7 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
         (False, "He came , he saw .", "has blanks before its punctuation"),
     ],
 )
-def test_another_style_is_warned_of_once(
-    blanks: bool, text: str, message: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_another_style_warns_once(blanks: bool, text: str, message: str, caplog: pytest.LogCaptureFixture) -> None:
     warn_once.cache_clear()
 
     def edit(form: TextStyle, *texts: str) -> None:

@@ -45,7 +45,7 @@ def pair_dataset(
     return toy_pairs(*rows, words.dictionary)
 
 
-def noisy_dataset(
+def noisy_source(
     data: LanguagePairDataset | None = None, kind: str = "keyboard:2,swap", rate: float = 0.5, **options: Any
 ) -> NoisySourceDataset:
     words, corrupt = codec(), build_corruption(NoiseOptions(kind, word_rate=rate))
@@ -57,7 +57,7 @@ def decoded_texts(dataset: Any, side: str = "source") -> list[str]:
 
 
 def test_noise_depends_on_the_index_alone() -> None:
-    dataset = noisy_dataset()
+    dataset = noisy_source()
     in_order = decoded_texts(dataset)
     backwards = [codec().decode(dataset[np.int64(index)]["source"]) for index in reversed(range(24))]
     assert backwards[::-1] == in_order
@@ -65,16 +65,16 @@ def test_noise_depends_on_the_index_alone() -> None:
 
 
 def test_noisy_targets_replace_sources() -> None:
-    dataset = noisy_dataset(pair_dataset(["old noise"] * 24, FOX_TEXTS))
-    assert decoded_texts(dataset) == decoded_texts(noisy_dataset())
-    mixed = decoded_texts(noisy_dataset(pair_dataset(["old noise"] * 24, FOX_TEXTS), share=0.5))
+    dataset = noisy_source(pair_dataset(["old noise"] * 24, FOX_TEXTS))
+    assert decoded_texts(dataset) == decoded_texts(noisy_source())
+    mixed = decoded_texts(noisy_source(pair_dataset(["old noise"] * 24, FOX_TEXTS), share=0.5))
     assert 4 <= mixed.count("old noise") <= 20
     assert {noisy_text for noisy_text in mixed if noisy_text != "old noise"} <= set(decoded_texts(dataset))
 
 
 @pytest.mark.parametrize(("share", "low", "high"), [(0.0, 0, 0), (0.3, 45, 75), (1.0, 200, 200)])
 def test_noise_share_is_the_share_of_noisy_examples(share: float, low: int, high: int) -> None:
-    dataset = noisy_dataset(pair_dataset(["quick brown"] * 200), rate=1.0, share=share)
+    dataset = noisy_source(pair_dataset(["quick brown"] * 200), rate=1.0, share=share)
     assert low <= sum(text != "quick brown" for text in decoded_texts(dataset)) <= high
     if 0 < share < 1:
         changed = [text != "quick brown" for text in decoded_texts(dataset)]
@@ -85,8 +85,7 @@ def test_noise_share_is_the_share_of_noisy_examples(share: float, low: int, high
 def test_too_long_noisy_sources_are_dropped() -> None:
     lengths = {
         longest: [
-            len(row["source"])
-            for row in noisy_dataset(pair_dataset(["ab cd"] * 3), "insert", rate=1.0, longest=longest)
+            len(row["source"]) for row in noisy_source(pair_dataset(["ab cd"] * 3), "insert", rate=1.0, longest=longest)
         ]
         for longest in (None, 8, 7)
     }

@@ -40,9 +40,7 @@ def fail_on_full_disk(source: str, target: str) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def load_checkpoint_at(
-    updates: int, next_epoch: int, caplog: pytest.LogCaptureFixture, **options: Any
-) -> tuple[int, str]:
+def load_at_update(updates: int, next_epoch: int, caplog: pytest.LogCaptureFixture, **options: Any) -> tuple[int, str]:
     """Loads a checkpoint, and returns the resulting --max-epoch and the log."""
     limits = SimpleNamespace(max_update=0, max_epoch=0, stop_time_hours=0)
     cfg = SimpleNamespace(restore_file="checkpoint_last.pt")
@@ -65,15 +63,15 @@ def load_checkpoint_at(
 
 
 def test_complete_trainings_are_not_continued(caplog: pytest.LogCaptureFixture) -> None:
-    assert load_checkpoint_at(19, 3, caplog, max_update=20) == (0, "")
-    end, text = load_checkpoint_at(20, 3, caplog, max_update=20)
+    assert load_at_update(19, 3, caplog, max_update=20) == (0, "")
+    end, text = load_at_update(20, 3, caplog, max_update=20)
     assert end == -1 and "20 of 20 updates" in text and "--max-update" in text
-    end, text = load_checkpoint_at(20, 3, caplog, max_epoch=2)
+    end, text = load_at_update(20, 3, caplog, max_epoch=2)
     assert end == -1 and "2 of 2 epochs" in text
-    end, text = load_checkpoint_at(20, 3, caplog, stop_time_hours=0.5)
+    end, text = load_at_update(20, 3, caplog, stop_time_hours=0.5)
     assert end == -1 and "1.00 of 0.5 hours" in text
     with pytest.raises(UserError, match=r"--restore-file other\.pt"):
-        load_checkpoint_at(3, 1, caplog, max_update=2, restore_file="other.pt")
+        load_at_update(3, 1, caplog, max_update=2, restore_file="other.pt")
     # a model that is fine-tuned begins without the hours that it was trained before
-    assert load_checkpoint_at(0, 1, caplog, stop_time_hours=0.5) == (0, "")
+    assert load_at_update(0, 1, caplog, stop_time_hours=0.5) == (0, "")
     assert checkpoint_utils.load_checkpoint.__wrapped__.__module__ == "fairseq.checkpoint_utils"

@@ -53,12 +53,12 @@ def test_scores_of_batches_equal_the_whole_set(pairs: list[tuple[str, str]], dat
 
 def test_statistics_of_processes_are_added() -> None:
     scores = ValidationScores(["ter"])
-    first_statistics, second_statistics = (
+    stats_1, stats_2 = (
         scores.statistics(["a b c d"], ["a b c x"]),
         scores.statistics(["a b"], ["y z"]),
     )
     with metrics.aggregate(new_root=True) as log:
-        scores.log([first_statistics, second_statistics])
+        scores.log([stats_1, stats_2])
     assert log.get_smoothed_values()["ter"] == 50.0
     with metrics.aggregate(new_root=True) as log:
         scores.log([{"loss": 1.0}])  # training

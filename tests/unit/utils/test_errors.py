@@ -99,7 +99,7 @@ def test_only_fairseq_commands_end_with_our_message(
     ],
 )
 def test_a_full_disk_and_a_file_limit_are_explained(number: int, meaning: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a training mentions checkpoints."""
+    """Messages outside a training do not mention checkpoints."""
     failures = [OSError(number, os.strerror(number)), SafetensorError(f"I/O error: no room (os error {number})")]
     monkeypatch.delitem(sys.modules, "fairseq_cli.train", raising=False)
     assert all(meaning in str(explain(error)) and "checkpoints" not in str(explain(error)) for error in failures)

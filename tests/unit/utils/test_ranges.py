@@ -41,7 +41,7 @@ CHECKS: dict[type, Callable[[Namespace], object]] = {
 }
 POSITION_FIELDS = ("max_source_positions", "max_target_positions")
 # a seed is any number; fairseq's own are its own; those of noise are in test_noisy.py
-EXCLUDED = {
+SKIPPED = {
     "seed",
     *(field.name for field in fields(TranslationConfig)),
     *(field.name for field in fields(NoiseConfig)),
@@ -51,7 +51,7 @@ NUMBERS = [
     for config in CHECKS
     for name, kind in get_type_hints(config).items()
     if (kind in (int, float) or (get_origin(kind) is Union and get_args(kind)[0] in (int, float)))
-    and (name in POSITION_FIELDS or name not in EXCLUDED)
+    and (name in POSITION_FIELDS or name not in SKIPPED)
 ]
 
 
