@@ -2,6 +2,7 @@
 
 import gc
 import os
+import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
@@ -42,12 +43,12 @@ thorough = settings(max_examples=100, deadline=None, derandomize=True, database=
 
 
 def licensed_data(variable: str, folder: str) -> Path:
-    """Data of another licence than this package's: where the variable says, or in a checkout's neighbour."""
+    """Returns a folder of separately licensed data: that of the variable, or one beside the checkout."""
     return Path(os.environ.get(variable, Path(__file__).resolve().parents[2] / "shared" / "data" / folder))
 
 
 def part_of_fairseq(module: str) -> Any:
-    """A module that not every fairseq has: 0.12.2 of the package index lacks R-Drop and the C++ parts of its LevT."""
+    """Imports a module that fairseq 0.12.2 of the package index lacks, or skips the test."""
     return pytest.importorskip(module, reason=f"this fairseq has no {module}", exc_type=ModuleNotFoundError)
 
 
@@ -59,8 +60,23 @@ def write_lines(path: Path, lines: Iterable[str]) -> Path:
     return path
 
 
+def growth(action: Callable[[int], object], size: int) -> float:
+    """Returns the processor time of an action at four times a size, relative to that at the size: 4 if it is linear.
+
+    The time of each is the least of three runs.
+    """
+
+    def seconds(number: int) -> float:
+        start = time.process_time()
+        action(number)
+        return time.process_time() - start
+
+    small, large = (min(seconds(number) for _ in range(3)) for number in (size, 4 * size))
+    return large / small
+
+
 class Malicious:
-    """Makes a folder wherever its pickle is read as one."""
+    """Creates a folder when it is unpickled."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -70,7 +86,7 @@ class Malicious:
 
 
 def rows_to_tensor(rows: list[list[int]]) -> Tensor:
-    """Padded on the right: (B, longest)."""
+    """Pads the rows on the right: (B, longest)."""
     width = max(len(row) for row in rows)
     return torch.tensor([row + [PAD] * (width - len(row)) for row in rows])
 
@@ -99,7 +115,7 @@ def toy_task(source: Dictionary | None = None, target: Dictionary | None = None,
 
 
 def toy_sizes() -> dict[str, Any]:
-    """16 wide, 2 + 2 blocks, no dropout: every test changes what it is about."""
+    """Returns the sizes of toy models: 16 wide, 2 + 2 blocks, no dropout."""
     small = both_sides(embed_dim=16, ffn_embed_dim=32, layers=2, attention_heads=2)
     return {**small, "max_source_positions": 64, "max_target_positions": 64, "dropout": 0.0}
 
@@ -115,7 +131,7 @@ def toy_post_editor(task: TextEditingTask | None = None, **options: Any) -> Post
 
 
 def toy_transformer(task: Any = None, seed: int = 1, **options: Any) -> TransformerModel:
-    """fairseq's own."""
+    """Returns a Transformer of fairseq."""
     torch.manual_seed(seed)
     args = Namespace(**{**toy_sizes(), **options})
     base_architecture(args)
@@ -128,7 +144,7 @@ def toy_model(task: TextEditingTask | None = None, seed: int = 1, **options: Any
 
 
 def lively_model(task: TextEditingTask | None = None, seed: int = 3, **options: Any) -> LevT:
-    """Random weights that edit for a varying number of iterations: mostly keeping, often inserting nothing."""
+    """Returns a model with random weights that edits for a varying number of iterations."""
     return livened(toy_model(task, seed, **{"max_insertions": 4, **options}).eval())
 
 
@@ -167,14 +183,14 @@ def toy_pbd(task: Any = None, **options: Any) -> PBD:
 def assert_search_adds_up(model: Any, sources: Tensor, beam: int) -> None:
     """The scores of beam search, through caches put in a new order at every step, are those of a forward pass."""
     generator = SequenceGenerator([model], toy_dictionary(), beam_size=beam, max_len_b=8)
-    found = generator.generate([model], {"net_input": {"src_tokens": sources, "src_lengths": sources.ne(PAD).sum(1)}})
-    for source, hypotheses in zip(sources, found, strict=True):
+    groups = generator.generate([model], {"net_input": {"src_tokens": sources, "src_lengths": sources.ne(PAD).sum(1)}})
+    for source, hypotheses in zip(sources, groups, strict=True):
         words = source[source.ne(PAD)][None]
         assert len(hypotheses) == beam
         for hypothesis in hypotheses:
             tokens = hypothesis["tokens"]
-            read = torch.cat([tokens.new_tensor([EOS]), tokens[:-1]])[None]
-            output = model(words, torch.tensor([words.size(1)]), read)
+            decoder_input = torch.cat([tokens.new_tensor([EOS]), tokens[:-1]])[None]
+            output = model(words, torch.tensor([words.size(1)]), decoder_input)
             expected = model.get_normalized_probs(output, log_probs=True)[0].gather(1, tokens[:, None])[:-1, 0]
             # the last may be forced
             torch.testing.assert_close(hypothesis["positional_scores"][:-1], expected, atol=1e-4, rtol=0)
@@ -197,16 +213,16 @@ def left_padded(rows: list[list[int]]) -> Tensor:
 
 
 def with_placeholders(tokens: Tensor, counts: Tensor, placeholder: int) -> Tensor:
-    """Rows with as many placeholders in each slot as ``counts`` says."""
+    """Inserts ``counts`` placeholders into the slots of each row."""
     rows = []
     for row, numbers in zip(tensor_to_rows(tokens), counts.tolist(), strict=True):
         slots = zip(row[1:], numbers, strict=False)
-        rows.append([row[0], *(each for token, n in slots for each in [*[placeholder] * n, token])])
+        rows.append([row[0], *(symbol for token, n in slots for symbol in [*[placeholder] * n, token])])
     return rows_to_tensor(rows)
 
 
 def random_rows(count: int, seed: int, shortest: int = 0, longest: int = 10) -> list[list[int]]:
-    """Sentences with both boundaries and a random number of inner words."""
+    """Returns sentences with both boundaries and a random number of inner words."""
     random = torch.Generator().manual_seed(seed)
     rows = []
     for _ in range(count):
@@ -223,7 +239,7 @@ def list_dataset(rows: list[list[int]]) -> ListDataset:
 def toy_pairs(
     sources: list[list[int]], targets: list[list[int]] | None, words: Dictionary | None = None, **options: Any
 ) -> LanguagePairDataset:
-    """Of one dictionary."""
+    """Returns pairs of rows that share one dictionary."""
     words = words or toy_dictionary()
     sides = [(list_dataset(rows), [len(row) for row in rows], words) for rows in (sources, targets) if rows is not None]
     return LanguagePairDataset(*[part for side in sides for part in side], **options)
@@ -247,7 +263,7 @@ def toy_dataset(
 
 
 def toy_batch(count: int = 6, seed: int = 1, drafts: bool = False) -> dict:
-    """A training batch of ``count`` random sentences."""
+    """Returns a training batch of ``count`` random sentences."""
     sides = random_rows(count, seed, shortest=1), random_rows(count, seed + 1, shortest=2)
     drafted = random_rows(count, seed + 2) if drafts else None
     return collated(toy_dataset(*sides, drafted, RollIn(seed, alpha=0.5, beta=0.5)))
@@ -259,12 +275,12 @@ def run_model(model: LevT, batch: dict[str, Any], **options: Any) -> LevTOutput:
 
 def toy_criterion(task: TextEditingTask | None = None, **options: Any) -> DualPolicyCriterion:
     plain = dict.fromkeys(("label_smoothing", "placeholder_label_smoothing", "deletion_label_smoothing"), 0.0)
-    own = {**plain, "deletion_rollin": "argmax", "loss_average": "counts", **options}
-    return DualPolicyCriterion(DualPolicyConfig(**own), task or toy_task())
+    settings = {**plain, "deletion_rollin": "argmax", "loss_average": "counts", **options}
+    return DualPolicyCriterion(DualPolicyConfig(**settings), task or toy_task())
 
 
 def slow_alignment(tokens: list[int], target: list[int]) -> tuple[list[bool], list[bool]]:
-    """Kept tokens and matched target tokens, cell by cell; walking back: insert before delete before keep."""
+    """Returns kept tokens and matched target tokens, computed cell by cell; ties: insert before delete before keep."""
     n, m = len(tokens), len(target)
     cost = [[i + j for j in range(m + 1)] for i in range(n + 1)]
     for i in range(1, n + 1):
@@ -272,7 +288,7 @@ def slow_alignment(tokens: list[int], target: list[int]) -> tuple[list[bool], li
             cost[i][j] = 1 + min(cost[i - 1][j], cost[i][j - 1])
             if tokens[i - 1] == target[j - 1]:
                 cost[i][j] = min(cost[i][j], cost[i - 1][j - 1])
-    kept, matched = [False] * n, [False] * m
+    kept_tokens, matched = [False] * n, [False] * m
     i, j = n, m
     while i or j:
         if j and cost[i][j] == cost[i][j - 1] + 1:
@@ -281,12 +297,12 @@ def slow_alignment(tokens: list[int], target: list[int]) -> tuple[list[bool], li
             i -= 1
         else:
             i, j = i - 1, j - 1
-            kept[i] = matched[j] = True
-    return kept, matched
+            kept_tokens[i] = matched[j] = True
+    return kept_tokens, matched
 
 
 def epochs_of(dataset: Any, rows: Callable[[dict], list[list[int]]], workers: int) -> list[dict[int, list[int]]]:
-    """What three epochs hold, by sentence, as fairseq's loader hands them to a trainer."""
+    """Returns the rows of three epochs by sentence, as fairseq's loader passes them to a trainer."""
     batches = toy_task().get_batch_iterator(dataset, max_sentences=4, seed=1, num_workers=workers)
     epochs: list[dict[int, list[int]]] = []
     for _ in range(3):

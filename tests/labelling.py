@@ -47,7 +47,7 @@ def prepare(folder: Path, kind: str, *flags: object) -> Path:
 
 
 def folder_of(folder: Path, kind: str, *flags: object, lines: int = 40) -> Path:
-    """Words are cut into letters, so that tags have spans of several pieces."""
+    """Prepares random text, by default cut into letters, so that tags have spans of several pieces."""
     write_text(folder, kind, lines)
     return prepare(folder, kind, *(flags or ["--bpe", "characters"]))
 

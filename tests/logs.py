@@ -2,7 +2,7 @@
 
 
 def logged(number: int, source: str, reference: str, *hypotheses: tuple[str, ...]) -> str:
-    """The lines of a sentence; of each hypothesis its score, its text and its states."""
+    """Returns the lines of a sentence; a hypothesis has a score, a text and states."""
     lines = [f"S-{number}\t{source}", f"T-{number}\t{reference}"]
     for score, text, *states in hypotheses:
         lines += [

@@ -31,7 +31,7 @@ def write_config(folder: Path, **options: Any) -> None:
 
 
 def liven(model: Any, factor: float, eos: int) -> Any:
-    """Random models say the same whatever they read, and never end: larger weights, random biases, a louder </s>."""
+    """Scales random weights until the output depends on the input and sentences end."""
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() == 1:
@@ -66,7 +66,7 @@ T5S = {
 
 
 def t5(folder: Path, kind: str = "t5", words: int = 0) -> Any:
-    """T5; all other kinds have an output table of their own and gated feed-forward layers."""
+    """Saves a T5; all kinds but ``t5`` have a separate output matrix and gated feed-forward layers."""
     import transformers
 
     name, tokenizer, extra_ids, rows = T5S[kind]
@@ -127,7 +127,7 @@ SIZES = {
 
 
 def bert(folder: Path, head: bool = True) -> Any:
-    """With ``head``, the masked language model; without, the encoder alone."""
+    """Saves a masked language model, or without ``head`` only its encoder."""
     from tokenizers import BertWordPieceTokenizer
     from transformers import BertConfig, BertForMaskedLM, BertModel
 
@@ -145,7 +145,7 @@ def bert(folder: Path, head: bool = True) -> Any:
 
 
 def pieces() -> dict[str, int]:
-    """Some words, and letters: the library's training breaks ties in another order each time."""
+    """Returns words and letters (the library's own training breaks ties in a random order)."""
     words = sorted({word for line in LINES for word in line.lower().split()})
     letters = sorted(set("".join(words)))
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -176,7 +176,7 @@ ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def encoder(name: str, folder: Path, tokenizer_class: str = "", more_rows: int = 0) -> Any:
-    """Any encoder with its output layer, and a tokenizer like that of its family; no token has ``more_rows``."""
+    """Saves an encoder with its output layer and a tokenizer of its family; ``more_rows`` have no token."""
     from transformers import AutoConfig, AutoModelForMaskedLM
 
     kind, settings = ENCODERS[name]
@@ -238,7 +238,7 @@ MAKERS: dict[str, Callable[[Path], Any]] = {
 
 
 def make(kind: str, folder: Path) -> Any:
-    """The model of any kind, saved in the folder with its tokenizer."""
+    """Saves a model of any kind with its tokenizer in the folder, and returns it."""
     if kind in ENCODERS:
         return encoder(kind, folder)
     return t5(folder, kind) if kind in T5S else MAKERS[kind](folder)
@@ -250,21 +250,21 @@ def imported(source: Path, out: Path) -> Path:
 
 
 def made_and_imported(kind: str, folder: Path) -> Path:
-    """Makes a model in ``theirs``, and imports it into ``ours``, the folder that is returned."""
+    """Saves a model in ``theirs``, imports it into ``ours``, and returns ``ours``."""
     make(kind, folder / "theirs")
     return imported(folder / "theirs", folder / "ours")
 
 
 def ids_of_symbols(folder: Path) -> tuple[Tensor, Tensor]:
-    """Our number of each of the library's ids, and the library's id of each of our symbols, or 0."""
+    """Returns fairseq's symbol of each id of the library, and the library's id (or 0) of each symbol."""
     symbols = (folder / "symbols.txt").read_text(encoding="utf-8").split("\n")[:-1]
     dictionary, ids = Dictionary.load(str(folder / "dict.txt")), {symbol: i for i, symbol in enumerate(symbols)}
-    ours = torch.tensor([dictionary.index(symbol) for symbol in symbols])
-    return ours, torch.tensor([ids.get(symbol, 0) for symbol in dictionary.symbols])
+    symbol_of_id = torch.tensor([dictionary.index(symbol) for symbol in symbols])
+    return symbol_of_id, torch.tensor([ids.get(symbol, 0) for symbol in dictionary.symbols])
 
 
 def build(folder: Path, arch: str = "", dictionary: Dictionary | None = None, **options: Any) -> Any:
-    """The model of an imported folder, without gates."""
+    """Builds the model of an imported folder, by default without gates."""
     from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
     kind = json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"]

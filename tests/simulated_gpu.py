@@ -1,12 +1,11 @@
-"""A GPU that is not there: tensors that say ``cuda:0``, and fail or wait as they would on one.
+"""A simulated GPU: tensors report ``cuda:0``, and mixing devices fails as it does on a GPU.
 
-The numbers are computed on the CPU; only what device each tensor says, what may be computed with what, and who waits is
-that of a GPU. So it shows neither speed nor memory nor the rounding of CUDA.
+The numbers are computed on the CPU. The simulation covers where tensors are, which of them can be combined, and when
+the host waits for the device; it covers neither speed, nor memory, nor the rounding of CUDA.
 """
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
@@ -24,111 +23,102 @@ from torch.utils._pytree import tree_leaves
 from tests import commands
 
 CUDA = torch.device("cuda", 0)
-PACKAGE = f"{os.sep}lev_plugins{os.sep}"
-# for these, the processor waits until the GPU has computed what they read, or the size of what they make
-ASKING = {"_local_scalar_dense", "item", "is_nonzero", "equal", "nonzero", "masked_select", "_unique2", "unique_dim"}
-ASKING |= {"unique_consecutive", "bincount", "multinomial"}
+PACKAGE_FOLDER = f"{os.sep}lev_plugins{os.sep}"
+# the host waits for the result of these, or for its size
+SYNCHRONOUS = {"_local_scalar_dense", "item", "is_nonzero", "equal", "nonzero", "masked_select", "_unique2", "bincount"}
+SYNCHRONOUS |= {"unique_dim", "unique_consecutive", "multinomial"}
 INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"}
-READ_HERE = {torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__}
+HOST_READS = {torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__}
 FROM_HOST = {torch.tensor, torch.as_tensor, torch.from_numpy}
 
 
 class SimulatedGpu:
-    """Which memory is on the GPU, and how often each line of the package waited for it."""
+    """The memory on the GPU, and the number of times that the package waited for the GPU."""
 
     def __init__(self) -> None:
         self.memory: dict[int, StorageWeakRef] = {}
-        self.waits: Counter[str] = Counter()
+        self.waited = 0
 
     def has(self, x: Any) -> bool:
         return isinstance(x, Tensor) and x.untyped_storage()._cdata in self.memory
 
-    def put(self, x: Any, here: bool = True) -> Any:
-        if isinstance(x, Tensor) and here:
+    def put(self, x: Any, on_device: bool = True) -> Any:
+        if isinstance(x, Tensor) and on_device:
             storage = x.untyped_storage()
-            self.memory[storage._cdata] = StorageWeakRef(storage)  # with it, no other memory gets this number
+            self.memory[storage._cdata] = StorageWeakRef(storage)  # keeps the address from being reused
         elif isinstance(x, Tensor):
             self.memory.pop(x.untyped_storage()._cdata, None)
         return x
 
     def wait(self) -> None:
+        """Counts a wait unless fairseq or torch caused it without the package."""
         frame: FrameType | None = sys._getframe()
-        while frame is not None and PACKAGE not in frame.f_code.co_filename:
+        while frame is not None and PACKAGE_FOLDER not in frame.f_code.co_filename:
             frame = frame.f_back
-        if frame is not None:
-            self.waits[f"{frame.f_code.co_filename.split(PACKAGE)[-1]}:{frame.f_lineno}"] += 1
+        self.waited += frame is not None
 
-    def moved(self, x: Tensor, device: Any, meanwhile: bool = False) -> Tensor:
-        there = on_gpu(device)
-        if there == self.has(x):
+    def move(self, x: Tensor, device: Any, non_blocking: bool = False) -> Tensor:
+        if on_gpu(device) == self.has(x):
             return x
-        if not meanwhile:
+        if not non_blocking:
             self.wait()
-        return self.put(x.clone(), there)
-
-    @property
-    def waited(self) -> int:
-        return self.waits.total()
+        return self.put(x.clone(), on_gpu(device))
 
 
 def on_gpu(device: Any) -> bool:
-    return isinstance(device, int) or torch.device(device).type == "cuda"  # a number is that of a GPU
+    return isinstance(device, int) or torch.device(device).type == "cuda"  # a number is a GPU's
 
 
-class Functions(TorchFunctionMode):
-    """What Python asks of tensors: where they are, that they move or are made there, what they hold."""
+class DeviceFunctions(TorchFunctionMode):
+    """Simulates the functions that report a tensor's device, move it, create it, or read its values."""
 
     def __init__(self, gpu: SimulatedGpu):
         super().__init__()
         self.gpu = gpu
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        gpu, named = self.gpu, dict(kwargs or {})
-        here = bool(args) and gpu.has(args[0])
+        gpu, options = self.gpu, dict(kwargs or {})
+        is_cuda = bool(args) and gpu.has(args[0])
         if func == torch.Tensor.device.__get__:
-            return CUDA if here else func(*args)
+            return CUDA if is_cuda else func(*args)
         if func == torch.Tensor.is_cuda.__get__:
-            return here
-        if func is torch.Tensor.cuda:
-            return gpu.moved(args[0], CUDA)
-        if func is torch.Tensor.cpu:
-            return gpu.moved(args[0], "cpu")
-        if func in READ_HERE and here:
+            return is_cuda
+        if func in (torch.Tensor.cuda, torch.Tensor.cpu):
+            return gpu.move(args[0], CUDA if func is torch.Tensor.cuda else "cpu")
+        if func in HOST_READS and is_cuda:
             if func is not torch.Tensor.tolist:
                 raise TypeError("can't convert cuda:0 device type tensor to numpy")
             gpu.wait()
         if func in (torch.Tensor.to, torch.Tensor.type_as):
-            return self.to(*args, **named)
-        if func is torch.Tensor.new_tensor and here:
+            return self.to(*args, **options)
+        if func is torch.Tensor.new_tensor and is_cuda:
             gpu.wait()
-            return gpu.put(func(*args, **named))
-        generator = named.get("generator")
-        if generator is not None and here and generator.device != CUDA:
+            return gpu.put(func(*args, **options))
+        generator = options.get("generator")
+        if generator is not None and is_cuda and generator.device != CUDA:
             raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
-        device = named.pop("device", None)
-        if device is None or func is torch._C._nn._parse_to:  # what Module.to reads its arguments with
+        device = options.pop("device", None)
+        if device is None or func is torch._C._nn._parse_to:  # Module.to parses its arguments with it
             return func(*args, **(kwargs or {}))
-        made = func(*args, **named)
-        if func in FROM_HOST:
-            return gpu.moved(made, device)
-        return gpu.put(made, on_gpu(device))
+        x = func(*args, **options)
+        return gpu.move(x, device) if func in FROM_HOST else gpu.put(x, on_gpu(device))
 
-    def to(self, x: Tensor, *given: Any, **named: Any) -> Tensor:
-        device, dtype = named.pop("device", None), named.pop("dtype", None)
-        for each in (*given, named.pop("other", None)):
-            if isinstance(each, Tensor):
-                device, dtype = CUDA if self.gpu.has(each) else "cpu", each.dtype
-            elif isinstance(each, torch.dtype):
-                dtype = each
-            elif isinstance(each, (str, int, torch.device)) and not isinstance(each, bool):
-                device = each
+    def to(self, x: Tensor, *args: Any, **options: Any) -> Tensor:
+        device, dtype = options.pop("device", None), options.pop("dtype", None)
+        for value in (*args, options.pop("other", None)):
+            if isinstance(value, Tensor):
+                device, dtype = CUDA if self.gpu.has(value) else "cpu", value.dtype
+            elif isinstance(value, torch.dtype):
+                dtype = value
+            elif isinstance(value, (str, int, torch.device)) and not isinstance(value, bool):
+                device = value
         if device is not None:
-            x = self.gpu.moved(x, device, named.pop("non_blocking", False) and on_gpu(device))
-        return x if dtype is None else torch.Tensor.to(x, dtype=dtype, copy=named.get("copy", False))
+            x = self.gpu.move(x, device, options.pop("non_blocking", False) and on_gpu(device))
+        return x if dtype is None else torch.Tensor.to(x, dtype=dtype, copy=options.get("copy", False))
 
 
-class Operations(TorchDispatchMode):
-    """What is computed, in backward passes as well."""
+class DeviceOperations(TorchDispatchMode):
+    """Simulates the operations, also those of backward passes."""
 
     def __init__(self, gpu: SimulatedGpu):
         super().__init__()
@@ -136,87 +126,86 @@ class Operations(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         with torch._C.DisableTorchFunction():
-            named, name = kwargs or {}, func.overloadpacket.__name__
-            given = [x for x in tree_leaves((args, named)) if isinstance(x, Tensor)]
-            here = [x for x in given if self.gpu.has(x)]
-            if not here:
-                return func(*args, **named)
-            self.check(func, name, args, named, given)
-            made = func(*args, **named)
-            for x in tree_leaves(made):
-                if not any(x is one for one in given):
+            options = kwargs or {}
+            inputs = [x for x in tree_leaves((args, options)) if isinstance(x, Tensor)]
+            if not any(map(self.gpu.has, inputs)):
+                return func(*args, **options)
+            self.check(func, args, options, inputs)
+            outputs = func(*args, **options)
+            for x in tree_leaves(outputs):
+                if not any(x is tensor for tensor in inputs):
                     self.gpu.put(x)
-            return made
+            return outputs
 
-    def check(self, func: Any, name: str, args: Any, named: Any, given: list[Tensor]) -> None:
-        gpu, far = self.gpu, [x for x in given if not self.gpu.has(x)]
+    def check(self, func: Any, args: Any, options: Any, inputs: list[Tensor]) -> None:
+        gpu, name, on_host = self.gpu, func.overloadpacket.__name__, [x for x in inputs if not self.gpu.has(x)]
         if name in ("copy_", "_copy_from"):
-            return gpu.wait() if far else None
+            return gpu.wait() if on_host else None
         if name in INDEXING:
             indices = [x for x in args[1] if x is not None]
             if not gpu.has(args[0]):
                 raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
             masks = any(x.dtype in (torch.bool, torch.uint8) for x in indices)
-            fills = len(args) > 2 and args[2].numel() == 1 and len(indices) == 1  # this is masked_fill
-            if (masks and not fills) or any(x.dim() and not gpu.has(x) for x in indices):
+            is_masked_fill = len(args) > 2 and args[2].numel() == 1 and len(indices) == 1
+            if (masks and not is_masked_fill) or any(x.dim() and not gpu.has(x) for x in indices):
                 gpu.wait()
-            far = [x for x in args[2:3] if not gpu.has(x)]
-        if any(x.dim() for x in far):
+            on_host = [x for x in args[2:3] if not gpu.has(x)]
+        if any(x.dim() for x in on_host):
             raise RuntimeError(f"Expected all tensors to be on the same device, but {func} got cuda:0 and cpu")
         if "mkldnn" in str(func) or "onednn" in str(func):
             raise NotImplementedError(f"{func} has no kernel for CUDA")
-        sized = named.get("output_size") is not None or isinstance(args[-1], int)
-        if name in ASKING or (name == "repeat_interleave" and not sized):
+        has_size = options.get("output_size") is not None or isinstance(args[-1], int)
+        if name in SYNCHRONOUS or (name == "repeat_interleave" and not has_size):
             gpu.wait()
 
 
-class Generator(torch.Generator):
+class DeviceGenerator(torch.Generator):
     device = torch.device("cpu")  # type: ignore[assignment]
 
-    def __new__(cls, device: Any = "cpu") -> "Generator":
-        made = super().__new__(cls)
-        made.device = torch.device(device)
-        return made
+    def __new__(cls, device: Any = "cpu") -> "DeviceGenerator":
+        generator = super().__new__(cls)
+        generator.device = torch.device(device)
+        return generator
 
 
-def pretended() -> dict[str, Any]:
-    """Of ``torch.cuda``, what fairseq asks."""
+def cuda_functions() -> dict[str, Any]:
+    """Returns replacements for the functions of ``torch.cuda`` that fairseq calls."""
     properties = SimpleNamespace(major=9, minor=0, total_memory=1 << 36, name="simulated", multi_processor_count=1)
-    constant: dict[str, Any] = {"is_available": True, "device_count": 1, "current_device": 0}
-    constant |= {"get_device_properties": properties, "get_device_capability": (9, 0), "get_rng_state": torch.zeros(1)}
+    values: dict[str, Any] = {"is_available": True, "device_count": 1, "current_device": 0}
+    values |= {"get_device_properties": properties, "get_device_capability": (9, 0), "get_rng_state": torch.zeros(1)}
     nothing = ("set_device", "set_rng_state", "manual_seed", "manual_seed_all", "empty_cache", "synchronize")
     memory = ("memory_allocated", "max_memory_allocated", "reset_peak_memory_stats", "memory_summary")
-    constant |= dict.fromkeys(nothing) | dict.fromkeys(memory, 0)
-    found: dict[str, Any] = {name: always(value) for name, value in constant.items()}
-    return found | {"device": always(nullcontext())}
+    values |= dict.fromkeys(nothing) | dict.fromkeys(memory, 0) | {"device": nullcontext()}
+    return {name: constant(value) for name, value in values.items()}
 
 
-def always(value: Any) -> Callable[..., Any]:
-    return lambda *given, **named: value
+def constant(value: Any) -> Callable[..., Any]:
+    return lambda *args, **options: value
 
 
 @contextmanager
 def simulated_gpu() -> Iterator[SimulatedGpu]:
     gpu, enabled = SimulatedGpu(), torch.is_autocast_enabled
+    half = partial(torch.autocast, "cpu", torch.float16)  # the CPU's autocast in the precision of a GPU's
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.multiple(torch.cuda, **pretended()))
-        # autocast of the CPU, in the precision of a GPU's
-        half = partial(torch.autocast, "cpu", torch.float16)
-        stack.enter_context(mock.patch.object(torch.cuda.amp, "autocast", half))
-        asked = mock.patch.object(torch, "is_autocast_enabled", lambda kind="cuda": kind == "cuda" and enabled("cpu"))
-        stack.enter_context(asked)
-        stack.enter_context(mock.patch.object(torch, "Generator", Generator))
-        stack.enter_context(Operations(gpu))
-        stack.enter_context(Functions(gpu))
+        for context in (
+            mock.patch.multiple(torch.cuda, **cuda_functions()),
+            mock.patch.object(torch.cuda.amp, "autocast", half),
+            mock.patch.object(torch, "is_autocast_enabled", lambda kind="cuda": kind == "cuda" and enabled("cpu")),
+            mock.patch.object(torch, "Generator", DeviceGenerator),
+            DeviceOperations(gpu),
+            DeviceFunctions(gpu),
+        ):
+            stack.enter_context(context)
         yield gpu
 
 
 @contextmanager
 def a_gpu() -> Iterator[SimulatedGpu | None]:
-    """The machine's own (None), which the commands then see as well; otherwise a simulated one."""
+    """Makes the machine's GPU visible to commands (yields None), or simulates one where there is none."""
     if torch.cuda.is_available():
-        seen = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
-        with mock.patch.dict(commands.ENVIRONMENT, CUDA_VISIBLE_DEVICES=seen):
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
+        with mock.patch.dict(commands.ENVIRONMENT, CUDA_VISIBLE_DEVICES=visible):
             yield None
     else:
         with simulated_gpu() as gpu:

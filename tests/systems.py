@@ -16,8 +16,8 @@ from tests import labelling, pretrained, teachers
 from tests.commands import ROOT
 
 GOLDEN = ROOT / "tests" / "golden" / "0.1"
-CORRECTION = ["--task", "text_correction", "-s", "noisy", "-t", "clean"]
-TINY_LABELLER = ["--task", "text_labelling", "--criterion", "labelling", "--arch", "enct5", "--decoder-layers", 2]
+CORRECTION_FLAGS = ["--task", "text_correction", "-s", "noisy", "-t", "clean"]
+ENCT5 = ["--task", "text_labelling", "--criterion", "labelling", "--arch", "enct5", "--decoder-layers", 2]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class System:
 
     @property
     def flags(self) -> list[str]:
-        """Of ``lev-plugins edit`` and ``export``."""
+        """Flags for ``lev-plugins edit`` and ``export``."""
         return flags_of({"data": self.data, **self.bpe, **self.decoding})
 
     def load(self, **more: Any) -> Any:
@@ -43,7 +43,7 @@ class System:
         )
 
     def export(self, out: Path, *flags: object) -> Path:
-        """The model folder."""
+        """Writes the model folder and returns its path."""
         assert main([str(word) for word in ("export", self.checkpoint, out, *self.flags, *flags)]) == 0
         return out
 
@@ -55,11 +55,11 @@ class System:
         return model.edit(self.texts, self.drafts) if self.edits else model.label(self.texts, scores=True)
 
 
-def flags_of(given: dict[str, Any]) -> list[str]:
-    return [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+def flags_of(settings: dict[str, Any]) -> list[str]:
+    return [part for name, value in settings.items() for part in (f"--{name.replace('_', '-')}", str(value))]
 
 
-SIZES = flags_of({name: size for name, size in labelling.TINY.items() if name != "dropout"})
+LABELLER_SIZES = flags_of({name: size for name, size in labelling.TINY.items() if name != "dropout"})
 NOISES = ["aBc d", "b  EF c.", "Dd a f", "c"]
 
 
@@ -69,7 +69,7 @@ def golden(name: str, data: str, folder: Path) -> Path:
 
 
 def with_dictionary(folder: Path, text: str) -> Path:
-    """The folder of data that has no more than a dictionary for both sides."""
+    """Writes a folder of data that only has a dictionary for both sides."""
     data = folder / "data"
     data.mkdir()
     for side in ("noisy", "clean"):
@@ -77,7 +77,7 @@ def with_dictionary(folder: Path, text: str) -> Path:
     return data
 
 
-def levt(folder: Path) -> System:
+def levt_system(folder: Path) -> System:
     golden("levt", "levt/data", folder)
     flags = ["-s", "src", "-t", "tgt", "--draft-lang", "mt", "--max-insertions", 4]
     checkpoint = teachers.write_teacher(folder / "checkpoint.pt", folder / "data", *teachers.LEVT, *flags, seed=3)
@@ -106,8 +106,8 @@ def speller_with(kind: str, folder: Path) -> System:
     return spelling(folder, ["the", "quick", "fox", "jumps"], texts, "--backbone", imported(kind, folder))
 
 
-def torn_words(folder: Path) -> System:
-    """A levt on pieces of subword-nmt."""
+def levt_on_subwords(folder: Path) -> System:
+    """A levt on the subwords of subword-nmt."""
     codes = folder / "codes"
     codes.write_text("#version: 0.2\nt h\nth e</w>\no f</w>\nu n\n", encoding="utf-8")
     letters = sorted(set("the value of function"))
@@ -119,14 +119,14 @@ def torn_words(folder: Path) -> System:
     return System(checkpoint, data, ["the value", "function  of Z", "o"], bpe=bpe, decoding={"iter_decode_max_iter": 2})
 
 
-def corrector(name: str, folder: Path) -> System:
+def corrector_system(name: str, folder: Path) -> System:
     checkpoint = golden(name, "noisy/data", folder)
     return System(checkpoint, folder / "data", NOISES, bpe={"bpe": "chars"}, decoding={"beam": 3})
 
 
 def transformer(folder: Path) -> System:
     golden("pbd", "noisy/data", folder)
-    flags = [*CORRECTION, "--arch", "transformer", *teachers.SMALL]
+    flags = [*CORRECTION_FLAGS, "--arch", "transformer", *teachers.SMALL]
     checkpoint = teachers.write_teacher(folder / "checkpoint.pt", folder / "data", *flags)
     return System(checkpoint, folder / "data", NOISES, bpe={"bpe": "chars"}, decoding={"beam": 2})
 
@@ -134,10 +134,10 @@ def transformer(folder: Path) -> System:
 def gated(kind: str, folder: Path, *flags: object) -> System:
     backbone = imported(kind, folder)
     data = with_dictionary(folder, (backbone / "dict.txt").read_text(encoding="utf-8"))
-    own = ["--max-source-positions", 30, "--max-target-positions", 30, "--keep-bias", 0.5, *flags]
+    flags_of_model = ["--max-source-positions", 30, "--max-target-positions", 30, "--keep-bias", 0.5, *flags]
     family = "bert" if kind in pretrained.ENCODERS else kind.removeprefix("by")
-    own += ["--arch", f"gated_{family}", "--backbone", backbone]
-    checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *CORRECTION, *own)
+    flags_of_model += ["--arch", f"gated_{family}", "--backbone", backbone]
+    checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *CORRECTION_FLAGS, *flags_of_model)
     bpe = {"bpe": "pretrained", "pretrained_tokenizer": str(backbone)}
     return System(checkpoint, data, ["the quick fox", "a dog .", "more jumps"], bpe=bpe, decoding={"beam": 2})
 
@@ -147,9 +147,9 @@ def imported(kind: str, folder: Path) -> Path:
     return pretrained.imported(folder / "theirs", folder / "backbone-of-training")
 
 
-def labeller(kind: str, folder: Path, *flags: object, bpe: str = "characters") -> System:
+def labeller_system(kind: str, folder: Path, *flags: object, bpe: str = "characters") -> System:
     data = labelling.folder_of(folder / "labels", kind, "--bpe", bpe)
-    checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *TINY_LABELLER, *SIZES, *flags)
+    checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *ENCT5, *LABELLER_SIZES, *flags)
     return System(checkpoint, data, ["sun rain", "fog", "sunny Rains" if bpe == "words" else "hail storm ice"])
 
 
@@ -157,20 +157,20 @@ def pretrained_labeller(kind: str, folder: Path, *flags: object) -> System:
     backbone = imported(kind, folder)
     prepared = ["--pretrained-tokenizer", backbone, "--longest", 60]
     data = labelling.folder_of(folder / "labels", "classification", *prepared)
-    words = [*TINY_LABELLER, "--backbone", backbone, *flags]
+    words = [*ENCT5, "--backbone", backbone, *flags]
     checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *words)
     return System(checkpoint, data, ["sun rain", "fog", "hail storm ice"])
 
 
 SYSTEMS: dict[str, Callable[[Path], System]] = {
-    "levt": levt,
+    "levt": levt_system,
     "levt that spells": speller,
-    "levt on torn words": torn_words,
-    "pbd": partial(corrector, "pbd"),
-    "gated_trans": partial(corrector, "gated"),
+    "levt on torn words": levt_on_subwords,
+    "pbd": partial(corrector_system, "pbd"),
+    "gated_trans": partial(corrector_system, "gated"),
     "transformer": transformer,
-    **{kind: partial(labeller, kind) for kind in ("classification", "regression", "multilabel", "tagging")},
-    "labels of words that spell": lambda folder: labeller(
+    **{kind: partial(labeller_system, kind) for kind in ("classification", "regression", "multilabel", "tagging")},
+    "labels of words that spell": lambda folder: labeller_system(
         "tagging", folder, "--spelling", "--spelling-buckets", 64, bpe="words"
     ),
 }

@@ -1,7 +1,4 @@
-"""Checkpoints as fairseq writes them, of models with random weights: they write nonsense, but always the same.
-
-And the triples that they read.
-"""
+"""Checkpoints of models with random weights, as fairseq writes them, and the triples that they read."""
 
 import random
 import sys
@@ -29,7 +26,7 @@ WORDS = [f"w{number}" for number in range(12)]
 
 
 def random_triples(folder: Path, lines: dict[str, int], long: tuple[str, int] | None = None) -> Path:
-    """Sources, drafts and targets of so many lines for each flag of ``prepare``, of which one is long; the folder."""
+    """Prepares random sources, drafts and targets; ``long`` names the part and the line of one long sentence."""
     draw = random.Random(1)
     words = ["prepare", "-s", "en", "-d", "mt", "-t", "de", "--joined-dictionary", "--dest", str(folder / "data")]
     for part, count in lines.items():
@@ -44,7 +41,7 @@ def random_triples(folder: Path, lines: dict[str, int], long: tuple[str, int] | 
 
 
 def config(*flags: object) -> Any:
-    """What fairseq-train makes of its flags."""
+    """Returns the configuration that fairseq-train makes of its flags."""
     with mock.patch.object(sys, "argv", ["fairseq-train"]):  # where fairseq looks for --user-dir
         parsed = options.parse_args_and_arch(options.get_training_parser(), [str(flag) for flag in flags])
         return convert_namespace_to_omegaconf(parsed)

@@ -1,4 +1,4 @@
-"""Every mistake ends in one line that names it; nothing is lost, nothing half-written."""
+"""Mistakes of users end in one line that names them, and no file is left half-written."""
 
 import shutil
 from pathlib import Path
@@ -9,30 +9,30 @@ import torch
 from tests.commands import BIN, LEVT, TASK, generate, hypotheses, interactive, refused, run, succeed, train
 from tests.helpers import Malicious
 
-FEW = ["--max-tokens", 500, "--max-update", 2]
+TWO_UPDATES = ["--max-tokens", 500, "--max-update", 2]
 
 
-def test_empty_and_unknown_lines_are_answered_in_order(toy: Path) -> None:
+def test_interactive_answers_empty_and_unknown_lines_in_order(toy: Path) -> None:
     typed = "w1 w2 w3\n\n漢字 ☃ \u202eabc\nw4 w5 w6\n"
-    found = hypotheses(succeed(*interactive(toy, LEVT, "--buffer-size", 4), stdin=typed).out)
-    assert list(found) == [0, 1, 2, 3]
-    assert found[0][1] == "v1 v2 v3" and found[3][1] == "v4 v6"
+    outputs = hypotheses(succeed(*interactive(toy, LEVT, "--buffer-size", 4), stdin=typed).out)
+    assert list(outputs) == [0, 1, 2, 3]
+    assert outputs[0][1] == "v1 v2 v3" and outputs[3][1] == "v4 v6"
 
 
 @pytest.mark.slow
-def test_input_that_is_not_utf8(toy: Path) -> None:
+def test_interactive_refuses_input_that_is_not_utf8(toy: Path) -> None:
     locale = {"LC_ALL": "C.UTF-8"}  # where Python lets such bytes through
-    said = refused(*interactive(toy, LEVT), stdin=b"w1 w2\nw3 \xff w4\n", **locale)
-    assert "the input is not UTF-8 (byte 0xff)" in said
+    message = refused(*interactive(toy, LEVT), stdin=b"w1 w2\nw3 \xff w4\n", **locale)
+    assert "not UTF-8 (byte 0xff)" in message
 
 
-def test_a_malicious_checkpoint_is_refused_and_not_run(toy: Path, tmp_path: Path) -> None:
+def test_a_malicious_checkpoint_is_refused_without_executing_it(toy: Path, tmp_path: Path) -> None:
     proof, bad = tmp_path / "proof", tmp_path / "bad.pt"
     torch.save({"model": {}, "args": Malicious(proof)}, bad)
-    commands = [generate(toy, bad), train(toy, tmp_path / "out", *FEW, "--restore-file", bad)]
+    commands = [generate(toy, bad), train(toy, tmp_path / "out", *TWO_UPDATES, "--restore-file", bad)]
     for command in [*commands, ["lev-plugins", "average", bad, "--output", tmp_path / "out.pt"]]:
-        said = refused(*command)
-        assert "posix.mkdir" in said and "nothing in it was executed" in said
+        message = refused(*command)
+        assert "posix.mkdir" in message
         assert not proof.exists()
     assert not (tmp_path / "out.pt").exists()
 
@@ -40,54 +40,52 @@ def test_a_malicious_checkpoint_is_refused_and_not_run(toy: Path, tmp_path: Path
 @pytest.mark.slow
 def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -> None:
     save_dir = tmp_path / "out"
-    succeed(*train(toy, save_dir, *FEW, "--disable-validation"))
-    before = {path.name: path.read_bytes() for path in save_dir.glob("*.pt")}
-    assert before
+    succeed(*train(toy, save_dir, *TWO_UPDATES, "--disable-validation"))
+    checkpoints = {path.name: path.read_bytes() for path in save_dir.glob("*.pt")}
+    assert checkpoints
     # a limit on the size of files stands for a full disk; it is below the size of a checkpoint
     limited = train(toy, save_dir, "--max-tokens", 500, "--max-update", 4, "--disable-validation")
     words = " ".join(f"'{part}'" for part in limited)
-    said = refused("bash", "-c", f"ulimit -f 200; exec '{BIN}'/{words}")
-    assert "(ulimit -f): raise its limit, and run the same command again; earlier checkpoints are intact" in said
-    assert {path.name: path.read_bytes() for path in save_dir.glob("*.pt")} == before
+    message = refused("bash", "-c", f"ulimit -f 200; exec '{BIN}'/{words}")
+    assert "ulimit -f" in message
+    assert {path.name: path.read_bytes() for path in save_dir.glob("*.pt")} == checkpoints
     assert "Loaded checkpoint" in succeed(*limited).both
 
 
 @pytest.mark.parametrize(
-    ("flags", "says"),
+    ("flags", "rule"),
     [
-        (["--left-pad-target"], "--left-pad-target is not supported"),
-        (["--draft-lang", "mt"], "--draft-lang mt: there is no file"),
-        (["--replace-unk"], "--replace-unk reads only data of fairseq-preprocess --dataset-impl raw: leave it out"),
-        (["--sampling"], "--sampling prints --beam samples: leave it out, or set --nbest to the same number"),
-        (["--num-shards", 2], "--num-shards must be at most 1, but is 2: fairseq ignores it; decode in shards with"),
-        (["--distributed-world-size", 2, "--distributed-rank", 2], "--distributed-rank counts from 0: it must be less"),
-        (["--model-overrides", "{'a"], "--model-overrides must be a dictionary in Python's notation"),
-        (["--dataset-impl", "cached"], "an .idx file is damaged, or not in the format of --dataset-impl: leave the"),
-        (["-s", "src", "-t", "src"], "in these languages (--source-lang, --target-lang) and this format (--dataset-"),
+        (["--left-pad-target"], "--left-pad-target"),
+        (["--draft-lang", "mt"], "--draft-lang mt"),
+        (["--replace-unk"], "--replace-unk"),
+        (["--sampling"], "--nbest"),
+        (["--num-shards", 2], "--num-shards must be at most 1, but is 2"),
+        (["--distributed-world-size", 2, "--distributed-rank", 2], "--distributed-rank"),
+        (["--model-overrides", "{'a"], "--model-overrides must be a dictionary"),
+        (["--dataset-impl", "cached"], "--dataset-impl"),
+        (["-s", "src", "-t", "src"], "--target-lang"),
     ],
     ids=lambda value: str(value[0]) if isinstance(value, list) else "",
 )
-def test_generation_options_that_cannot_work(toy: Path, flags: list[object], says: str) -> None:
+def test_generate_refuses_options_that_cannot_work(toy: Path, flags: list[object], rule: str) -> None:
     refusal = run(*generate(toy, LEVT, *flags))
-    assert says in refusal.verdict and refusal.code == 1
+    assert rule in refusal.verdict and refusal.code == 1
     assert "Traceback" not in refusal.both and hypotheses(refusal.out) == {}
 
 
-def test_data_that_are_damaged(toy: Path, tmp_path: Path) -> None:
+def test_damaged_data_are_named(toy: Path, tmp_path: Path) -> None:
     data = Path(shutil.copytree(toy, tmp_path / "data"))
     ids, dictionary = next(data.glob("test.*.src.bin")), data / "dict.src.txt"
     ids.write_bytes(b"")
-    assert f"{ids} is empty: make the folder again" in refused(*generate(data, LEVT))
+    assert f"{ids} is empty" in refused(*generate(data, LEVT))
     ids.unlink()
     dictionary.write_text("a b c\n", encoding="utf-8")
-    said = refused(*generate(data, LEVT))
-    assert f"{dictionary} is not a fairseq dictionary: Incorrect dictionary format" in said
+    assert f"{dictionary} is not a fairseq dictionary" in refused(*generate(data, LEVT))
     dictionary.unlink()
-    assert str(dictionary) in refused(*train(data, tmp_path / "out", *FEW))
+    assert str(dictionary) in refused(*train(data, tmp_path / "out", *TWO_UPDATES))
 
 
-def test_fairseq_commands_that_cannot_work(toy: Path, tmp_path: Path) -> None:
-    said = refused(*train(toy, tmp_path, *FEW, "--distributed-world-size", 2))
-    assert "--distributed-world-size is 2, but this machine has 0 GPUs: leave it out, or add --distributed-no" in said
-    said = refused("fairseq-eval-lm", toy, *TASK, "--path", LEVT)
-    assert said.endswith("is for language models: for the loss of this one, use fairseq-validate")
+def test_fairseq_commands_that_cannot_work_are_refused(toy: Path, tmp_path: Path) -> None:
+    message = refused(*train(toy, tmp_path, *TWO_UPDATES, "--distributed-world-size", 2))
+    assert "--distributed-world-size is 2" in message and "0 GPUs" in message
+    assert "fairseq-validate" in refused("fairseq-eval-lm", toy, *TASK, "--path", LEVT)

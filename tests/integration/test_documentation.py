@@ -1,4 +1,4 @@
-"""Every command that a page prints is run, in the order in which it is printed; every name and link leads somewhere."""
+"""Every command of a page runs, the figures that a page shows are printed, and names and links exist."""
 
 import ast
 import re
@@ -20,53 +20,59 @@ from lev_plugins.cli.main import COMMANDS
 from lev_plugins.noise import NOISE_KINDS
 from lev_plugins.noise.layouts import known_layouts
 from tests import pretrained
-from tests.claims import CLAIMS
 from tests.commands import ROOT, succeed
-from tests.pages import FIRST, Page, commands, read
+from tests.pages import FIRST_PAGE, commands, numbers_in, outputs_of, read, run_commands
 
 DOCS = sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))
-PAGES = [page for page in ["user_dir.md", *DOCS] if commands(page)]
-ALL = ["README.md", "user_dir.md", "CONTRIBUTING.md", "SECURITY.md", *DOCS]
-EXAMPLES = sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("examples/*/README.md"))
-RESULTS = [page.replace("README", "RESULTS") for page in EXAMPLES]
+PAGES_WITH_COMMANDS = [page for page in ["user_dir.md", *DOCS] if commands(page)]
+PROSE_PAGES = ["README.md", "user_dir.md", "CONTRIBUTING.md", "SECURITY.md", *DOCS]
+EXAMPLE_PAGES = sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("examples/*/README.md"))
+RESULT_PAGES = [page.replace("README", "RESULTS") for page in EXAMPLE_PAGES]
 
 
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The first page, in what the pages call the root of a checkout."""
+def quick_start(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """What the pages call the root of a checkout, after the quick start, and what its commands printed."""
     checkout = tmp_path_factory.mktemp("checkout")
     for name in ("lev_plugins", "examples", "scripts"):
         shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
     if find_spec("transformers") is not None:
-        pretrained.make("byt5", checkout / "byt5-small")  # a tiny one, where the page has one from huggingface.co
-    return Page(FIRST, checkout).follow()
+        pretrained.make("byt5", checkout / "byt5-small")  # stands for the one from huggingface.co
+    return checkout, run_commands(FIRST_PAGE, checkout)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PAGES)
-def test_commands_do_what_the_page_says(name: str, started: Page, tmp_path: Path) -> None:
-    page = started
-    if name != FIRST:
-        page = Page(name, shutil.copytree(started.checkout, tmp_path / "checkout")).follow()
-    CLAIMS[name](page)
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS)
+def test_commands_run_and_print_the_figures(page: str, quick_start: tuple[Path, str], tmp_path: Path) -> None:
+    checkout, printed = quick_start
+    if page != FIRST_PAGE:
+        printed = run_commands(page, shutil.copytree(checkout, tmp_path / "checkout"))
+    figures = numbers_in(outputs_of(page))
+    assert [figure for figure in figures if figure not in numbers_in(printed)] == []
 
 
-def test_commands_of_the_readme_are_run_too() -> None:
-    assert set(commands("README.md")) < set(commands(FIRST))
+@pytest.mark.slow
+def test_the_editor_of_the_quick_start_repairs_drafts(quick_start: tuple[Path, str]) -> None:
+    editor, drafts = (float(ter) for ter in re.findall(r"TER = ([\d.]+) \(", quick_start[1]))
+    assert editor < 0.4 * drafts
+
+
+def test_commands_of_the_readme_are_in_the_quick_start() -> None:
+    assert set(commands("README.md")) < set(commands(FIRST_PAGE))
 
 
 def anchors(page: Path) -> set[str]:
-    """Where a link may lead: the headings, as GitHub names them."""
+    """Returns the targets that links can have: the headings, as GitHub names them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [*ALL, "bench/README.md", *EXAMPLES, *RESULTS])
-def test_links_lead_somewhere(page: str) -> None:
+@pytest.mark.parametrize("page", [*PROSE_PAGES, "bench/README.md", *EXAMPLE_PAGES, *RESULT_PAGES])
+def test_link_targets_exist(page: str) -> None:
     text = re.sub(r"`[^`\n]*`", "", read(page))
     links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith("http")]
-    assert links or page in RESULTS
+    assert links or page in RESULT_PAGES
     for link in links:
         path, _, anchor = link.partition("#")
         target = (ROOT / page).parent / path if path else ROOT / page
@@ -74,14 +80,14 @@ def test_links_lead_somewhere(page: str) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
-@pytest.mark.parametrize("page", ALL)
+@pytest.mark.parametrize("page", PROSE_PAGES)
 def test_paths_exist(page: str) -> None:
     paths = re.findall(r"\b(?:lev_plugins|tests|scripts)/[\w/.-]*\w", read(page))
     assert [path for path in paths if "NAME" not in path and not (ROOT / path).exists()] == []
 
 
-def defined(file: Path) -> set[str]:
-    """The names of what a file defines: functions, classes with their methods and fields, and variables."""
+def names_defined_in(file: Path) -> set[str]:
+    """Returns the names of functions, variables, and classes with their methods and fields."""
     module = ast.parse(file.read_text("utf-8"))
     names = {node.name for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
     for owner in [module, *(node for node in ast.walk(module) if isinstance(node, ast.ClassDef))]:
@@ -94,8 +100,8 @@ def defined(file: Path) -> set[str]:
     return names
 
 
-def test_the_papers_page_names_what_exists() -> None:
-    """A name is a file of the package, with what this file itself defines."""
+def test_names_on_the_papers_page_exist() -> None:
+    """A name is a file of the package, with a name that the file defines."""
     files = {path.relative_to(ROOT).with_suffix("").parts: path for path in (ROOT / "lev_plugins").rglob("*.py")}
 
     def exists(name: str) -> bool:
@@ -106,7 +112,7 @@ def test_the_papers_page_names_what_exists() -> None:
             for module, path in files.items()
             if module[-cut:] == parts[:cut]
         )
-        return any(not rest or rest in defined(path) for path, rest in places)
+        return any(not rest or rest in names_defined_in(path) for path, rest in places)
 
     rows = [line for line in read("docs/papers.md").splitlines() if line.startswith("| ")]
     names = {name for row in rows for name in re.findall(r"`([a-z]\w*(?:\.\w+)+)`", row)}
@@ -114,17 +120,17 @@ def test_the_papers_page_names_what_exists() -> None:
     assert len(names) > 50 and sorted(name for name in names if not exists(name)) == []
 
 
-def test_the_code_page_names_what_exists() -> None:
-    """After a file, or before it in brackets, stands the name of what it defines."""
+def test_names_on_the_code_page_exist() -> None:
+    """The page writes `file.py`: `name`, or `name` (`file.py`)."""
     text = "".join(line for line in read("docs/code.md").splitlines(keepends=True) if not line.startswith("|"))
     pairs = re.findall(r"`([\w/]+\.py)`(?:: | \()`([\w.]+)`", text)
     pairs += [(file, name) for name, file in re.findall(r"`([\w.]+)` \(`([\w/]+\.py)`", text)]
     pairs = [(file, name) for file, name in pairs if "NAME" not in file]
     assert len(pairs) > 35
-    assert [(file, name) for file, name in pairs if name not in defined(ROOT / "lev_plugins" / file)] == []
+    assert [(file, name) for file, name in pairs if name not in names_defined_in(ROOT / "lev_plugins" / file)] == []
 
 
-def test_versions_that_are_written_twice_agree() -> None:
+def test_versions_in_several_files_agree() -> None:
     pinned = dict(re.findall(r"^([\w-]+)==([\w.]+)", read("constraints.txt"), re.MULTILINE))
     hooks = re.findall(r"\[ruff==([\w.]+)\]", read(".pre-commit-config.yaml"))
     assert hooks and set(hooks) == {pinned["ruff"]}
@@ -138,15 +144,15 @@ def test_the_reference_is_up_to_date() -> None:
 def test_every_registered_name_is_on_the_page() -> None:
     page = read("user_dir.md")
     registries = [TASK_REGISTRY, ARCH_MODEL_REGISTRY, CRITERION_REGISTRY, OPTIMIZER_REGISTRY, BPE_REGISTRY]
-    ours = [
+    registered = [
         name
         for registry in [*registries, SCORER_REGISTRY]
         for name, cls in registry.items()
         if cls.__module__.startswith("lev_plugins")
     ]
-    assert {"text_editing", "text_correction", "levt", "levt_tiny", "pbd", "dual_policy"} <= set(ours)
-    assert {"gated_t5", "scaled_adam", "pretrained", "ter"} <= set(ours)
-    assert [name for name in ours if f"`{name}`" not in page] == []
+    assert {"text_editing", "text_correction", "levt", "levt_tiny", "pbd", "dual_policy"} <= set(registered)
+    assert {"gated_t5", "scaled_adam", "pretrained", "ter"} <= set(registered)
+    assert [name for name in registered if f"`{name}`" not in page] == []
     assert "noise" in COMMANDS and [name for name in COMMANDS if not re.search(rf"`(lev-plugins )?{name}`", page)] == []
     noise = read("docs/noise.md")
     assert [name for name in (*NOISE_KINDS, *known_layouts()) if f"`{name}`" not in noise] == []

@@ -8,17 +8,28 @@ import torch
 from tests.commands import ADAM, QUIET, USER_DIR, exact_matches, hypotheses, succeed
 from tests.integration.conftest import preprocess
 
-COMMON = ["--user-dir", USER_DIR, "--task", "translation", "--cpu"]
+TRANSLATION = ["--user-dir", USER_DIR, "--task", "translation", "--cpu"]
 LOSS = ["--criterion", "label_smoothed_cross_entropy", "--label-smoothing", 0.1]
 
 
-def train(data: Path, save_dir: Path, *flags: object) -> list[object]:
-    return ["fairseq-train", data, *COMMON, *LOSS, *QUIET, "--save-dir", save_dir, "--max-tokens", 1000, *flags]
+def train_gated(data: Path, save_dir: Path, *flags: object) -> list[object]:
+    return [
+        "fairseq-train",
+        data,
+        *TRANSLATION,
+        *LOSS,
+        *QUIET,
+        "--save-dir",
+        save_dir,
+        "--max-tokens",
+        1000,
+        *flags,
+    ]
 
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sentences of random words, some of which are noise that the target does not have."""
+    """Sentences of random words, of which some are noise that the target lacks."""
     folder = tmp_path_factory.mktemp("copies")
     torch.manual_seed(1)
     for split, size in (("train", 400), ("valid", 40), ("test", 60)):
@@ -31,15 +42,15 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_learns_to_copy_and_to_leave_out(copies: Path, tmp_path: Path) -> None:
-    """To a threshold that the same model without gates needs several times as many updates for; resumed on the way."""
+def test_gates_learn_to_copy_and_to_drop_words(copies: Path, tmp_path: Path) -> None:
+    """A model without gates needs several times as many updates; the training is also resumed once."""
     flags = ["--arch", "gated_trans_tiny", "--share-all-embeddings", "--dropout", 0, *ADAM, "--clip-norm", 1]
     flags += ["--encoder-normalize-before", "--decoder-normalize-before", "--no-epoch-checkpoints", "--patience", 3]
     flags += ["--gate-mix", "probability", "--copy-from", "source", "--gates", "mask,copy,generate"]
     flags += ["--lr-scheduler", "polynomial_decay", "--total-num-update", 300, "--warmup-updates", 10]
-    succeed(*train(copies, tmp_path, *flags, "--max-update", 20, "--disable-validation"))
-    log = succeed(*train(copies, tmp_path, *flags, "--max-update", 300, "--validate-interval", 10))
+    succeed(*train_gated(copies, tmp_path, *flags, "--max-update", 20, "--disable-validation"))
+    log = succeed(*train_gated(copies, tmp_path, *flags, "--max-update", 300, "--validate-interval", 10))
     assert "Loaded checkpoint" in log.both
-    command = ["fairseq-generate", copies, *COMMON, "--path", tmp_path / "checkpoint_last.pt", "--beam", 3]
-    found = succeed(*command, "--gen-subset", "test", "--batch-size", 7, "--required-batch-size-multiple", 1).out
-    assert len(hypotheses(found)) == 60 and exact_matches(found) >= 2 / 3
+    command = ["fairseq-generate", copies, *TRANSLATION, "--path", tmp_path / "checkpoint_last.pt", "--beam", 3]
+    log = succeed(*command, "--gen-subset", "test", "--batch-size", 7, "--required-batch-size-multiple", 1).out
+    assert len(hypotheses(log)) == 60 and exact_matches(log) >= 2 / 3

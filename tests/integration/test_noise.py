@@ -1,11 +1,11 @@
-"""Lines come out of the real command as they go in."""
+"""``lev-plugins noise`` writes line by line."""
 
 import subprocess
 
 from tests.commands import BIN, ENVIRONMENT, ROOT
 
 
-def test_a_line_comes_out_before_the_next_one_goes_in() -> None:
+def test_noise_writes_each_line_before_it_reads_the_next() -> None:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     command = [BIN / "lev-plugins", "noise", "--kind", "random:2,keyboard,swap,ocr", "--word-rate", "0.6"]
     with subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, **pipes) as process:

@@ -1,4 +1,4 @@
-"""The program of docs/scaling.md that edits a corpus on many workers: the same text as one process, whoever dies."""
+"""The program of docs/scaling.md on several workers writes what one process writes, also if a worker is killed."""
 
 import os
 import shutil
@@ -21,12 +21,12 @@ psutil = pytest.importorskip("psutil")  # which distributed needs
 
 pytestmark = pytest.mark.slow
 
-PAGE = "docs/scaling.md"
+SCALING_PAGE = "docs/scaling.md"
 
 
 @pytest.fixture(scope="module")
 def checkout(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the page finds in a checkout, with the program of the page, and the text as one process edits it."""
+    """A checkout with a corpus, the program of the page, and the corpus as one process edits it."""
     folder = tmp_path_factory.mktemp("checkout")
     succeed("lev-plugins", "export", LEVT, folder / "toy" / "light", "--data", toy)
     corpus = folder / "toy" / "corpus"
@@ -35,20 +35,20 @@ def checkout(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (corpus / "a.txt").write_text(text, "utf-8", newline="")
     (corpus / "b.txt").write_text("", "utf-8")
     (corpus / "c.txt").write_text(f"{'v' * 12000}\nv7 v8 v8", "utf-8")  # longer than a partition; no line feed
-    [program] = [block for _, block in blocks(PAGE, "python") if "client.compute" in block]
+    [program] = [block for _, block in blocks(SCALING_PAGE, "python") if "client.compute" in block]
     (folder / "program.py").write_text(program, "utf-8")
-    one = succeed("lev-plugins", "edit", "toy/light", stdin=read(corpus), cwd=folder)
-    (folder / "one").write_bytes(one.out.encode())
+    edited = succeed("lev-plugins", "edit", "toy/light", stdin=read_folder(corpus), cwd=folder)
+    (folder / "one").write_bytes(edited.out.encode())
     return folder
 
 
-def read(folder: Path) -> bytes:
+def read_folder(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
 
 
 @contextmanager
 def running(checkout: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Starts the program of the page with nothing edited."""
+    """Starts the program of the page without earlier output."""
     shutil.rmtree(checkout / "toy" / "edited", ignore_errors=True)
     command = [sys.executable, "program.py"]
     with subprocess.Popen(command, cwd=checkout, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as program:
@@ -65,8 +65,8 @@ def wait_for(what: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def parts(checkout: Path) -> list[Path]:
-    """The parts that there are, in the order in which they were written."""
+def written_parts(checkout: Path) -> list[Path]:
+    """Returns the complete parts in the order in which they were written."""
     files = list((checkout / "toy" / "edited").glob("*.txt"))
     return sorted((path for path in files if path.stat().st_size), key=lambda path: path.stat().st_mtime_ns)
 
@@ -78,14 +78,20 @@ def kill_a_worker(program: "subprocess.Popen[str]") -> None:
     os.kill(workers[0], signal.SIGKILL)
 
 
-def test_a_worker_that_dies_changes_nothing(checkout: Path) -> None:
+def test_a_killed_worker_changes_no_output(checkout: Path) -> None:
     with running(checkout) as program:
-        wait_for(lambda: len(parts(checkout)) >= 5)
+        wait_for(lambda: len(written_parts(checkout)) >= 5)
         kill_a_worker(program)
-        before = {path: path.stat().st_mtime_ns for path in parts(checkout)[:-2]}  # these may not have been released
+        write_times = {
+            path: path.stat().st_mtime_ns for path in written_parts(checkout)[:-2]
+        }  # these may not have been released
         _, log = program.communicate(timeout=300)
     assert program.returncode == 0 and "Restarting worker" in log, log
-    assert read(checkout / "toy" / "edited") == (checkout / "one").read_bytes() != read(checkout / "toy" / "corpus")
-    # "a part that is written is not made again when its worker dies"
-    assert len(before) < len(parts(checkout)) / 2
-    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert (
+        read_folder(checkout / "toy" / "edited")
+        == (checkout / "one").read_bytes()
+        != read_folder(checkout / "toy" / "corpus")
+    )
+    # parts that were complete are not edited again
+    assert len(write_times) < len(written_parts(checkout)) / 2
+    assert {path: path.stat().st_mtime_ns for path in write_times} == write_times

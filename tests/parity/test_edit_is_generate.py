@@ -18,13 +18,13 @@ from lev_plugins.cli.main import main
 from lev_plugins.training import checkpoints
 from tests import pretrained
 from tests.commands import outputs, succeed
-from tests.systems import CORRECTION, SYSTEMS, System, flags_of
+from tests.systems import CORRECTION_FLAGS, SYSTEMS, System, flags_of
 
-COUNT = 200
+LINE_COUNT = 200
 MOST_WORDS = 5
-POSITIONS = 14  # of correctors; the limit by which fairseq otherwise ends an output depends on the batch
-UNKNOWN = "Zürich"
-EDITING = ["--task", "text_editing", "--draft-lang", "mt"]
+MAX_POSITIONS = 14  # of correctors; the limit by which fairseq otherwise ends an output depends on the batch
+UNKNOWN_WORD = "Zürich"
+DRAFT_EDITING = ["--task", "text_editing", "--draft-lang", "mt"]
 
 
 @dataclass(frozen=True)
@@ -41,52 +41,60 @@ class Trial:
     changed: float = 0.5  # at least this share of the lines
 
 
-def torn(draw: random.Random, source: str) -> str:
+def noisy_draft(draw: random.Random, source: str) -> str:
     """The source with words left out, protected, marked for deletion, and with unknown words."""
-    forms = ["{}", "{}", "", f"{{}} {UNKNOWN}", "⟦!{}⟧", "⟦-{}⟧", "x{}"]
+    forms = ["{}", "{}", "", f"{{}} {UNKNOWN_WORD}", "⟦!{}⟧", "⟦-{}⟧", "x{}"]
     words = (draw.choice(forms).format(word) for word in source.replace("w", "v").split())
     return " ".join(filter(None, words))
 
 
-SHORT = {"max_source_positions": POSITIONS, "max_target_positions": POSITIONS}
-WORDS = [word for line in pretrained.LINES for word in line.split() if word.isalpha()]
+SHORT_TEXTS = {"max_source_positions": MAX_POSITIONS, "max_target_positions": MAX_POSITIONS}
+TOY_WORDS = [word for line in pretrained.LINES for word in line.split() if word.isalpha()]
 TRIALS = [
-    Trial("levt", [f"w{i}" for i in range(4, 29)], [*EDITING, "-s", "src", "-t", "tgt"], ("src", "tgt"), torn),
-    Trial("levt that spells", ["the", "value", "of", "function"], [*EDITING, "-s", "noisy", "-t", "clean"]),
-    Trial("levt with a bert", ["the", "quick", "fox", "jumps"], [*EDITING, "-s", "noisy", "-t", "clean"], draft=torn),
-    Trial("levt on torn words", ["the", "value", "of", "function"], [*EDITING, "-s", "noisy", "-t", "clean"]),
-    *(Trial(kind, list("abcdefABCDEF"), CORRECTION, model=SHORT) for kind in ("pbd", "gated_trans", "transformer")),
-    Trial("gated_bart", WORDS, [*CORRECTION, "--keep-bias", 0.5]),
-    Trial("gated_bert", WORDS, [*CORRECTION, "--keep-bias", 0.5], uncased=True, changed=0.3),
+    Trial(
+        "levt", [f"w{i}" for i in range(4, 29)], [*DRAFT_EDITING, "-s", "src", "-t", "tgt"], ("src", "tgt"), noisy_draft
+    ),
+    Trial("levt that spells", ["the", "value", "of", "function"], [*DRAFT_EDITING, "-s", "noisy", "-t", "clean"]),
+    Trial(
+        "levt with a bert",
+        ["the", "quick", "fox", "jumps"],
+        [*DRAFT_EDITING, "-s", "noisy", "-t", "clean"],
+        draft=noisy_draft,
+    ),
+    Trial("levt on torn words", ["the", "value", "of", "function"], [*DRAFT_EDITING, "-s", "noisy", "-t", "clean"]),
+    *(
+        Trial(kind, list("abcdefABCDEF"), CORRECTION_FLAGS, model=SHORT_TEXTS)
+        for kind in ("pbd", "gated_trans", "transformer")
+    ),
+    Trial("gated_bart", TOY_WORDS, [*CORRECTION_FLAGS, "--keep-bias", 0.5]),
+    Trial("gated_bert", TOY_WORDS, [*CORRECTION_FLAGS, "--keep-bias", 0.5], uncased=True, changed=0.3),
 ]
 
 
 @pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: trial.kind)
-def test_edit_writes_what_fairseq_generate_writes(
-    trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_edit_matches_fairseq_generate(trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if trial.kind not in SYSTEMS:
         pytest.importorskip("transformers")
-    system, draw = made(trial, tmp_path), random.Random(1)
-    sources = sentences(trial.words, draw)
+    system, draw = write_system(trial, tmp_path), random.Random(1)
+    sources = distinct_sentences(trial.words, draw)
     drafts = [trial.draft(draw, source) if trial.draft else source for source in sources]
-    expected = generated(trial, system, prepared(trial, system, sources, drafts))
-    found = edited(system, sources, tmp_path / "test.mt" if trial.draft else None, monkeypatch)
+    expected = generate_lines(trial, system, prepare_data(trial, system, sources, drafts))
+    lines = edit_lines(system, sources, tmp_path / "test.mt" if trial.draft else None, monkeypatch)
     compared = {i: line for i, line in enumerate(expected) if "<unk>" not in line}  # instead, edit leaves the text
-    texts = [bare(found[i]) if trial.uncased else found[i] for i in compared]
+    texts = [without_case_and_accents(lines[i]) if trial.uncased else lines[i] for i in compared]
     # an untrained BERT may begin with the rest of a word, which its tokenizer then prints with its mark
     expected = [line.removeprefix("##") for line in compared.values()]
     assert [text.split() for text in texts] == [line.split() for line in expected]
-    assert len(compared) > 0.9 * COUNT
-    assert sum(given != line for given, line in zip(drafts, found, strict=True)) > trial.changed * COUNT
-    assert trial.draft is None or sum(UNKNOWN in line for line in found) > COUNT / 10
+    assert len(compared) > 0.9 * LINE_COUNT
+    assert sum(draft != line for draft, line in zip(drafts, lines, strict=True)) > trial.changed * LINE_COUNT
+    assert trial.draft is None or sum(UNKNOWN_WORD in line for line in lines) > LINE_COUNT / 10
 
 
-def bare(text: str) -> str:
+def without_case_and_accents(text: str) -> str:
     return "".join(sign for sign in unicodedata.normalize("NFD", text.lower()) if unicodedata.category(sign) != "Mn")
 
 
-def made(trial: Trial, folder: Path) -> System:
+def write_system(trial: Trial, folder: Path) -> System:
     system = SYSTEMS[trial.kind](folder)
     state = checkpoints.load(system.checkpoint)
     settings = state["cfg"]["model"]
@@ -95,15 +103,15 @@ def made(trial: Trial, folder: Path) -> System:
     return system
 
 
-def sentences(words: list[str], draw: random.Random) -> list[str]:
+def distinct_sentences(words: list[str], draw: random.Random) -> list[str]:
     """Different ones."""
-    found: dict[str, None] = {}
-    while len(found) < COUNT:
-        found[" ".join(draw.choices(words, k=draw.randint(1, MOST_WORDS)))] = None
-    return list(found)
+    texts: dict[str, None] = {}
+    while len(texts) < LINE_COUNT:
+        texts[" ".join(draw.choices(words, k=draw.randint(1, MOST_WORDS)))] = None
+    return list(texts)
 
 
-def prepared(trial: Trial, system: System, sources: list[str], drafts: list[str]) -> Path:
+def prepare_data(trial: Trial, system: System, sources: list[str], drafts: list[str]) -> Path:
     (source, target), folder = trial.sides, system.checkpoint.parent
     for side, lines in ((source, sources), ("mt", drafts), (target, sources)):
         (folder / f"test.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -113,13 +121,13 @@ def prepared(trial: Trial, system: System, sources: list[str], drafts: list[str]
     return folder / "prepared"
 
 
-def generated(trial: Trial, system: System, data: Path) -> list[str]:
+def generate_lines(trial: Trial, system: System, data: Path) -> list[str]:
     flags = [*trial.flags, *flags_of(system.bpe), *flags_of(system.decoding)]
     log = succeed("fairseq-generate", data, *flags, "--path", system.checkpoint, "--gen-subset", "test", "--cpu").out
     return list(outputs(log).values())
 
 
-def edited(system: System, lines: list[str], drafts: Path | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def edit_lines(system: System, lines: list[str], drafts: Path | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("".join(f"{line}\n" for line in lines).encode())))
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out := io.BytesIO(), write_through=True))
     flags = [*system.flags, *(["--drafts", drafts] if drafts else [])]

@@ -17,90 +17,94 @@ from lev_plugins.pretrained.weights import t5_name
 from tests.commands import succeed
 from tests.helpers import collated
 from tests.labelling import prepare, task_of
-from tests.pretrained import build as gated
+from tests.pretrained import build as build_gated
 from tests.pretrained import imported, made_and_imported
 
 transformers = pytest.importorskip("transformers")
 
-T5S = ["t5", "t5-1.1", "mt5", "byt5"]
-ROWS = "the quick brown fox\tquick\nhello world! it costs 3\thello\nsea shells, by the shore\tsea\n"
+T5_KINDS = ["t5", "t5-1.1", "mt5", "byt5"]
+CLASSIFIED_ROWS = "the quick brown fox\tquick\nhello world! it costs 3\thello\nsea shells, by the shore\tsea\n"
 
 
-@pytest.fixture(scope="module", params=T5S)
+@pytest.fixture(scope="module", params=T5_KINDS)
 def backbone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_and_imported(request.param, tmp_path_factory.mktemp(request.param))
 
 
-def build(backbone: Path, folder: Path, **options: Any) -> EncT5:
+def build_enct5(backbone: Path, folder: Path, **options: Any) -> EncT5:
     if not (folder / "data").exists():
         folder.mkdir(exist_ok=True)
-        (folder / "train.tsv").write_text(ROWS, encoding="utf-8")
+        (folder / "train.tsv").write_text(CLASSIFIED_ROWS, encoding="utf-8")
         prepare(folder, "classification", "--pretrained-tokenizer", backbone)
-    return model_of(folder / "data", backbone, **options)
+    return enct5_of(folder / "data", backbone, **options)
 
 
-def model_of(data: Path, backbone: Path, pack: bool = False, **options: Any) -> EncT5:
+def enct5_of(data: Path, backbone: Path, pack: bool = False, **options: Any) -> EncT5:
     task = TextLabellingTask.setup_task(TextLabellingConfig(data=str(data), pack=pack))
     torch.manual_seed(1)
     config = EncT5Config(_name="enct5", backbone=str(backbone), **options)
     return task.build_model(OmegaConf.structured(config)).eval()
 
 
-PAIRS = [("the quick brown fox", "a lazy dog ."), ("hello world!", "isn't it?"), ("sea shells, by the shore", "sea")]
+INPUTS = [
+    ("the quick brown fox", "a lazy dog ."),
+    ("hello world!", "isn't it?"),
+    ("sea shells, by the shore", "sea"),
+]
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of pairs of texts, for the BERT in ``ours``."""
     here = tmp_path_factory.mktemp("bert")
     folder = made_and_imported("bert", here)
-    rows = "".join(f"{one}\t{other}\t{len(one)}\n" for one, other in PAIRS)
+    rows = "".join(f"{text}\t{second_text}\t{len(text)}\n" for text, second_text in INPUTS)
     for part in ("train", "valid"):
         (here / f"{part}.tsv").write_text(rows, encoding="utf-8")
     prepare(here, "classification", "--text-columns", 2, "--pretrained-tokenizer", folder)
     return here
 
 
-def test_heads_read_cls(bert: Path) -> None:
+def test_pool_cls_reads_the_first_state_of_bert(bert_folder: Path) -> None:
     """The states of pairs of texts are those of ``transformers``, read by its own tokenizer."""
-    model = model_of(bert / "data", bert / "ours", pool="cls")
-    theirs = transformers.BertModel.from_pretrained(bert / "theirs", add_pooling_layer=False).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(bert / "theirs")
-    read = tokenizer(*map(list, zip(*PAIRS, strict=True)), padding=True, return_tensors="pt")
-    batch = collated(task_of(bert / "data").datasets["train"])
+    model = enct5_of(bert_folder / "data", bert_folder / "ours", pool="cls")
+    reference = transformers.BertModel.from_pretrained(bert_folder / "theirs", add_pooling_layer=False).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bert_folder / "theirs")
+    encoded = tokenizer(*map(list, zip(*INPUTS, strict=True)), padding=True, return_tensors="pt")
+    batch = collated(task_of(bert_folder / "data").datasets["train"])
     with torch.no_grad():
-        cls = theirs(**read).last_hidden_state[batch["id"], 0]
-        found = model(**batch["net_input"]).logits
-    torch.testing.assert_close(found, cls @ model.head.weight[0].T + model.head.bias[0], atol=1e-5, rtol=1e-5)
+        cls = reference(**encoded).last_hidden_state[batch["id"], 0]
+        logits = model(**batch["net_input"]).logits
+    torch.testing.assert_close(logits, cls @ model.head.weight[0].T + model.head.bias[0], atol=1e-5, rtol=1e-5)
     assert not any("decoder" in name for name in model.state_dict())
 
 
-def test_a_bert_trains_and_labels(bert: Path, tmp_path: Path) -> None:
+def test_a_bert_trains_and_labels(bert_folder: Path, tmp_path: Path) -> None:
     """The folder is not needed afterwards, and the checkpoint becomes a model folder."""
     backbone = tmp_path / "backbone"
-    shutil.copytree(bert / "ours", backbone)
-    command = f"{bert}/data --user-dir lev_plugins --task text_labelling --arch enct5 --backbone {backbone} "
+    shutil.copytree(bert_folder / "ours", backbone)
+    command = f"{bert_folder}/data --user-dir lev_plugins --task text_labelling --arch enct5 --backbone {backbone} "
     command += "--criterion labelling --optimizer scaled_adam --lr 0.01 --backbone-lr-factor 0.1 --max-sentences 3 "
     command += f"--dropout 0 --max-update 60 --save-dir {tmp_path} --cpu --no-progress-bar --log-format none"
     succeed("fairseq-train", *command.split())
     shutil.rmtree(backbone)
     assert main(["export", str(tmp_path / "checkpoint_last.pt"), str(tmp_path / "exported"), "--no-graphs"]) == 0
     labeller = Labeller.load(tmp_path / "checkpoint_last.pt")
-    found = [answer["label"] for answer in labeller.label(["\t".join(pair) for pair in PAIRS])]
-    assert found == [str(len(one)) for one, _ in PAIRS]
+    labels = [answer["label"] for answer in labeller.label(["\t".join(pair) for pair in INPUTS])]
+    assert labels == [str(len(text)) for text, _ in INPUTS]
     exported = Labeller.load(tmp_path / "exported")
-    assert [answer["label"] for answer in exported.label(["\t".join(pair) for pair in PAIRS])] == found
+    assert [answer["label"] for answer in exported.label(["\t".join(pair) for pair in INPUTS])] == labels
 
 
-def test_what_a_bert_refuses(bert: Path) -> None:
+def test_options_that_need_a_t5_are_refused_with_a_bert(bert_folder: Path) -> None:
     for options, reason in (
-        ({"decoder_init": "backbone"}, "--decoder-init backbone needs the decoder of a T5"),
-        ({"positions": 32}, r"--positions is 32 .*, but --backbone .* has 64"),
-        ({"pack": True}, "--pack requires a T5: other encoders count positions"),
+        ({"decoder_init": "backbone"}, "--decoder-init backbone needs"),
+        ({"positions": 32}, r"--positions is 32 .* 64"),
+        ({"pack": True}, "--pack requires a T5"),
     ):
         with pytest.raises(ValueError, match=reason):
-            model_of(bert / "data", bert / "ours", **options)
-    assert task_of(bert / "data").info.longest == 63  # by prepare-labels, which asks the folder
+            enct5_of(bert_folder / "data", bert_folder / "ours", **options)
+    assert task_of(bert_folder / "data").info.longest == 63  # by prepare-labels, which asks the folder
 
 
 def test_each_word_has_its_pieces_and_one_tag(backbone: Path, tmp_path: Path) -> None:
@@ -114,37 +118,37 @@ def test_each_word_has_its_pieces_and_one_tag(backbone: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("begins", ["encoder", "encoder and decoder"])
-def test_weights_are_those_of_t5_and_the_rest_is_new(begins: str, backbone: Path, tmp_path: Path) -> None:
+def test_imported_blocks_have_the_weights_of_t5(begins: str, backbone: Path, tmp_path: Path) -> None:
     both = {"decoder_init": "backbone", "decoder_layers": 2} if "decoder" in begins else {}
-    model = build(backbone, tmp_path, **both)
-    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(backbone).state_dict()
-    gated = any("wi_0" in name for name in theirs)
+    model = build_enct5(backbone, tmp_path, **both)
+    reference = transformers.AutoModelForSeq2SeqLM.from_pretrained(backbone).state_dict()
+    gated = any("wi_0" in name for name in reference)
     for name, parameter in model.named_parameters():
         if name.startswith("encoder.") or (both and name.startswith(("decoder.layers", "decoder.norm"))):
-            assert torch.equal(parameter, theirs[t5_name(name, gated)]), name
+            assert torch.equal(parameter, reference[t5_name(name, gated)]), name
         elif name.startswith("decoder.layers"):
-            assert parameter.dim() == 1 or not torch.equal(parameter, theirs[t5_name(name, gated)]), name
-    with pytest.raises(ValueError, match=r"--decoder-layers must be at most 2, as in --backbone .*, but is 3"):
-        build(backbone, tmp_path, decoder_init="backbone", decoder_layers=3)
+            assert parameter.dim() == 1 or not torch.equal(parameter, reference[t5_name(name, gated)]), name
+    with pytest.raises(ValueError, match=r"--decoder-layers must be at most 2.* 3"):
+        build_enct5(backbone, tmp_path, decoder_init="backbone", decoder_layers=3)
 
 
-def test_a_t5_that_is_an_encoder_alone(tmp_path: Path) -> None:
-    other, theirs = made_and_imported("t5-1.1", tmp_path), tmp_path / "theirs"
-    transformers.T5EncoderModel.from_pretrained(theirs).save_pretrained(theirs)
-    one = imported(theirs, tmp_path / "alone")
-    states = [build(folder, tmp_path).encoder.state_dict() for folder in (one, other)]
+def test_a_t5_encoder_without_decoder_has_the_same_states(tmp_path: Path) -> None:
+    complete, source = made_and_imported("t5-1.1", tmp_path), tmp_path / "theirs"
+    transformers.T5EncoderModel.from_pretrained(source).save_pretrained(source)
+    encoder_only = imported(source, tmp_path / "alone")
+    states = [build_enct5(folder, tmp_path).encoder.state_dict() for folder in (encoder_only, complete)]
     for name, weight in states[0].items():
         assert torch.equal(weight, states[1][name]), name
-    with pytest.raises(ValueError, match=r"lacks decoder.block.0.*: import a complete model"):
-        build(one, tmp_path, decoder_init="backbone")
-    with pytest.raises(ValueError, match="has no decoder, which --arch gated_t5 requires: import a complete model"):
-        gated(one)
+    with pytest.raises(ValueError, match=r"lacks decoder\.block\.0"):
+        build_enct5(encoder_only, tmp_path, decoder_init="backbone")
+    with pytest.raises(ValueError, match="no decoder, which --arch gated_t5 requires"):
+        build_gated(encoder_only)
 
 
-def test_refused_folders(tmp_path: Path) -> None:
+def test_a_backbone_that_contradicts_flags_or_data_is_refused(tmp_path: Path) -> None:
     folder = made_and_imported("t5", tmp_path)
-    with pytest.raises(ValueError, match=r"--embed-dim is 64 .*, but --backbone .* has 16"):
-        build(folder, tmp_path, embed_dim=64)
+    with pytest.raises(ValueError, match=r"--embed-dim is 64 .* 16"):
+        build_enct5(folder, tmp_path, embed_dim=64)
     (folder / "dict.txt").write_text("other 1\n")
-    with pytest.raises(ValueError, match=r"the dictionary of the data .* must be that of --backbone"):
-        build(folder, tmp_path)
+    with pytest.raises(ValueError, match=r"dictionary of the data .*--backbone"):
+        build_enct5(folder, tmp_path)

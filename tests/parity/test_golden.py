@@ -13,25 +13,25 @@ from lev_plugins.text.protected import parse_kinds
 from lev_plugins.utils.errors import UserError
 from tests.commands import ROOT, succeed
 
-GOLDEN = ROOT / "tests" / "golden"
-WRITING = ["levt/data", "--task", "text_editing", "-s", "src", "-t", "tgt"]
-EDITING = [*WRITING, "--draft-lang", "mt"]
-CORRECTION = ["noisy/data", "--task", "text_correction", "-s", "noisy", "-t", "clean", "--beam", "3"]
+GOLDEN_DIR = ROOT / "tests" / "golden"
+WITHOUT_DRAFT = ["levt/data", "--task", "text_editing", "-s", "src", "-t", "tgt"]
+DRAFT_FLAGS = [*WITHOUT_DRAFT, "--draft-lang", "mt"]
+PARALLEL_CORRECTION = ["noisy/data", "--task", "text_correction", "-s", "noisy", "-t", "clean", "--beam", "3"]
 RUNS = {  # what was decoded, the checkpoint, the flags
-    "levt/expected": ("levt", EDITING),
-    "levt/expected-from-nothing": ("levt", WRITING),
-    "post_edit/expected": ("post_edit", [*EDITING, "--beam", "3"]),
-    "pbd/expected": ("pbd", CORRECTION),
-    "gated/expected": ("gated", CORRECTION),
+    "levt/expected": ("levt", DRAFT_FLAGS),
+    "levt/expected-from-nothing": ("levt", WITHOUT_DRAFT),
+    "post_edit/expected": ("post_edit", [*DRAFT_FLAGS, "--beam", "3"]),
+    "pbd/expected": ("pbd", PARALLEL_CORRECTION),
+    "gated/expected": ("gated", PARALLEL_CORRECTION),
 }
 SCORED_OTHERWISE = {"levt/expected"}  # since 0.2.0 the score of an edited draft counts what was kept of it
-GONE = "gated-spelling"  # an experiment of version 0.2
-FOLDERS = sorted(path.parent for path in (GOLDEN / "folders").glob("*/*/model") if path.parent.name != GONE)
-VERSIONS = sorted(path.parent.name for path in GOLDEN.glob("*/levt"))
+REMOVED = "gated-spelling"  # an experiment of version 0.2
+MODEL_DIRS = sorted(path.parent for path in (GOLDEN_DIR / "folders").glob("*/*/model") if path.parent.name != REMOVED)
+VERSIONS = sorted(path.parent.name for path in GOLDEN_DIR.glob("*/levt"))
 
 
-def parts(line: str) -> tuple[str, str, list[float]]:
-    """An H- or P- line: its name, the text it holds, and its numbers."""
+def line_parts(line: str) -> tuple[str, str, list[float]]:
+    """Splits an H- or P- line into its name, its text and its numbers."""
     name, *rest = line.split("\t")
     if name.startswith("P-"):
         return name, "", [float(number) for number in rest[0].split()]
@@ -41,60 +41,60 @@ def parts(line: str) -> tuple[str, str, list[float]]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("run", RUNS)
-def test_text_and_scores_are_the_same(version: str, run: str) -> None:
-    folder = GOLDEN / version
+def test_golden_checkpoints_decode_to_the_same_text(version: str, run: str) -> None:
+    folder = GOLDEN_DIR / version
     system, data = RUNS[run]
     flags = ["--path", f"{system}/checkpoint.pt", "--gen-subset", "test", "--batch-size", "8", "--cpu"]
     log = succeed("fairseq-generate", *data, "--user-dir", ROOT / "lev_plugins", *flags, cwd=folder).out
-    found = {row[0]: row for row in map(parts, re.findall("^[HP]-.*", log, re.M))}
-    expected = [parts(line) for line in (folder / f"{run}.txt").read_text("utf-8").splitlines()]
-    assert len(found) == len(expected) == 40
+    lines = {row[0]: row for row in map(line_parts, re.findall("^[HP]-.*", log, re.M))}
+    expected = [line_parts(line) for line in (folder / f"{run}.txt").read_text("utf-8").splitlines()]
+    assert len(lines) == len(expected) == 40
     for name, text, numbers in expected:
-        assert found[name][:2] == (name, text)
+        assert lines[name][:2] == (name, text)
         if run not in SCORED_OTHERWISE:
-            assert found[name][2] == pytest.approx(numbers, abs=2e-4)
+            assert lines[name][2] == pytest.approx(numbers, abs=2e-4)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_labels_are_the_same(version: str) -> None:
-    folder = GOLDEN / version
+def test_golden_checkpoints_give_the_same_labels(version: str) -> None:
+    folder = GOLDEN_DIR / version
     texts = re.sub(r"\t.*", "", (folder / "labels" / "test.tsv").read_text("utf-8"))
     printed = succeed("lev-plugins", "label", "labels/checkpoint.pt", "--cpu", stdin=texts, cwd=folder).out
     expected = Path(folder, "labels", "expected.txt").read_text("utf-8")
-    for line, wanted in zip(printed.splitlines(), expected.splitlines(), strict=True):
-        answer, before = json.loads(line), json.loads(wanted)
-        assert answer["label"] == before["label"]
-        assert answer["score"] == pytest.approx(before["score"], abs=2e-4)
+    for line, expected_line in zip(printed.splitlines(), expected.splitlines(), strict=True):
+        answer, expected_answer = json.loads(line), json.loads(expected_line)
+        assert answer["label"] == expected_answer["label"]
+        assert answer["score"] == pytest.approx(expected_answer["score"], abs=2e-4)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: "-".join(folder.parts[-2:]))
-def test_a_model_folder_answers_as_before(folder: Path) -> None:
-    given, expected = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("given", "expected"))
+@pytest.mark.parametrize("folder", MODEL_DIRS, ids=lambda folder: "-".join(folder.parts[-2:]))
+def test_golden_model_folders_give_the_same_answers(folder: Path) -> None:
+    inputs, expected = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("given", "expected"))
     model = lev_plugins.load(folder / "model")
     if isinstance(model, Editor):
         model.edit_also = parse_kinds("all")  # those versions did not leave anything alone
-        found = [edited.as_dict() for edited in model.edit(given["texts"], given["drafts"])]
-        for edit in (edit for each in found for edit in each["edits"]):
+        answers = [edited.as_dict() for edited in model.edit(inputs["texts"], inputs["drafts"])]
+        for edit in (edit for answer in answers for edit in answer["edits"]):
             del edit["others"]
     else:
-        found = model.label(given["texts"], scores=True)
-    assert len(found) == len(expected) > 0
-    for answer, before in zip(found, expected, strict=True):
-        assert_alike(answer, before)
+        answers = model.label(inputs["texts"], scores=True)
+    assert len(answers) == len(expected) > 0
+    for answer, expected_answer in zip(answers, expected, strict=True):
+        assert_alike(answer, expected_answer)
 
 
 def test_a_gated_model_that_spells_is_refused() -> None:
-    with pytest.raises(UserError, match="trained with --spelling, which only --arch levt and enct5 have now"):
-        lev_plugins.load(GOLDEN / "folders" / "0.2" / GONE / "model")
+    with pytest.raises(UserError, match="--spelling"):
+        lev_plugins.load(GOLDEN_DIR / "folders" / "0.2" / REMOVED / "model")
 
 
-def assert_alike(one: Any, other: Any) -> None:
-    """Numbers up to rounding, all else exactly."""
-    if isinstance(other, float):
-        assert one == pytest.approx(other, abs=2e-4)
-    elif isinstance(other, (dict, list)):
-        assert len(one) == len(other) and type(one) is type(other)
-        for key in other if isinstance(other, dict) else range(len(other)):
-            assert_alike(one[key], other[key])
+def assert_alike(value: Any, expected: Any) -> None:
+    """Asserts equality, of floats up to rounding."""
+    if isinstance(expected, float):
+        assert value == pytest.approx(expected, abs=2e-4)
+    elif isinstance(expected, (dict, list)):
+        assert len(value) == len(expected) and type(value) is type(expected)
+        for key in expected if isinstance(expected, dict) else range(len(expected)):
+            assert_alike(value[key], expected[key])
     else:
-        assert one == other
+        assert value == expected

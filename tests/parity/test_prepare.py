@@ -10,32 +10,39 @@ from lev_plugins.cli.main import main
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("text")
     draw = random.Random(1)
     words = [f"w{number}é" for number in range(40)]
     for part, lines in (("train", 120), ("valid", 20), ("valid1", 5), ("test", 10)):
         for side in ("en", "mt", "de"):
-            text = (" ".join(draw.choices(words, weights=range(40), k=draw.randint(0, 8))) for _ in range(lines))
-            (folder / f"{part}.{side}").write_text("".join(f"{line}\n" for line in text), "utf-8")
+            raw = (" ".join(draw.choices(words, weights=range(40), k=draw.randint(0, 8))) for _ in range(lines))
+            (folder / f"{part}.{side}").write_text("".join(f"{line}\n" for line in raw), "utf-8")
     return folder
 
 
-def preprocess(text: Path, folder: Path, *flags: object) -> None:
+def run_preprocess(raw: Path, folder: Path, *flags: object) -> None:
     from fairseq_cli import preprocess
 
-    words = ["--trainpref", text / "train", "--validpref", f"{text}/valid,{text}/valid1", "--testpref", text / "test"]
+    words = [
+        "--trainpref",
+        raw / "train",
+        "--validpref",
+        f"{raw}/valid,{raw}/valid1",
+        "--testpref",
+        raw / "test",
+    ]
     words += ["--destdir", folder, *flags]
     preprocess.main(options.get_preprocessing_parser().parse_args([str(word) for word in words]))
 
 
-def prepare(text: Path, folder: Path, *flags: object) -> None:
-    words = ["prepare", "--train-prefix", text / "train", "--valid-prefix", text / "valid", text / "valid1"]
-    words += ["--test-prefix", text / "test", "-s", "en", "-t", "de", "--dest", folder, *flags]
+def run_prepare(raw: Path, folder: Path, *flags: object) -> None:
+    words = ["prepare", "--train-prefix", raw / "train", "--valid-prefix", raw / "valid", raw / "valid1"]
+    words += ["--test-prefix", raw / "test", "-s", "en", "-t", "de", "--dest", folder, *flags]
     assert main([str(word) for word in words]) == 0
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def folder_contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "preprocess.log"}
 
 
@@ -48,19 +55,24 @@ def contents(folder: Path) -> dict[str, bytes]:
     ],
     ids=["separate", "joined", "rare words"],
 )
-def test_pairs(text: Path, tmp_path: Path, flags: list) -> None:
-    preprocess(text, tmp_path / "theirs", "-s", "en", "-t", "de", *flags)
-    prepare(text, tmp_path / "ours", *flags)
-    assert contents(tmp_path / "ours") == contents(tmp_path / "theirs")
+def test_pairs_are_prepared_like_fairseq(raw: Path, tmp_path: Path, flags: list) -> None:
+    run_preprocess(raw, tmp_path / "theirs", "-s", "en", "-t", "de", *flags)
+    run_prepare(raw, tmp_path / "ours", *flags)
+    assert folder_contents(tmp_path / "ours") == folder_contents(tmp_path / "theirs")
 
 
-def test_triples_with_given_dictionaries(text: Path, tmp_path: Path) -> None:
-    preprocess(text, tmp_path / "first", "-s", "en", "-t", "de")
-    given = ["--srcdict", tmp_path / "first" / "dict.en.txt", "--tgtdict", tmp_path / "first" / "dict.de.txt"]
-    prepare(text, tmp_path / "ours", "-d", "mt", *given)
-    preprocess(text, tmp_path / "theirs", "-s", "en", "-t", "de", *given)
+def test_triples_with_given_dictionaries(raw: Path, tmp_path: Path) -> None:
+    run_preprocess(raw, tmp_path / "first", "-s", "en", "-t", "de")
+    dictionaries = [
+        "--srcdict",
+        tmp_path / "first" / "dict.en.txt",
+        "--tgtdict",
+        tmp_path / "first" / "dict.de.txt",
+    ]
+    run_prepare(raw, tmp_path / "ours", "-d", "mt", *dictionaries)
+    run_preprocess(raw, tmp_path / "theirs", "-s", "en", "-t", "de", *dictionaries)
     words = ["-s", "mt", "-t", "de", "--only-source", "--srcdict", tmp_path / "first" / "dict.de.txt"]
-    preprocess(text, tmp_path / "drafts", *words)
-    drafts = contents(tmp_path / "drafts")
+    run_preprocess(raw, tmp_path / "drafts", *words)
+    drafts = folder_contents(tmp_path / "drafts")
     assert drafts.pop("dict.mt.txt")
-    assert contents(tmp_path / "ours") == {**contents(tmp_path / "theirs"), **drafts}
+    assert folder_contents(tmp_path / "ours") == {**folder_contents(tmp_path / "theirs"), **drafts}

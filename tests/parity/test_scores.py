@@ -16,27 +16,27 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from lev_plugins.scoring import bleu, chrf, gleu, m2, rouge, ter
 from tests.helpers import licensed_data, thorough, write_lines
 
-JFLEG = licensed_data("JFLEG", "gec-jfleg")
+JFLEG_FOLDER = licensed_data("JFLEG", "gec-jfleg")
 
-WORDS = ["The", "the", "cats", "cat", "sat", "sitting", "on", "mat", ",", ".", "Ähre", "42"]
-lines = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
+SCORED_WORDS = ["The", "the", "cats", "cat", "sat", "sitting", "on", "mat", ",", ".", "Ähre", "42"]
+lines = st.lists(st.sampled_from(SCORED_WORDS), max_size=9).map(" ".join)
 Columns = tuple[list[str], list[str], list[str]]
 # a text and its two references; the first is never empty, so that there is something to score
 rows = st.lists(st.tuples(lines, lines.filter(bool), lines), min_size=1, max_size=6)
 
 
-def columns(found: list[tuple[str, str, str]]) -> Columns:
-    texts, first, second = (list(column) for column in zip(*found, strict=True))
-    return texts, first, second
+def columns(rows: list[tuple[str, str, str]]) -> Columns:
+    texts, first_references, second_references = (list(column) for column in zip(*rows, strict=True))
+    return texts, first_references, second_references
 
 
 FIXED = {BLEU: {"force": True}, TER: {"case_sensitive": True}, CHRF: {}}  # what ours always does
 
 
-def alike(metric: Any, ours: Any, **flags: Any) -> tuple[Any, Any, Any]:
-    """sacrebleu's metric for texts, its metric for a sentence, and our function, with the same flags."""
-    theirs, order = {**FIXED[metric], **flags}, {"effective_order": True} if metric is BLEU else {}
-    return metric(**theirs), metric(**theirs, **order), partial(ours.evaluate, **flags)
+def alike(metric: Any, module: Any, **flags: Any) -> tuple[Any, Any, Any]:
+    """Returns sacrebleu's metric for texts, its metric for sentences, and our function, with the same flags."""
+    options, order = {**FIXED[metric], **flags}, {"effective_order": True} if metric is BLEU else {}
+    return metric(**options), metric(**options, **order), partial(module.evaluate, **flags)
 
 
 yes_or_no = st.booleans()
@@ -54,27 +54,30 @@ METRICS = {
 @pytest.mark.parametrize("name", METRICS)
 @thorough
 @given(rows, st.data(), st.randoms(use_true_random=False))
-def test_scores_are_sacrebleus(
-    name: str, found: list[tuple[str, str, str]], data: st.DataObject, draw: random.Random
+def test_scores_match_sacrebleu(
+    name: str, rows: list[tuple[str, str, str]], data: st.DataObject, draw: random.Random
 ) -> None:
-    """Of whole texts, of each sentence, and of a resample of the sentences."""
+    """Compares scores of texts, of each sentence, and of a resample of the sentences."""
     metric, by_sentence, evaluate = data.draw(METRICS[name])
-    texts, *references = columns(found)
-    ours, theirs = evaluate(list(zip(*references, strict=True)), texts), metric.corpus_score(texts, references)
-    assert (ours.name, ours.score) == (theirs.name, pytest.approx(theirs.score, abs=1e-9))
-    assert ours.signature == f"sacrebleu {metric.get_signature()}"
-    expected = [by_sentence.sentence_score(text, list(pair)).score for text, *pair in found]
-    assert ours.sentences.tolist() == pytest.approx(expected)
+    texts, *references = columns(rows)
+    evaluation, total = (
+        evaluate(list(zip(*references, strict=True)), texts),
+        metric.corpus_score(texts, references),
+    )
+    assert (evaluation.name, evaluation.score) == (total.name, pytest.approx(total.score, abs=1e-9))
+    assert evaluation.signature == f"sacrebleu {metric.get_signature()}"
+    expected = [by_sentence.sentence_score(text, list(pair)).score for text, *pair in rows]
+    assert evaluation.sentences.tolist() == pytest.approx(expected)
     counts = [draw.randint(0, 2) for _ in texts]
     counts[0] += 1
     texts, *references = (
-        [row for row, n in zip(each, counts, strict=True) for _ in range(n)] for each in columns(found)
+        [row for row, n in zip(column, counts, strict=True) for _ in range(n)] for column in columns(rows)
     )
     expected = metric.corpus_score(texts, references).score
-    assert ours.scores_of(np.array([counts]))[0] == pytest.approx(expected, abs=1e-9)
+    assert evaluation.scores_of(np.array([counts]))[0] == pytest.approx(expected, abs=1e-9)
 
 
-def test_ter_of_asian_text_goes_by_characters() -> None:
+def test_ter_of_asian_text_counts_characters() -> None:
     text, reference = "今天天气很好。", "今天天气真好。"
     metric = TER(normalized=True, asian_support=True, case_sensitive=True)
     score = ter.evaluate([reference], [text], normalized=True, asian_support=True).score
@@ -84,21 +87,21 @@ def test_ter_of_asian_text_goes_by_characters() -> None:
 
 @thorough
 @given(rows, st.sampled_from(list(rouge.ROUGE_KINDS)), st.booleans())
-def test_rouge_is_rouge_scores(found: list[tuple[str, str, str]], kind: str, stem: bool) -> None:
-    texts, first, _ = columns(found)
+def test_rouge_matches_rouge_score(rows: list[tuple[str, str, str]], kind: str, stem: bool) -> None:
+    texts, references, _ = columns(rows)
     scorer = RougeScorer([kind], use_stemmer=stem)
-    ours = rouge.evaluate(first, texts, kind, not stem)
-    theirs = [scorer.score(reference, text)[kind].fmeasure for reference, text in zip(first, texts, strict=True)]
-    assert ours.sentences.tolist() == pytest.approx(theirs)
-    assert ours.score == pytest.approx(sum(theirs) / len(theirs))
-    pairs = [(text, pair) for text, *pair in found if text or all(pair)]
+    evaluation = rouge.evaluate(references, texts, kind, not stem)
+    expected = [scorer.score(reference, text)[kind].fmeasure for reference, text in zip(references, texts, strict=True)]
+    assert evaluation.sentences.tolist() == pytest.approx(expected)
+    assert evaluation.score == pytest.approx(sum(expected) / len(expected))
+    pairs = [(text, pair) for text, *pair in rows if text or all(pair)]
     if pairs:
-        both = rouge.evaluate([pair for _, pair in pairs], [text for text, _ in pairs], kind, not stem)
+        multi_reference = rouge.evaluate([pair for _, pair in pairs], [text for text, _ in pairs], kind, not stem)
         best = [scorer.score_multi(pair, text)[kind].fmeasure for text, pair in pairs]
-        assert both.sentences.tolist() == pytest.approx(best)
+        assert multi_reference.sentences.tolist() == pytest.approx(best)
 
 
-def test_rouge_between_white_space_knows_every_script() -> None:
+def test_rouge_with_tokenize_space_scores_every_script() -> None:
     assert rouge.evaluate(["ähre öl"], ["ähre Öl"], "rouge1", tokenize="space").score == 0.5
     assert rouge.evaluate(["犬 猫"], ["犬 猫"], "rouge2", tokenize="space").score == 1.0
     assert rouge.evaluate(["犬 猫"], ["犬 猫"], "rouge1").score == 0.0  # as in rouge-score: nothing is left of it
@@ -108,20 +111,22 @@ def test_rouge_between_white_space_knows_every_script() -> None:
 
 
 def slow_gleu_statistics(source: list[str], reference: list[str], text: list[str]) -> list[int]:
-    """By walking over n-grams one by one and striking them off lists."""
+    """Counts matching n-grams by removing them from lists."""
     row = [len(text), len(reference)]
     for n in (1, 2, 3, 4):
-        mine, theirs, old = ([tuple(x[i : i + n]) for i in range(len(x) - n + 1)] for x in (text, reference, source))
-        left_in_reference, stale = list(theirs), [gram for gram in old if gram not in theirs]
-        good = 0
-        for gram in mine:
-            if gram in left_in_reference:
-                left_in_reference.remove(gram)
-                good += 1
+        text_grams, reference_grams, source_grams = (
+            [tuple(x[i : i + n]) for i in range(len(x) - n + 1)] for x in (text, reference, source)
+        )
+        unmatched, stale = list(reference_grams), [gram for gram in source_grams if gram not in reference_grams]
+        matches = 0
+        for gram in text_grams:
+            if gram in unmatched:
+                unmatched.remove(gram)
+                matches += 1
             elif gram in stale:
                 stale.remove(gram)
-                good -= 1
-        row += [max(good, 0), len(mine)]
+                matches -= 1
+        row += [max(matches, 0), len(text_grams)]
     return row
 
 
@@ -137,44 +142,45 @@ def slow_gleu(rows: list[list[int]]) -> float:
 
 @thorough
 @given(rows)
-def test_gleu_is_what_its_definition_says(found: list[tuple[str, str, str]]) -> None:
-    texts, references, sources = columns(found)
-    slow = [slow_gleu_statistics(source.split(), reference.split(), text.split()) for text, reference, source in found]
-    ours = gleu.evaluate(sources, references, texts)
-    assert ours.score == pytest.approx(slow_gleu(slow))
+def test_gleu_matches_its_definition(rows: list[tuple[str, str, str]]) -> None:
+    texts, references, sources = columns(rows)
+    slow = [slow_gleu_statistics(source.split(), reference.split(), text.split()) for text, reference, source in rows]
+    evaluation = gleu.evaluate(sources, references, texts)
+    assert evaluation.score == pytest.approx(slow_gleu(slow))
     smoothed = [slow_gleu([[value or 1 for value in row]]) for row in slow]
-    assert ours.sentences.tolist() == pytest.approx(smoothed)
+    assert evaluation.sentences.tolist() == pytest.approx(smoothed)
 
 
 def long_lines(seed: int, count: int) -> list[str]:
     draw = random.Random(seed)
-    return [" ".join(draw.choices(WORDS[:6], k=draw.randint(5, 12))) for _ in range(count)]
+    return [" ".join(draw.choices(SCORED_WORDS[:6], k=draw.randint(5, 12))) for _ in range(count)]
 
 
 def test_gleu_of_several_references_is_the_mean_over_draws() -> None:
-    sources, first, second, texts = (long_lines(seed, 3) for seed in (1, 2, 3, 2))
-    texts[1] = second[1]
+    sources, first_column, second_column, texts = (long_lines(seed, 3) for seed in (1, 2, 3, 2))
+    texts[1] = second_column[1]
     both = [
         [slow_gleu_statistics(source.split(), reference.split(), text.split()) for reference in pair]
-        for source, pair, text in zip(sources, zip(first, second, strict=True), texts, strict=True)
+        for source, pair, text in zip(sources, zip(first_column, second_column, strict=True), texts, strict=True)
     ]
-    drawn = []
+    scores = []
     for draw in range(500):
         generator = random.Random(draw * 101)
-        drawn.append(slow_gleu([pair[0 if generator.random() < 0.5 else 1] for pair in both]))
+        scores.append(slow_gleu([pair[0 if generator.random() < 0.5 else 1] for pair in both]))
     expected = np.mean([slow_gleu([a, b, c]) for a in both[0] for b in both[1] for c in both[2]])  # all 8 choices
-    ours = gleu.evaluate(sources, list(zip(first, second, strict=True)), texts).score
-    assert ours == pytest.approx(np.mean(drawn))
-    assert ours == pytest.approx(expected, rel=0.05)
+    score = gleu.evaluate(sources, list(zip(first_column, second_column, strict=True)), texts).score
+    assert score == pytest.approx(np.mean(scores))
+    assert score == pytest.approx(expected, rel=0.05)
 
 
-@pytest.mark.skipif(not JFLEG.is_dir(), reason="JFLEG is not the folder of its dev.src and dev.ref0 to dev.ref3")
-def test_gleu_of_jflegs_source_is_what_its_authors_publish() -> None:
+@pytest.mark.skipif(not JFLEG_FOLDER.is_dir(), reason="JFLEG is not the folder of its dev.src and dev.ref0 to dev.ref3")
+def test_gleu_of_jflegs_source_is_the_published_score() -> None:
     source, *references = (
-        (JFLEG / f"dev.{side}").read_text("utf-8").splitlines() for side in ("src", "ref0", "ref1", "ref2", "ref3")
+        (JFLEG_FOLDER / f"dev.{side}").read_text("utf-8").splitlines()
+        for side in ("src", "ref0", "ref1", "ref2", "ref3")
     )
-    found = gleu.evaluate(source, list(zip(*references, strict=True)), source).score
-    assert round(100 * found, 2) == 38.21
+    score = gleu.evaluate(source, list(zip(*references, strict=True)), source).score
+    assert round(100 * score, 2) == 38.21
 
 
 # ---- ERRANT ----------------------------------------------------------------------------------------------------------
@@ -191,7 +197,7 @@ TAGS = {  # of Penn and of Universal Dependencies, and the lemma where it is ano
 
 @pytest.fixture
 def annotator(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """ERRANT itself, in a pipeline of spaCy whose tags come from a table instead of a trained model."""
+    """ERRANT in a pipeline of spaCy whose tags come from a table instead of a trained model."""
     spacy, _ = pytest.importorskip("spacy"), pytest.importorskip("errant")
 
     def tag(doc: Any) -> Any:
@@ -208,24 +214,32 @@ def annotator(monkeypatch: pytest.MonkeyPatch) -> Any:
     return m2.load_errant()
 
 
-def test_errant_is_errant_compares(
+def test_m2_with_errant_matches_errant_compare(
     annotator: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By its own commands, on random texts with two annotators."""
+    """ERRANT's commands score random texts of two annotators."""
     from errant.commands import compare_m2, parallel_to_m2
 
     draw = random.Random(1)
     sources = [draw.choices(list(TAGS), k=draw.randint(3, 9)) for _ in range(60)]
 
-    def edited(words: list[str]) -> list[str]:
-        """One word in four is left out, replaced or put in."""
-        new = draw.choices(list(TAGS), k=len(words))
-        ways = [draw.choice([[old]] * 9 + [[], [other], [other, old]]) for old, other in zip(words, new, strict=True)]
+    def edit_words(words: list[str]) -> list[str]:
+        """Drops, replaces or inserts one word in four."""
+        replacements = draw.choices(list(TAGS), k=len(words))
+        ways = [
+            draw.choice([[word]] * 9 + [[], [replacement], [replacement, word]])
+            for word, replacement in zip(words, replacements, strict=True)
+        ]
         return [word for way in ways for word in way]
 
-    first, second = (list(map(edited, sources)) for _ in range(2))
-    system = list(map(edited, first))  # has some of the first annotator's edits
-    for name, texts in (("source", sources), ("first", first), ("second", second), ("system", system)):
+    gold_1, gold_2 = (list(map(edit_words, sources)) for _ in range(2))
+    system = list(map(edit_words, gold_1))  # has some of the first annotator's edits
+    for name, texts in (
+        ("source", sources),
+        ("first", gold_1),
+        ("second", gold_2),
+        ("system", system),
+    ):
         write_lines(tmp_path / name, map(" ".join, texts))
 
     def run(command: Any, *arguments: object) -> None:
@@ -238,9 +252,9 @@ def test_errant_is_errant_compares(
     capsys.readouterr()
     run(compare_m2, "-hyp", tmp_path / "edits", "-ref", tmp_path / "gold")
     correct, wrong, missed, *shares = capsys.readouterr().out.split("F0.5\n")[1].split()[:6]
-    ours = m2.evaluate(m2.read_m2(tmp_path / "gold"), list(map(" ".join, system)), errant=True)
+    evaluation = m2.evaluate(m2.read_m2(tmp_path / "gold"), list(map(" ".join, system)), errant=True)
     counts = [int(correct), int(correct) + int(wrong), int(correct) + int(missed)]
-    assert counts == [ours.details[name] for name in ("correct", "proposed", "gold")] and counts[0] > 9
+    assert counts == [evaluation.details[name] for name in ("correct", "proposed", "gold")] and counts[0] > 9
     assert [float(share) for share in shares] == [
-        round(number, 4) for number in (ours.details["precision"], ours.details["recall"], ours.score)
+        round(number, 4) for number in (evaluation.details["precision"], evaluation.details["recall"], evaluation.score)
     ]

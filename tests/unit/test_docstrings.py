@@ -1,4 +1,4 @@
-"""Every worked example in a docstring, wherever it is."""
+"""Examples in docstrings are right."""
 
 import doctest
 import importlib
@@ -10,19 +10,19 @@ import pytest
 
 from tests.commands import ROOT
 
-FOLDERS = ["lev_plugins", "examples", "bench", "scripts"]
+CODE_FOLDERS = ["lev_plugins", "examples", "bench", "scripts"]
 FILES = [
     str(path.relative_to(ROOT))
-    for folder in FOLDERS
+    for folder in CODE_FOLDERS
     for path in sorted((ROOT / folder).rglob("*.py"))
     if ">>> " in path.read_text(encoding="utf-8")
 ]
 
-OURS = {"lev_plugins", "examples", "bench", "tests"}
+OUR_PACKAGES = {"lev_plugins", "examples", "bench", "tests"}
 
 
-def load(file: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A script, as if it had been started: its neighbours are found, not those of another example."""
+def load_script(file: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Imports a script with the modules of its own folder, as if it had been started."""
     path = ROOT / file
     for neighbour in path.parent.glob("*.py"):
         monkeypatch.delitem(sys.modules, neighbour.stem, raising=False)
@@ -35,21 +35,21 @@ def load(file: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     try:
         spec.loader.exec_module(script)
     except ModuleNotFoundError as error:
-        if str(error.name).partition(".")[0] in OURS:
+        if str(error.name).partition(".")[0] in OUR_PACKAGES:
             raise
         pytest.skip(f"{file} needs {error.name}")
     return script
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_worked_examples(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_in_docstrings(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if file.startswith("lev_plugins/"):
         module = importlib.import_module(file.removesuffix(".py").replace("/", "."))
     else:
-        module = load(file, monkeypatch)
-    found = doctest.testmod(module)
-    assert found.attempted and not found.failed
+        module = load_script(file, monkeypatch)
+    result = doctest.testmod(module)
+    assert result.attempted and not result.failed
 
 
-def test_files_are_found() -> None:
+def test_docstrings_of_all_folders_are_tested() -> None:
     assert {"lev_plugins/edits/actions.py", "lev_plugins/correction/pbd.py", "examples/english/typos.py"} < set(FILES)

@@ -1,4 +1,4 @@
-"""What fairseq 0.12.2 and its own pins (omegaconf 2.0, NumPy 1) require, as far as newer libraries show it."""
+"""Requirements of fairseq 0.12.2, omegaconf 2.0 and NumPy 1, as far as newer libraries show them."""
 
 import re
 from argparse import Namespace
@@ -29,7 +29,7 @@ from lev_plugins.utils.errors import UserError
 from tests.commands import ROOT
 from tests.helpers import FIRST_WORD, collated, toy_pairs, toy_task
 
-GOLDEN = ROOT / "tests" / "golden" / "folders" / "0.2"
+GOLDEN_FOLDERS_OF_0_2 = ROOT / "tests" / "golden" / "folders" / "0.2"
 CONFIGS = {
     dataclass
     for registry in (MODEL_DATACLASS_REGISTRY, TASK_DATACLASS_REGISTRY, CRITERION_DATACLASS_REGISTRY)
@@ -38,22 +38,22 @@ CONFIGS = {
 }
 
 
-def test_no_field_has_the_name_of_what_it_refers_to() -> None:
+def test_fields_do_not_shadow_their_references() -> None:
     """omegaconf 2.0 looks ``${optimizer._name}`` up in the dataclass itself: a field ``optimizer`` never ends."""
     assert len(CONFIGS) >= 8
     references = 0
     for config in CONFIGS:
-        names = {each.name for each in fields(config)}
-        for each in fields(config):
-            if str(each.default).startswith("${"):
-                assert str(each.default)[2:].split(".")[0] not in names, f"{config.__name__}.{each.name}"
+        names = {field.name for field in fields(config)}
+        for field in fields(config):
+            if str(field.default).startswith("${"):
+                assert str(field.default)[2:].split(".")[0] not in names, f"{config.__name__}.{field.name}"
                 references += 1
     assert references > 5
 
 
 @pytest.mark.parametrize("arch", LEVT_PRESETS)
-def test_a_preset_fills_in_what_a_checkpoint_lacks(arch: str) -> None:
-    """omegaconf 2.0 says None for what a configuration lacks."""
+def test_presets_complete_a_checkpoint(arch: str) -> None:
+    """omegaconf 2.0 returns None for missing fields."""
     cfg = OmegaConf.create({"_name": arch, "encoder_layers": 4, "backbone": None})
     with open_dict(cfg):
         ARCH_CONFIG_REGISTRY[arch](cfg)
@@ -61,17 +61,17 @@ def test_a_preset_fills_in_what_a_checkpoint_lacks(arch: str) -> None:
     assert {name: cfg[name] for name in expected} == expected
 
 
-def test_a_folder_may_have_flags_of_another_fairseq_that_are_off() -> None:
+def test_unset_flags_of_another_fairseq_are_accepted() -> None:
     """``merge_src_tgt_embed`` of fairseq-fixed is unknown to 0.12.2, and every folder of a gated_trans has it."""
-    folder = GOLDEN / "levt-spelling" / "model"
+    folder = GOLDEN_FOLDERS_OF_0_2 / "levt-spelling" / "model"
     config = model_folder.read(folder)
     off, on = (replace(config, model_flags={**config.model_flags, "of_another_fairseq": value}) for value in (False, 2))
     assert load_model.read_folder(folder, {}, off).models
-    with pytest.raises(UserError, match="model_flags has an unknown entry 'of_another_fairseq': export it again with"):
+    with pytest.raises(UserError, match="model_flags has an unknown entry 'of_another_fairseq'"):
         load_model.read_folder(folder, {}, on)
 
 
-def test_a_setting_of_another_version_is_dropped(tmp_path: Path) -> None:
+def test_settings_of_another_version_are_dropped(tmp_path: Path) -> None:
     state = {
         "model": {},
         "cfg": {
@@ -86,7 +86,7 @@ def test_a_setting_of_another_version_is_dropped(tmp_path: Path) -> None:
     assert dict(task) == {"_name": "text_editing", "max_ratio": 3.0}
 
 
-def test_weights_that_0_12_2_stores_twice_are_dropped() -> None:
+def test_duplicate_weights_of_0_12_2_are_dropped() -> None:
     """Its transformer has each weight of an encoder layer twice, and a tensor beside its positions."""
     task = toy_task()
     options = Namespace(encoder_layers=1, decoder_layers=1, encoder_embed_dim=8, encoder_attention_heads=2)
@@ -94,9 +94,9 @@ def test_weights_that_0_12_2_stores_twice_are_dropped() -> None:
     model = TransformerModel.build_model(options, task)
     weights = model.state_dict()
     assert not any(re.search(r"layers\.0\.in_proj_weight|_float_tensor", name) for name in weights)
-    old = {**weights, "encoder.embed_positions._float_tensor": torch.zeros(1)}
-    old |= {f"encoder.layers.0.{name}": torch.zeros(8) for name in COPIES}
-    assert model.load_state_dict(old).unexpected_keys == []
+    stored = {**weights, "encoder.embed_positions._float_tensor": torch.zeros(1)}
+    stored |= {f"encoder.layers.0.{name}": torch.zeros(8) for name in COPIES}
+    assert model.load_state_dict(stored).unexpected_keys == []
     batch = collated(toy_pairs(*[[[FIRST_WORD] * n for n in (1, 3)]] * 2))["net_input"]
     with torch.no_grad():
         evaluated = model.eval()(**batch)[0]
@@ -106,11 +106,11 @@ def test_weights_that_0_12_2_stores_twice_are_dropped() -> None:
 class OldInteger(int):
     """An integer of NumPy 1: with a Python integer, it has no shifts."""
 
-    def __rshift__(self, other: int) -> int:
+    def __rshift__(self, shift: int) -> int:
         raise TypeError("ufunc 'right_shift' not supported for the input types")
 
 
-def test_seeds_of_numpy_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeds_match_numpy_1(monkeypatch: pytest.MonkeyPatch) -> None:
     seed = RollIn(3).generator(2, 5).initial_seed()
     state = int(np.random.SeedSequence((3, 2, 5)).generate_state(1, np.uint64)[0])
     assert seed == state // 2
@@ -120,7 +120,7 @@ def test_seeds_of_numpy_1(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", [TextEditingTask, TextCorrectionTask, TextLabellingTask])
-def test_a_criterion_is_built_as_the_installed_fairseq_does(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_criterion_works_with_both_signatures(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """``build_criterion`` of 0.12.2 takes only the configuration."""
     task = object.__new__(kind)
     for name, value in {"from_checkpoint": True, "system": "LevT"}.items():

@@ -12,15 +12,15 @@ from tests.helpers import toy_config, toy_model, toy_task
 @pytest.mark.parametrize(
     "command, flag", [(command, flag) for command, flags in REMOVED_FLAGS.items() for flag in flags]
 )
-def test_a_removed_flag_is_refused(command: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_removed_flags_are_refused(command: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "x", f"{flag}=5", "--help"]) == 2
     assert capsys.readouterr().err == f"lev-plugins: error: {flag} was removed: {REMOVED_FLAGS[command][flag]}\n"
 
 
-def test_a_removed_flag_of_fairseq_commands_is_refused() -> None:
-    with pytest.raises(UserError, match="--cuda-graphs has been removed: leave it out, and use a large --max-tokens"):
+def test_removed_flags_of_fairseq_commands_are_refused() -> None:
+    with pytest.raises(UserError, match="--cuda-graphs has been removed"):
         TextEditingTask.check_config(toy_task(cuda_graphs=True).cfg)
-    message = "--cpu-int8 requires the ONNX graphs of a model folder: run lev-plugins export"
+    message = "--cpu-int8 requires the ONNX graphs of a model folder"
     with pytest.raises(UserError, match=message):
         toy_task(cpu_int8=True).build_model(toy_config())
     with pytest.raises(UserError, match=message):

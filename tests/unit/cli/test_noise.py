@@ -1,4 +1,4 @@
-"""``lev-plugins noise`` and ``confusions``: lines in, lines out, and what they say to bad input."""
+"""``lev-plugins noise`` and ``lev-plugins confusions``."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.helpers import Refusal, Run
 NOISE = ("noise", "--kind", "keyboard:2,swap:1", "--word-rate", "0.5", "--seed", "7")
 
 
-def test_one_line_out_for_each_line_in(run: Run) -> None:
+def test_noise_writes_one_line_per_line(run: Run) -> None:
     lines = ["The quick  brown fox", "", "  ", "carriage return \r", "\x0b\x0c\x1c\u2028 stay", "漢字 🇩🇪", "no end"]
     code, out, err = run(*NOISE, stdin="\n".join(lines).encode())
     corrupt = build_corruption(NoiseOptions("keyboard:2,swap:1", 0.5, seed=7))
@@ -20,7 +20,7 @@ def test_one_line_out_for_each_line_in(run: Run) -> None:
     assert run(*NOISE)[1] == b""
 
 
-def test_the_flags_arrive(run: Run, tmp_path: Path) -> None:
+def test_flags_select_the_noise(run: Run, tmp_path: Path) -> None:
     line = "The quick brown fox jumps over the lazy dog"
     table = tmp_path / "table.tsv"
     table.write_text("characters\tbecome\trate\no\tX\t1\n", "utf-8")
@@ -37,20 +37,17 @@ def test_the_flags_arrive(run: Run, tmp_path: Path) -> None:
         assert out.decode() != line
 
 
-def test_what_comes_before_input_that_is_not_utf8_is_there(run: Run) -> None:
+def test_lines_before_undecodable_input_are_written(run: Run) -> None:
     code, out, err = run(*NOISE, stdin=b"good line\nb\xffd\nmore\n")
     assert code == 2
     assert out.count(b"\n") == 1
-    assert err == (
-        "lev-plugins: error: line 2 of standard input is not UTF-8 (byte 0xff at offset 1): convert it first, for "
-        "example with iconv -f latin1 -t utf-8\n"
-    )
+    assert err.startswith("lev-plugins: error: line 2 of standard input is not UTF-8 (byte 0xff at offset 1)")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--kind", "typo", "--word-rate", "0.1"], "--kind 'typo' is unknown: choose from random, insert"),
+        (["--kind", "typo", "--word-rate", "0.1"], "--kind 'typo' is unknown"),
         (["--kind", "swap", "--char-rate", "0.1", "--min-letters", "3"], "--min-letters needs --word-rate"),
         (["--kind", "swap", "--char-rate", "0.1", "--lower-rate", "0.3"], "--lower-rate needs --word-rate"),
         (["--kind", "swap", "--word-rate", "1", "--short-words", "of"], "--short-words needs --min-letters"),
@@ -58,18 +55,18 @@ def test_what_comes_before_input_that_is_not_utf8_is_there(run: Run) -> None:
         (["--kind", "confusions", "--confusions", "none.tsv"], "none.tsv: No such file or directory"),
     ],
 )
-def test_wrong_flags(arguments: list[str], message: str, refusal: Refusal) -> None:
+def test_wrong_flags_of_noise_are_refused(arguments: list[str], message: str, refusal: Refusal) -> None:
     assert refusal("noise", *arguments).startswith(f"lev-plugins: error: {message}")
 
 
-def files(folder: Path, noisy: str, clean: str) -> list[str]:
+def confusions_command(folder: Path, noisy: str, clean: str) -> list[str]:
     (folder / "noisy").write_bytes(noisy.encode())
     (folder / "clean").write_bytes(clean.encode())
     return ["confusions", str(folder / "noisy"), str(folder / "clean")]
 
 
-def test_confusions_are_learned(run: Run, tmp_path: Path) -> None:
-    command = files(tmp_path, "comer\nmodem\ncorn\r\nhouse\n", "corner\nmodern\ncorn\r\nmouse\n")
+def test_confusions_are_learned_from_pairs(run: Run, tmp_path: Path) -> None:
+    command = confusions_command(tmp_path, "comer\nmodem\ncorn\r\nhouse\n", "corner\nmodern\ncorn\r\nmouse\n")
     code, out, err = run(*command)
     assert (code, out, err) == (0, b"characters\tbecome\trate\nrn\tm\t0.666667\n", "")
     code, out, _ = run(*command, "--min-count", "1", "--longest", "1")
@@ -81,12 +78,12 @@ def test_confusions_are_learned(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("noisy", "flags", "message"),
     [
-        ("a\nb\nc\n", [], "both files must be parallel, but {noisy} has 3 lines and {clean} has 2 lines"),
-        ("a\n", [], "both files must be parallel, but {noisy} has 1 lines and {clean} has 2 lines"),
+        ("a\nb\nc\n", [], "{noisy} has 3 lines and {clean} has 2 lines"),
+        ("a\n", [], "{noisy} has 1 lines and {clean} has 2 lines"),
         ("ab\nab\n", ["--longest", "0"], "--longest must be at least 1, but is 0"),
-        ("ab\nab\n", ["--min-count", "3"], "have no confusion of at most 3 characters that occurs 3 times: use more"),
+        ("ab\nab\n", ["--min-count", "3"], "of at most 3 characters that occurs 3 times"),
     ],
 )
-def test_nothing_to_learn(tmp_path: Path, noisy: str, flags: list[str], message: str, refusal: Refusal) -> None:
-    command = files(tmp_path, noisy, "ac\nac\n")
+def test_pairs_without_confusions(tmp_path: Path, noisy: str, flags: list[str], message: str, refusal: Refusal) -> None:
+    command = confusions_command(tmp_path, noisy, "ac\nac\n")
     assert message.format(noisy=command[1], clean=command[2]) in refusal(*command, *flags)

@@ -1,4 +1,4 @@
-"""Lines in, lines out, and files that are continued."""
+"""Streams of lines, and output files that are resumed."""
 
 import io
 import sys
@@ -11,11 +11,11 @@ from lev_plugins.cli import streams
 from lev_plugins.utils.errors import UserError
 
 
-def test_a_person_is_answered_after_every_line(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> None:
+def test_terminals_are_answered_line_by_line(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> None:
     numbers = []
 
-    def answer(first: int, texts: list[str]) -> list[str]:
-        numbers.append((first, len(texts)))
+    def answer(first_line: int, texts: list[str]) -> list[str]:
+        numbers.append((first_line, len(texts)))
         return texts
 
     for terminal, expected in ((True, [(1, 1), (2, 1), (3, 1)]), (False, [(1, 2), (3, 1)])):
@@ -32,7 +32,7 @@ def test_lines_before_an_error_are_written(monkeypatch: pytest.MonkeyPatch) -> N
     out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
 
-    def answer(first: int, texts: list[str]) -> list[str]:
+    def answer(first_line: int, texts: list[str]) -> list[str]:
         if "c" in texts:
             raise UserError("no c, please")
         return [text.upper() for text in texts]
@@ -48,7 +48,7 @@ class Terminal(io.TextIOWrapper):
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_a_bar_is_shown_where_the_lines_are_not(resume: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_shown_only_with_resume(resume: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, errors = Terminal(io.BytesIO()), io.StringIO()
     monkeypatch.setattr(errors, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\nc\n")))
@@ -56,47 +56,45 @@ def test_a_bar_is_shown_where_the_lines_are_not(resume: bool, tmp_path: Path, mo
     monkeypatch.setattr(sys, "stderr", errors)
     path = tmp_path / "out"
     path.write_bytes(b"a\nb\n")
-    assert streams.answer_lines(lambda first, texts: texts, 2, path if resume else None) == 0
+    assert streams.answer_lines(lambda first_line, texts: texts, 2, path if resume else None) == 0
     assert ("3 lines" in errors.getvalue()) == resume
     assert path.read_bytes() == (b"a\nb\nc\n" if resume else b"a\nb\n")
 
 
-def answered(monkeypatch: pytest.MonkeyPatch, given: Path, size: int, path: Path) -> int:
-    with given.open() as stdin:
+def answer_file(monkeypatch: pytest.MonkeyPatch, source: Path, size: int, path: Path) -> int:
+    with source.open() as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        return streams.answer_lines(lambda first, texts: texts, size, path)
+        return streams.answer_lines(lambda first_line, texts: texts, size, path)
 
 
 @pytest.mark.parametrize(("there", "line"), [(b"my notes\n", 1), (b"a\nb\nc\nnot d\n", 4), (b"a\nb\n\n", 3)])
-def test_a_file_that_something_else_wrote_is_kept(
-    there: bytes, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where it has fewer lines than a batch, and after the last whole one; the input is not the output."""
+def test_resume_refuses_other_files(there: bytes, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file can end within a batch; the input cannot be the output."""
     text, path = tmp_path / "text", tmp_path / "out"
     text.write_bytes(b"a\nb\nc\nd\n")
     path.write_bytes(there)
-    with pytest.raises(UserError, match=rf"line {line} is not what this command writes there"):
-        answered(monkeypatch, text, 2, path)
+    with pytest.raises(UserError, match=rf"line {line} "):
+        answer_file(monkeypatch, text, 2, path)
     for place, reason in ((text, "is also the input"), (tmp_path, "exists but is"), (path / "x", "there is no folder")):
         with pytest.raises(UserError, match=rf"--resume {place}:? {reason}"):
-            answered(monkeypatch, text, 2, place)
+            answer_file(monkeypatch, text, 2, place)
     assert path.read_bytes() == there and text.read_bytes() == b"a\nb\nc\nd\n"
 
 
 @pytest.mark.parametrize("length", range(9))
 @pytest.mark.parametrize("content", [b"a\nb\nc\nd\n", b"a\r\n\nc\r\nd"])
-def test_a_file_goes_on_wherever_it_stopped(
+def test_resume_completes_any_file(
     content: bytes, length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text, path = tmp_path / "text", tmp_path / "out"
     text.write_bytes(content)
     path.write_bytes(content[:length])
-    assert answered(monkeypatch, text, 3, path) == 0
+    assert answer_file(monkeypatch, text, 3, path) == 0
     assert path.read_bytes() == text.read_bytes()
 
 
-def test_a_byte_order_mark_stays_where_it_is(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> None:
-    given = io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfthe fox\nthe \xef\xbb\xbfcat"))
-    monkeypatch.setattr(sys, "stdin", given)
+def test_byte_order_marks_stay_in_place(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfthe fox\nthe \xef\xbb\xbfcat"))
+    monkeypatch.setattr(sys, "stdin", stdin)
     assert streams.change_lines(lambda text, _: text[::-1]) == 0
     assert capfdbinary.readouterr().out == b"\xef\xbb\xbfxof eht\ntac\xef\xbb\xbf eht"

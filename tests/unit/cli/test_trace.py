@@ -12,9 +12,9 @@ from lev_plugins.cli.trace import in_colour
 from tests.helpers import Refusal
 from tests.logs import LOG
 
-ROOT = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[3]
 # an editor on sentence pieces; the README shows its trace
-README = """\
+README_LOG = """\
 S-84\tRetufn true if ohe objetc is a code object.
 T-84\tReturn true if the object is a code object.
 H-84\t-0.040742482990026474\t▁Return ▁true ▁if ▁the ▁object ▁is ▁a ▁code ▁object .
@@ -28,7 +28,7 @@ E-84_3\t▁Return ▁true ▁if ▁the ▁object ▁is ▁a ▁code ▁object .
 """
 
 
-def traced(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def run_trace(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     assert main(["trace", *map(str, arguments)]) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -42,13 +42,13 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_readme_shows_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "decode.log").write_text(README, encoding="utf-8")
-    printed = traced(capsys, tmp_path / "decode.log", "--select", 84, "--remove-bpe", "sentencepiece")
-    blocks = re.findall(r"^```\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+def test_the_trace_of_the_readme_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "decode.log").write_text(README_LOG, encoding="utf-8")
+    trace = run_trace(capsys, tmp_path / "decode.log", "--select", 84, "--remove-bpe", "sentencepiece")
+    blocks = re.findall(r"^```\n(.*?)^```", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.M | re.S)
     [shown] = [block for block in blocks if block.startswith("   source")]
     assert shown.splitlines() == [
-        line for line in printed.splitlines() if re.match(r" *(source|delete|open|fill) ", line)
+        line for line in trace.splitlines() if re.match(r" *(source|delete|open|fill) ", line)
     ]
 
 
@@ -64,29 +64,29 @@ def numbers(printed: str) -> list[int]:
         (["--select", "20", "--select", " 11"], [11, 20]),
     ],
 )
-def test_what_is_shown(log: Path, capsys: pytest.CaptureFixture[str], flags: list[object], shown: list[int]) -> None:
-    assert numbers(traced(capsys, log, *flags)) == shown
+def test_select_by_number(log: Path, capsys: pytest.CaptureFixture[str], flags: list[object], shown: list[int]) -> None:
+    assert numbers(run_trace(capsys, log, *flags)) == shown
 
 
-def test_an_incomplete_sentence_is_named(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_incomplete_sentences_are_skipped_and_counted(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log.write_text(LOG.replace("E-11_4\thouse\n", ""), encoding="utf-8")
     assert main(["trace", str(log)]) == 0
     out, err = capsys.readouterr()
     assert numbers(out) == [3, 20]
-    assert err == f"lev-plugins: {log}: 1 of 3 sentences left out, because their history is incomplete\n"
+    assert err.startswith(f"lev-plugins: {log}: 1 of 3 sentences")
     assert main(["trace", str(log), "--select", "11"]) == 0
     assert capsys.readouterr() == ("", err)
 
 
-def test_bytes_that_are_not_utf8_are_shown_by_number(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bytes_that_are_not_utf8_are_escaped(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log.write_bytes(LOG.encode().replace(b"house", b"h\xf6use"))
-    assert "h\\xf6use" in traced(capsys, log) and numbers(traced(capsys, log)) == [3, 11, 20]
+    assert "h\\xf6use" in run_trace(capsys, log) and numbers(run_trace(capsys, log)) == [3, 11, 20]
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], refusal: Refusal) -> None:
     for arguments in ([], ["-"]):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LOG.encode())))
-        assert numbers(traced(capsys, *arguments)) == [3, 11, 20]
+        assert numbers(run_trace(capsys, *arguments)) == [3, 11, 20]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     assert "standard input has no E- lines" in refusal("trace")
 
@@ -94,16 +94,18 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("content", "flags", "message"),
     [
-        (b"", [], "{log} has no E- lines with the history of the iterations: give the output of fairseq-generate"),
+        (b"", [], "{log} has no E- lines with the history of the iterations"),
         (b"\x80\x00\xff\n\n" * 9, [], "{log} has no E- lines"),
-        (b"S-0\tw1\nW-0\t0.1\tseconds\n", [], "(fairseq-interactive prints no history)"),
+        (b"S-0\tw1\nW-0\t0.1\tseconds\n", [], "fairseq-interactive"),
         (b"S-0\tw1\nH-0\t-0.1\tv1\nE-0_0\t\n", [], "{log} has no sentence with a complete history"),
         (LOG.encode(), ["--select", "3,4"], "--select 4: {log} has no such sentence"),
-        (LOG.encode(), ["--select", "3,S-4"], "--select must be sentence numbers, such as 3,17, but 'S-4' is not a"),
-        (LOG.encode(), ["--select", ""], "such as 3,17, but '' is not a number"),
+        (LOG.encode(), ["--select", "3,S-4"], "'S-4' is not a number"),
+        (LOG.encode(), ["--select", ""], "'' is not a number"),
     ],
 )
-def test_refusals(log: Path, refusal: Refusal, content: bytes, flags: list[object], message: str) -> None:
+def test_wrong_logs_and_selections_are_refused(
+    log: Path, refusal: Refusal, content: bytes, flags: list[object], message: str
+) -> None:
     log.write_bytes(content)
     assert message.format(log=log) in refusal("trace", log, *(str(flag).format(log=log) for flag in flags))
     assert log.read_bytes() == content
@@ -122,7 +124,7 @@ def test_refusals(log: Path, refusal: Refusal, content: bytes, flags: list[objec
         ("never", True, {}, False),
     ],
 )
-def test_colour(
+def test_when_colour_is_used(
     when: str | None, terminal: bool, environment: dict[str, str], coloured: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
@@ -133,9 +135,9 @@ def test_colour(
     assert in_colour(when) == coloured
 
 
-def test_a_terminal_that_lacks_a_letter(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_letters_outside_the_encoding_are_escaped(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log.write_text(LOG.replace("Haus", "家"), encoding="utf-8")
-    written = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    stdout = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(stdout, encoding="ascii"))
     assert main(["trace", str(log), "--select", "11"]) == 0
-    assert b"   source  ein \\u5bb6\n" in written.getvalue()
+    assert b"   source  ein \\u5bb6\n" in stdout.getvalue()

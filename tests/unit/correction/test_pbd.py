@@ -24,7 +24,7 @@ from tests.helpers import (
     toy_task,
 )
 
-VARIANTS: dict[str, dict[str, Any]] = {
+PBD_VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {},
     "pre-norm": {"normalize_before": True},
     "no-future": {"no_future": True},
@@ -42,13 +42,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def outputs(count: int, seed: int, shortest: int = 1, longest: int = 10) -> list[list[int]]:
-    """Sentences as fairseq has them: words and </s>, without <s>."""
+def target_rows(count: int, seed: int, shortest: int = 1, longest: int = 10) -> list[list[int]]:
+    """Returns random sentences without <s>, as fairseq has them."""
     return [row[1:] for row in random_rows(count, seed, shortest=shortest, longest=longest)]
 
 
 def shifted(rows: list[list[int]]) -> Tensor:
-    """Decoder inputs: </s> first, then all but the last token."""
+    """Returns decoder inputs: </s>, then all but the last token."""
     return rows_to_tensor([[EOS, *row[:-1]] for row in rows])
 
 
@@ -68,9 +68,9 @@ def slow_attention(heads: int, query: Tensor, keys: list[Tensor], values: list[T
     return torch.cat([one_head(part([query], h)[0], part(keys, h), part(values, h)) for h in range(heads)])
 
 
-def self_attention(layer: SelfAttention, query: Tensor, others: list[Tensor]) -> Tensor:
+def self_attention(layer: SelfAttention, query: Tensor, states: list[Tensor]) -> Tensor:
     weights, biases = layer.in_proj.weight.chunk(3), layer.in_proj.bias.chunk(3)
-    keys, values = ([F.linear(x, weights[i], biases[i]) for x in others] for i in (1, 2))
+    keys, values = ([F.linear(x, weights[i], biases[i]) for x in states] for i in (1, 2))
     return layer.out_proj(slow_attention(layer.heads, F.linear(query, weights[0], biases[0]), keys, values))
 
 
@@ -93,18 +93,18 @@ def feed_forward(layer: Block | PBDLayer, x: Tensor) -> Tensor:
 
 
 def slow_encoder(model: PBD, source: list[int]) -> list[list[Tensor]]:
-    """What enters each block, position by position, and last what leaves the last block."""
+    """Computes the inputs of all blocks and the output of the last one, position by position."""
     states = [list(model.encoder.embedding(torch.tensor([source]))[0])]
     for layer in model.encoder.layers:
         entering = [enter(layer.self_attn_residual, x) for x in states[-1]]
         seen = [self_attention(layer.self_attn, x, entering) for x in entering]
-        left = [leave(layer.self_attn_residual, *pair) for pair in zip(states[-1], seen, strict=True)]
-        states.append([feed_forward(layer, x) for x in left])
+        attended = [leave(layer.self_attn_residual, *pair) for pair in zip(states[-1], seen, strict=True)]
+        states.append([feed_forward(layer, x) for x in attended])
     return states
 
 
 def slow_logits(model: PBD, source: list[int], target: list[int], future: bool, copied_from: int) -> Tensor:
-    """For output N, block l looks at inputs 1 .. N and at encoder states of source positions N + 1 to the end."""
+    """Computes logits; output N attends to inputs 1 .. N and to encoder states of the source from N + 1 on."""
     encoder = slow_encoder(model, source)
     memory = [model.encoder.norm(x) for x in encoder[-1]]
     inputs = [EOS, *target[:-1]]
@@ -112,7 +112,7 @@ def slow_logits(model: PBD, source: list[int], target: list[int], future: bool, 
     for number, layer in enumerate(model.decoder.layers):
         segments = layer.segments.weight if layer.segments is not None else torch.zeros(2, states[0].numel())
         states = [x + segments[GENERATED] for x in states]
-        after = []
+        next_states = []
         for n in range(1, len(inputs) + 1):
             visible = states[:n]
             if future:
@@ -120,55 +120,55 @@ def slow_logits(model: PBD, source: list[int], target: list[int], future: bool, 
             visible = [enter(layer.self_attn_residual, x) for x in visible]
             x = leave(layer.self_attn_residual, states[n - 1], self_attention(layer.self_attn, visible[n - 1], visible))
             seen = cross_attention(layer.cross_attn, enter(layer.cross_attn_residual, x), memory)
-            after.append(feed_forward(layer, leave(layer.cross_attn_residual, x, seen)))
-        states = after
+            next_states.append(feed_forward(layer, leave(layer.cross_attn_residual, x, seen)))
+        states = next_states
     return torch.stack([model.decoder.norm(x) for x in states]) @ model.decoder.token_head.weight.T
 
 
-@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+@pytest.mark.parametrize("options", PBD_VARIANTS.values(), ids=PBD_VARIANTS.keys())
 @pytest.mark.parametrize(("source_length", "target_length"), [(3, 6), (5, 5), (7, 4), (1, 3)])
-def test_logits_are_those_of_the_paper(options: dict[str, Any], source_length: int, target_length: int) -> None:
+def test_logits_match_the_paper(options: dict[str, Any], source_length: int, target_length: int) -> None:
     model = toy_pbd(**options).double()
     source, target = ([*range(4, 3 + n), EOS] for n in (source_length, target_length))
     with torch.no_grad():
-        found = model(torch.tensor([source]), None, shifted([target]))[0][0]
+        logits = model(torch.tensor([source]), None, shifted([target]))[0][0]
         copied_from = int(options.get("future_states") == "output")
         expected = slow_logits(model, source, target, not options.get("no_future"), copied_from)
-    torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
+    torch.testing.assert_close(logits, expected, atol=1e-9, rtol=0)
 
 
 # --- one step at a time
 
 
 @pytest.mark.parametrize("beam", [1, 5])
-@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+@pytest.mark.parametrize("options", PBD_VARIANTS.values(), ids=PBD_VARIANTS.keys())
 @torch.no_grad()
-def test_steps_of_beam_search_are_the_full_forward(options: dict[str, Any], beam: int) -> None:
-    rows = outputs(4, seed=1)
+def test_beam_search_of_a_pbd_matches_the_full_forward(options: dict[str, Any], beam: int) -> None:
+    rows = target_rows(4, seed=1)
     for sources in (rows_to_tensor(rows), left_padded(rows)):
         assert_search_adds_up(toy_pbd(**options), sources, beam)
 
 
-@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+@pytest.mark.parametrize("options", PBD_VARIANTS.values(), ids=PBD_VARIANTS.keys())
 @torch.no_grad()
-def test_neither_padding_nor_the_batch_changes_a_row(options: dict[str, Any]) -> None:
-    model, rows, targets = toy_pbd(**options).double(), outputs(4, seed=5), outputs(4, seed=6)
+def test_logits_do_not_depend_on_padding_and_batch(options: dict[str, Any]) -> None:
+    model, rows, targets = toy_pbd(**options).double(), target_rows(4, seed=5), target_rows(4, seed=6)
     previous = shifted(targets)
-    right, left = (model(source, None, previous)[0] for source in (rows_to_tensor(rows), left_padded(rows)))
+    right_pad, left_pad = (model(source, None, previous)[0] for source in (rows_to_tensor(rows), left_padded(rows)))
     for i, (row, target) in enumerate(zip(rows, targets, strict=True)):
         alone = model(torch.tensor([row]), None, shifted([target]))[0][0]
-        for together in (right, left):
+        for together in (right_pad, left_pad):
             torch.testing.assert_close(together[i, : len(target)], alone, atol=1e-9, rtol=0)
 
 
 # --- what each option builds, what learns, and what is refused
 
 
-@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
-def test_every_parameter_learns(options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", PBD_VARIANTS.values(), ids=PBD_VARIANTS.keys())
+def test_every_pbd_parameter_learns(options: dict[str, Any]) -> None:
     model = toy_pbd(**options).train()
-    targets = outputs(6, seed=2)
-    logits = model(rows_to_tensor(outputs(6, seed=1, shortest=5)), None, shifted(targets))[0]
+    targets = target_rows(6, seed=2)
+    logits = model(rows_to_tensor(target_rows(6, seed=1, shortest=5)), None, shifted(targets))[0]
     F.cross_entropy(logits.flatten(0, 1), rows_to_tensor(targets).flatten(), ignore_index=PAD).backward()
     assert [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()] == []
 
@@ -176,7 +176,7 @@ def test_every_parameter_learns(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("rate", ["dropout", "attention_dropout", "activation_dropout", "future_dropout"])
 def test_every_dropout_rate_acts_in_training_only(rate: str) -> None:
     model = toy_pbd(**{rate: 0.5}).train()
-    source, previous = rows_to_tensor(outputs(4, seed=1, shortest=6)), shifted(outputs(4, seed=2))
+    source, previous = rows_to_tensor(target_rows(4, seed=1, shortest=6)), shifted(target_rows(4, seed=2))
     assert not model(source, None, previous)[0].equal(model(source, None, previous)[0])
     model.eval()
     assert model(source, None, previous)[0].equal(model(source, None, previous)[0])
@@ -185,17 +185,17 @@ def test_every_dropout_rate_acts_in_training_only(rate: str) -> None:
 @torch.no_grad()
 def test_future_dropout_hides_a_token_from_all_outputs() -> None:
     model = toy_pbd(future_dropout=0.5)
-    memory = model.decoder.remember(model.encoder(rows_to_tensor(outputs(4, seed=1, shortest=6))))
-    shown = model.decoder.masks(memory, 0, 5, stepwise=False).generated[..., 5:]
+    memory = model.decoder.remember(model.encoder(rows_to_tensor(target_rows(4, seed=1, shortest=6))))
+    all_visible = model.decoder.masks(memory, 0, 5, stepwise=False).generated[..., 5:]
     torch.manual_seed(1)
-    kept = model.train().decoder.masks(memory, 0, 5, stepwise=False).generated[..., 5:]
-    hidden = ~kept.any(2, keepdim=True)
-    assert kept.equal(shown & ~hidden)
-    assert kept.any() and not kept.equal(shown)
+    visible = model.train().decoder.masks(memory, 0, 5, stepwise=False).generated[..., 5:]
+    hidden = ~visible.any(2, keepdim=True)
+    assert visible.equal(all_visible & ~hidden)
+    assert visible.any() and not visible.equal(all_visible)
 
 
 @pytest.mark.parametrize(("shared", "millions"), [(True, 132.0), (False, 163.3)])
-def test_the_big_preset_has_the_size_of_table_1_with_one_table(shared: bool, millions: float) -> None:
+def test_pbd_big_has_the_size_of_table_1(shared: bool, millions: float) -> None:
     words = toy_dictionary(30522 - 4)
     sizes = {**pbd.PBD_PRESETS["pbd_big"], "max_source_positions": 64, "max_target_positions": 64}
     with torch.device("meta"):
@@ -203,22 +203,22 @@ def test_the_big_preset_has_the_size_of_table_1_with_one_table(shared: bool, mil
     assert round(sum(p.numel() for p in model.parameters()) / 1e6, 1) == millions
 
 
-def test_the_tables_may_be_of_two_dictionaries_where_nothing_is_shared() -> None:
+def test_no_sharing_permits_two_dictionaries() -> None:
     task = toy_task(toy_dictionary(30), toy_dictionary(20))
     model = toy_pbd(task, no_sharing=True)
     assert model.encoder.embedding.tokens.num_embeddings == 34
     assert model(torch.tensor([[33, EOS]]), None, torch.tensor([[EOS, 4]]))[0].shape == (1, 2, 24)
 
 
-def test_two_dictionaries_cannot_be_shared() -> None:
+def test_sharing_with_two_dictionaries_is_refused() -> None:
     task = toy_task(toy_dictionary(30), toy_dictionary(20))
-    with pytest.raises(UserError, match=r"shares its embeddings .* --joined-dictionary, or add --no-sharing"):
+    with pytest.raises(UserError, match=r"--joined-dictionary.*--no-sharing"):
         toy_pbd(task)
     with pytest.raises(UserError, match="--share-all-embeddings requires one dictionary"):
         toy_pbd(task, no_sharing=True, share_all_embeddings=True)
 
 
-def test_alignments_are_refused() -> None:
+def test_print_alignment_is_refused() -> None:
     generation = SimpleNamespace(print_alignment="hard", beam=5)
-    with pytest.raises(UserError, match="--print-alignment requires attention weights"):
+    with pytest.raises(UserError, match="--print-alignment"):
         toy_pbd().prepare_for_inference_(SimpleNamespace(generation=generation))

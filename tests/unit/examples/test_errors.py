@@ -12,7 +12,7 @@ ONE, SEVERAL, FIRST, LATER, REAL, NONWORD = errors.LETTER_CLASSES
 
 
 @pytest.mark.parametrize(
-    ("text", "reference", "found"),
+    ("text", "reference", "expected"),
     [
         ("", "", []),
         ("teh cat", "the cat", [(0, 1, SEVERAL, LATER, NONWORD)]),  # two letters are others
@@ -31,30 +31,35 @@ ONE, SEVERAL, FIRST, LATER, REAL, NONWORD = errors.LETTER_CLASSES
         ("abc d", "abcX", [(0, 1, ONE, LATER, NONWORD), (1, 1, "other words")]),  # 1 of 4
     ],
 )
-def test_errors_by_class(text: str, reference: str, found: list[tuple[Any, ...]]) -> None:
-    assert [(*error[:2], *error.classes) for error in errors.errors_in(text, reference, {"bat", "the"})] == found
+def test_errors_by_class(text: str, reference: str, expected: list[tuple[Any, ...]]) -> None:
+    assert [(*error[:2], *error.classes) for error in errors.errors_in(text, reference, {"bat", "the"})] == expected
 
 
-def test_words_pair_at_the_least_cost() -> None:
-    """Against every way to pair them."""
+def test_words_are_paired_at_the_lowest_cost() -> None:
 
-    def ways(given: list[str], right: list[str]) -> list[float]:
-        if not (given or right):
+    def costs(text_words: list[str], reference_words: list[str]) -> list[float]:
+        if not (text_words or reference_words):
             return [0.0]
-        spans = [(m, n) for m, n in errors.SPANS if m <= len(given) and n <= len(right)]
-        return [errors.pair_cost(given[:m], right[:n]) + rest for m, n in spans for rest in ways(given[m:], right[n:])]
+        spans = [(m, n) for m, n in errors.SPANS if m <= len(text_words) and n <= len(reference_words)]
+        return [
+            errors.pair_cost(text_words[:m], reference_words[:n]) + rest
+            for m, n in spans
+            for rest in costs(text_words[m:], reference_words[n:])
+        ]
 
     draw = np.random.default_rng(1)
     for _ in range(50):
-        given, right = (["".join(draw.choice([*"ab"], n)) for n in draw.integers(1, 4, draw.integers(4))] for _ in "12")
-        pairs = errors.pair_words(given, right)
-        assert given == [word for words, _ in pairs for word in words]
-        assert right == [word for _, words in pairs for word in words]
-        assert sum(errors.pair_cost(*pair) for pair in pairs) == pytest.approx(min(ways(given, right)))
+        text_words, reference_words = (
+            ["".join(draw.choice([*"ab"], n)) for n in draw.integers(1, 4, draw.integers(4))] for _ in "12"
+        )
+        pairs = errors.pair_words(text_words, reference_words)
+        assert text_words == [word for text_words, _ in pairs for word in text_words]
+        assert reference_words == [word for _, text_words in pairs for word in text_words]
+        assert sum(errors.pair_cost(*pair) for pair in pairs) == pytest.approx(min(costs(text_words, reference_words)))
 
 
 def test_errors_repaired_and_introduced() -> None:
-    """Those of the same words are the same, and an extra word is between two of them."""
+    """Errors of the same words are the same error; an extra word is between two words."""
     sources, references = ["teh cat", "the big cat", "a b"], ["the cat", "the cat", "a b"]
     score = errors.evaluate(sources, references, ["the bat", "the odd cat", "a c b"])
     counts = {

@@ -9,25 +9,25 @@ from lev_plugins.labelling import scores
 from tests.helpers import Refusal
 
 
-def test_scores_are_scikit_learns() -> None:
+def test_scores_match_scikit_learn() -> None:
     from sklearn import metrics as sklearn
 
     draw = np.random.default_rng(1)
     assert "f1" not in scores.evaluate("classification", draw.integers(0, 3, 50), draw.random((50, 3)), 3)
-    gold, found = draw.integers(0, 2, (50, 6)), draw.random((50, 6))
-    answer = scores.evaluate("multilabel", gold, found, 6, at=3)
-    assert answer["micro_f1"] == pytest.approx(100 * sklearn.f1_score(gold, found >= 0.5, average="micro"))
-    assert answer["macro_f1"] == pytest.approx(100 * sklearn.f1_score(gold, found >= 0.5, average="macro"))
+    gold, predicted = draw.integers(0, 2, (50, 6)), draw.random((50, 6))
+    answer = scores.evaluate("multilabel", gold, predicted, 6, at=3)
+    assert answer["micro_f1"] == pytest.approx(100 * sklearn.f1_score(gold, predicted >= 0.5, average="micro"))
+    assert answer["macro_f1"] == pytest.approx(100 * sklearn.f1_score(gold, predicted >= 0.5, average="macro"))
     some = gold.any(1)  # texts without labels are left out
-    assert answer["ndcg_at_3"] == pytest.approx(100 * sklearn.ndcg_score(gold[some], found[some], k=3))
+    assert answer["ndcg_at_3"] == pytest.approx(100 * sklearn.ndcg_score(gold[some], predicted[some], k=3))
 
 
 def test_scores_of_classes_by_hand() -> None:
-    given = np.eye(3)[[1, 0, 0, 0]]  # F1 of class 0: 4 of 5, of 1: 2 of 3, of 2, which never occurs: 0
-    answer = scores.evaluate("classification", np.array([1, 1, 0, 0]), given, 3)
+    predicted = np.eye(3)[[1, 0, 0, 0]]  # F1 of class 0: 4 of 5, of 1: 2 of 3, of 2, which never occurs: 0
+    answer = scores.evaluate("classification", np.array([1, 1, 0, 0]), predicted, 3)
     expected = {"accuracy": 75, "macro_f1": 100 * (4 / 5 + 2 / 3) / 3, "matthews": 100 * 2 / 12**0.5}
     assert answer == pytest.approx(expected)
-    answer = scores.evaluate("tagging", np.array([1, 1, 0, 0]), given, 3)
+    answer = scores.evaluate("tagging", np.array([1, 1, 0, 0]), predicted, 3)
     assert answer == pytest.approx({"tag_accuracy": 75, "macro_f1": expected["macro_f1"]})
     assert scores.evaluate("classification", np.array([0, 0]), np.eye(2)[[0, 0]], 2)["f1"] == 0  # nothing is positive
 
@@ -37,31 +37,31 @@ def test_scores_of_numbers_by_hand() -> None:
     assert answer == pytest.approx({"pearson": -100, "spearman": -100, "mse": (16 + 4) / 2})
 
 
-def test_f1_of_one_label_is_not_that_of_its_absence() -> None:
-    gold, found = np.array([[1], [0], [0], [0]]), np.array([[0.1], [0.9], [0.2], [0.3]])
-    answer = scores.multilabel(gold, found, 1)
+def test_f1_of_a_single_label() -> None:
+    gold, predicted = np.array([[1], [0], [0], [0]]), np.array([[0.1], [0.9], [0.2], [0.3]])
+    answer = scores.multilabel(gold, predicted, 1)
     assert (answer["micro_f1"], answer["macro_f1"], answer["ndcg_at_1"]) == (0.0, 0.0, 100.0)
-    answer = scores.multilabel(gold, found, 1, 0.1)  # all four get it
+    answer = scores.multilabel(gold, predicted, 1, 0.1)  # all four get it
     assert (answer["micro_f1"], answer["macro_f1"]) == (pytest.approx(40.0), pytest.approx(40.0))
-    assert scores.multilabel(gold[1:], found[1:], 1, 1.0)["micro_f1"] == 0.0
+    assert scores.multilabel(gold[1:], predicted[1:], 1, 1.0)["micro_f1"] == 0.0
 
 
-def test_r_precision_against_a_slow_one() -> None:
+def test_r_precision_matches_a_slow_reference() -> None:
     draw = np.random.default_rng(2)
-    gold, found = draw.integers(0, 2, (30, 7)), draw.random((30, 7))
+    gold, predicted = draw.integers(0, 2, (30, 7)), draw.random((30, 7))
     gold[0] = 0  # without labels: left out
     for at in (1, 3, 9):
         shares = []
-        for truth, row in zip(gold.tolist(), found.tolist(), strict=True):
+        for truth, row in zip(gold.tolist(), predicted.tolist(), strict=True):
             best = sorted(range(7), key=lambda i, row=row: -row[i])[:at]
             if any(truth):
                 shares.append(sum(truth[i] for i in best) / min(at, sum(truth)))
-        assert scores.r_precision(gold, found, at) == pytest.approx(np.mean(shares))
+        assert scores.r_precision(gold, predicted, at) == pytest.approx(np.mean(shares))
 
 
-def test_what_is_constant_has_no_correlation() -> None:
-    for gold, given in (([1.0, 2.0], [3.0, 3.0]), ([3.0, 3.0], [2.0, 1.0])):
-        answer = scores.evaluate("regression", np.array(gold), np.array(given), 1)
+def test_scores_of_constant_values_are_0() -> None:
+    for gold, predicted in (([1.0, 2.0], [3.0, 3.0]), ([3.0, 3.0], [2.0, 1.0])):
+        answer = scores.evaluate("regression", np.array(gold), np.array(predicted), 1)
         assert answer == {"pearson": 0.0, "spearman": 0.0, "mse": 2.5}
     answer = scores.evaluate("regression", np.array([1.0]), np.array([3.0]), 1)
     assert answer == {"pearson": 0.0, "spearman": 0.0, "mse": 4.0}
@@ -69,32 +69,34 @@ def test_what_is_constant_has_no_correlation() -> None:
     assert (answer["micro_f1"], answer["rp_at_2"], answer["ndcg_at_2"]) == (0.0, 0.0, 0.0)
 
 
-def test_one_threshold_is_as_exact_as_many() -> None:
+def test_a_common_threshold_equals_one_per_label() -> None:
     low = np.float32(0.5)
     high = np.nextafter(low, np.float32(1))
-    gold, found = np.array([[0], [1]]), np.array([[low], [high]], dtype=np.float32)
-    threshold = scores.common_threshold(gold, found)
-    assert scores.multilabel(gold, found, 1, threshold) == scores.multilabel(gold, found, 1, [threshold])
-    assert scores.multilabel(gold, found, 1, threshold)["micro_f1"] == 100.0
+    gold, predicted = np.array([[0], [1]]), np.array([[low], [high]], dtype=np.float32)
+    threshold = scores.common_threshold(gold, predicted)
+    assert scores.multilabel(gold, predicted, 1, threshold) == scores.multilabel(gold, predicted, 1, [threshold])
+    assert scores.multilabel(gold, predicted, 1, threshold)["micro_f1"] == 100.0
 
 
-def test_the_best_threshold_is_the_highest_of_equally_good_ones() -> None:
+def test_the_best_threshold_is_the_highest_of_ties() -> None:
     for seed in range(20):
         draw = np.random.default_rng(seed)
-        gold, found = draw.integers(0, 2, 8), draw.integers(1, 6, 8) / 6  # many equal scores
-        levels = sorted({*found.tolist()}, reverse=True)
-        given = [(level, int((found >= level).sum()), int(gold[found >= level].sum())) for level in levels]
-        cuts = scores.possible_cuts(found, gold)
-        assert list(zip(*(each.tolist() for each in cuts), strict=True)) == given
-        best = max(range(len(levels)), key=lambda i: given[i][2] / (given[i][1] + gold.sum()))  # the first of the best
-        assert scores.best_threshold(gold, found) == pytest.approx((levels[best] + [*levels, 0.0][best + 1]) / 2)
-    assert scores.best_threshold(np.zeros(8), found) == 0.5
-    with pytest.raises(ValueError, match="thresholds are tuned on at least one example, but there are none"):
+        gold, predicted = draw.integers(0, 2, 8), draw.integers(1, 6, 8) / 6  # many equal scores
+        levels = sorted({*predicted.tolist()}, reverse=True)
+        expected = [(level, int((predicted >= level).sum()), int(gold[predicted >= level].sum())) for level in levels]
+        cuts = scores.possible_cuts(predicted, gold)
+        assert list(zip(*(column.tolist() for column in cuts), strict=True)) == expected
+        best = max(
+            range(len(levels)), key=lambda i: expected[i][2] / (expected[i][1] + gold.sum())
+        )  # the first of the best
+        assert scores.best_threshold(gold, predicted) == pytest.approx((levels[best] + [*levels, 0.0][best + 1]) / 2)
+    assert scores.best_threshold(np.zeros(8), predicted) == 0.5
+    with pytest.raises(ValueError, match="at least one example"):
         scores.best_thresholds(np.zeros((0, 2)), np.zeros((0, 2)))
 
 
 @pytest.mark.parametrize("split", ["test", "test1"])
 def test_thresholds_are_not_tuned_on_a_test_set(split: str, tmp_path: Path, refusal: Refusal) -> None:
-    said = refusal("tune-thresholds", "checkpoint.pt", tmp_path / "thresholds", "--split", split)
-    assert f"--split {split}: thresholds tuned on a test set make its scores too good" in said
+    message = refusal("tune-thresholds", "checkpoint.pt", tmp_path / "thresholds", "--split", split)
+    assert f"--split {split}" in message
     assert list(tmp_path.iterdir()) == []

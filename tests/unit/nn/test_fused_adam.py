@@ -9,7 +9,7 @@ from torch import nn
 from lev_plugins.nn.fused_adam import FusedAdam
 
 
-def train(optimizer_class: type[FairseqAdam], weight_decay: float) -> torch.Tensor:
+def train_towards_target(optimizer_class: type[FairseqAdam], weight_decay: float) -> torch.Tensor:
     """Returns the weights after 20 steps towards a target."""
     draw = torch.Generator().manual_seed(1)
     weights, target = (torch.randn(7, 5, generator=draw) for _ in range(2))
@@ -25,13 +25,13 @@ def train(optimizer_class: type[FairseqAdam], weight_decay: float) -> torch.Tens
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_it_computes_the_same(weight_decay: float) -> None:
-    expected = train(FairseqAdam, weight_decay)
-    torch.testing.assert_close(train(FusedAdam, weight_decay), expected, rtol=1e-5, atol=1e-6)
+def test_fused_adam_matches_fairseqs_adam(weight_decay: float) -> None:
+    expected = train_towards_target(FairseqAdam, weight_decay)
+    torch.testing.assert_close(train_towards_target(FusedAdam, weight_decay), expected, rtol=1e-5, atol=1e-6)
     if weight_decay:
-        assert not torch.allclose(expected, train(FairseqAdam, 0.0))
+        assert not torch.allclose(expected, train_towards_target(FairseqAdam, 0.0))
 
 
-def test_torch_updates_all_weights_in_one_pass() -> None:
+def test_torch_fuses_the_update() -> None:
     optimizer = FusedAdam(OmegaConf.structured(FairseqAdamConfig(lr=[0.02], tpu=False)), [nn.Parameter(torch.ones(2))])
     assert [group["fused"] for group in optimizer.param_groups] == [True]

@@ -1,4 +1,4 @@
-"""Products by oneDNN: the same numbers as torch's, in training, and in decoding with weights in its order alone."""
+"""Products of oneDNN match torch's in training, and in decoding with packed weights."""
 
 import copy
 from argparse import Namespace
@@ -17,8 +17,8 @@ from tests.helpers import BOS, EOS, toy_config, toy_task
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="this torch has no oneDNN products")
 
 
-def close(found: Tensor, expected: Tensor) -> None:
-    torch.testing.assert_close(found, expected, atol=1e-2, rtol=1e-3)
+def assert_close(value: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(value, expected, atol=1e-2, rtol=1e-3)
 
 
 @pytest.fixture
@@ -29,31 +29,31 @@ def factors() -> list[Tensor]:
     return [x, weight, bias]
 
 
-def test_large_products_and_their_gradients_are_torchs(factors: list[Tensor]) -> None:
-    close(linear(*factors), F.linear(*factors))
+def test_large_products_and_gradients_match_torch(factors: list[Tensor]) -> None:
+    assert_close(linear(*factors), F.linear(*factors))
     results: list[list[Any]] = []
     for multiply in (linear, F.linear):
-        learned = [factor.clone().requires_grad_() for factor in factors]
-        out = multiply(*learned)
+        leaves = [factor.clone().requires_grad_() for factor in factors]
+        out = multiply(*leaves)
         out.sin().sum().backward()
-        results.append([out, *(factor.grad for factor in learned)])
-    for ours, theirs in zip(*results, strict=True):
-        close(ours, theirs)
+        results.append([out, *(factor.grad for factor in leaves)])
+    for value, expected in zip(*results, strict=True):
+        assert_close(value, expected)
     x, weight, bias = factors
-    (of_bias,) = torch.autograd.grad(linear(x, weight, bias.requires_grad_()).sin().sum(), bias)
-    close(of_bias, results[1][3])
+    (bias_gradient,) = torch.autograd.grad(linear(x, weight, bias.requires_grad_()).sin().sum(), bias)
+    assert_close(bias_gradient, results[1][3])
 
 
 @pytest.mark.parametrize("shape", [(2, 32, 512), (64, 512)], ids=str)
 def test_a_large_product_may_be_changed_in_place(shape: tuple[int, ...]) -> None:
-    """A feed-forward layer does; torch allows it only if a product is no view."""
+    """A feed-forward layer changes it; torch permits this only if the product is not a view."""
     layer = FeedForward(LayerShape(512, 512, 2))
     layer(torch.randn(*shape)).sin().sum().backward()
     assert layer.fc1.weight.grad is not None and layer.fc1.weight.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("rows", [1, 2, 30])
-def test_a_packed_layer_says_the_same(rows: int) -> None:
+def test_a_packed_layer_matches_the_plain_one(rows: int) -> None:
     plain = Linear(500, 700)
     packed = PackedLinear(plain.weight, plain.bias)
     x = torch.randn(rows, 3, 500)
@@ -64,7 +64,7 @@ def test_a_packed_layer_says_the_same(rows: int) -> None:
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_a_task_decodes_with_packed_weights_again_and_again(tied: bool) -> None:
+def test_packed_weights_decode_the_same_repeatedly(tied: bool) -> None:
     task = toy_task()
     big = {f"{side}_{name}": 512 for side in ("encoder", "decoder") for name in ("embed_dim", "ffn_embed_dim")}
     model = LevT.build_model(toy_config(**big, share_decoder_input_output_embed=tied), task).eval()

@@ -10,7 +10,7 @@ from lev_plugins.levt.model import HeadOutput
 from lev_plugins.nn.output_loss import summed_loss
 
 
-def given(rows: int, classes: int) -> tuple[Tensor, Tensor, Tensor]:
+def random_inputs(rows: int, classes: int) -> tuple[Tensor, Tensor, Tensor]:
     torch.manual_seed(1)
     x, weight = torch.randn(rows, 8, requires_grad=True), torch.randn(classes, 8, requires_grad=True)
     return x, weight, torch.randint(classes, (rows,))
@@ -18,33 +18,33 @@ def given(rows: int, classes: int) -> tuple[Tensor, Tensor, Tensor]:
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("at_once", [1, 50, 1 << 22])
-def test_loss_and_gradients_are_of_all_logits(smoothing: float, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunked_loss_matches_all_logits(smoothing: float, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lev_plugins.nn.output_loss.LOGITS_PER_CHUNK", at_once)
-    x, weight, labels = given(7, 12)
+    x, weight, labels = random_inputs(7, 12)
     expected = head_loss(HeadOutput(F.linear(x, weight), labels), smoothing)
     gradients = torch.autograd.grad(3 * expected.loss, (x, weight))
-    found = summed_loss(x, weight, labels, smoothing)
-    assert float(found.loss) == pytest.approx(float(expected.loss)) and float(found.nll) == pytest.approx(
+    chunked = summed_loss(x, weight, labels, smoothing)
+    assert float(chunked.loss) == pytest.approx(float(expected.loss)) and float(chunked.nll) == pytest.approx(
         float(expected.nll)
     )
-    assert found.correct.equal(expected.correct) and found.best.equal(F.linear(x, weight).argmax(-1))
-    for one, other in zip(torch.autograd.grad(3 * found.loss, (x, weight)), gradients, strict=True):
-        assert one.allclose(other, atol=1e-5)
+    assert chunked.correct.equal(expected.correct) and chunked.best.equal(F.linear(x, weight).argmax(-1))
+    for gradient, expected_gradient in zip(torch.autograd.grad(3 * chunked.loss, (x, weight)), gradients, strict=True):
+        assert gradient.allclose(expected_gradient, atol=1e-5)
 
 
-def test_small_steps_add_up_in_16_bits() -> None:
+def test_chunked_gradients_are_summed_in_32_bits() -> None:
     """The gradient of the weight is a sum over all rows, so it is summed in 32 bits."""
-    x, weight, labels = given(600, 12)
+    x, weight, labels = random_inputs(600, 12)
     (exact,) = torch.autograd.grad(summed_loss(x, weight, labels, 0.1).loss, [weight])
-    short_x, short_weight = (each.detach().bfloat16().requires_grad_() for each in (x, weight))
+    short_x, short_weight = (x_or_weight.detach().bfloat16().requires_grad_() for x_or_weight in (x, weight))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lev_plugins.nn.output_loss.LOGITS_PER_CHUNK", 50)
-        (found,) = torch.autograd.grad(summed_loss(short_x, short_weight, labels, 0.1).loss, [short_weight])
-    assert found.dtype == torch.bfloat16 and float((found - exact).norm() / exact.norm()) < 0.02
+        (gradient,) = torch.autograd.grad(summed_loss(short_x, short_weight, labels, 0.1).loss, [short_weight])
+    assert gradient.dtype == torch.bfloat16 and float((gradient - exact).norm() / exact.norm()) < 0.02
 
 
-def test_without_decisions_the_loss_is_0_and_has_a_gradient() -> None:
-    x, weight, labels = given(0, 5)
-    found = summed_loss(x, weight, labels, 0.1)
-    found.loss.backward()
-    assert float(found.loss) == 0 and weight.grad is not None and not weight.grad.any()
+def test_the_loss_of_no_rows_is_0_and_has_a_gradient() -> None:
+    x, weight, labels = random_inputs(0, 5)
+    empty = summed_loss(x, weight, labels, 0.1)
+    empty.loss.backward()
+    assert float(empty.loss) == 0 and weight.grad is not None and not weight.grad.any()

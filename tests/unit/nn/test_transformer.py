@@ -16,17 +16,17 @@ def test_dropout_drops_at_its_rate_and_keeps_the_mean(rate: float) -> None:
     torch.testing.assert_close(y[~dropped], x[~dropped] / (1 - rate))
     y.sum().backward()
     torch.testing.assert_close(x.grad, torch.where(dropped, 0.0, 1 / (1 - rate)))
-    for one, other in (
+    for a, b in (
         (dropped[1:], dropped[:-1]),
         (dropped[:, 1:], dropped[:, :-1]),
         (dropped[:, 4:], dropped[:, :-4]),
     ):
-        assert abs((one & other).float().mean() - rate**2) < 0.01  # neighbours know nothing of each other
+        assert abs((a & b).float().mean() - rate**2) < 0.01  # neighbours know nothing of each other
     torch.manual_seed(1)
     assert dropout(x, rate, training=True).equal(y)
 
 
-def test_rates_of_nearly_1_and_other_precisions() -> None:
+def test_dropout_of_nearly_1_and_in_bfloat16() -> None:
     for rate in (0.9999, 1 - 1e-5, 1 - 1e-7, 1.0):
         assert dropout(torch.ones(100_000), rate, training=True).ne(0).float().mean() < 0.001
     x = torch.ones(1000, dtype=torch.bfloat16)

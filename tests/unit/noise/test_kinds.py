@@ -25,7 +25,7 @@ anything = st.one_of(st.lists(st.sampled_from(SNIPPETS), max_size=12).map("".joi
 
 
 def clusters(line: str) -> Counter[str]:
-    """By another way than the package's: always by the search for clusters, never letter by letter."""
+    """Counts grapheme clusters with the regular expression alone, without the package's fast path."""
     return Counter(regex.findall(r"\X", line))
 
 
@@ -41,30 +41,30 @@ CONFUSED = {part for confusion in read_table(OCR).confusions for part in confusi
 ANY_CASE = LETTERS | {letter.upper() for letter in LETTERS}
 
 
-NOTHING: set[str] = set()
+NO_LETTERS: set[str] = set()
 
 
-CHANGES: dict[str, tuple[set[str], Callable[[str], bool]]] = {  # what may be new, what may disappear
+ALLOWED_CHANGES: dict[str, tuple[set[str], Callable[[str], bool]]] = {  # what may be new, what may disappear
     "random": (ANY_CASE, lambda cluster: cluster[0].isalnum()),
     "insert": (ANY_CASE, lambda cluster: False),
-    "delete": (NOTHING, lambda cluster: cluster[0].isalnum()),
+    "delete": (NO_LETTERS, lambda cluster: cluster[0].isalnum()),
     "substitute": (ANY_CASE, lambda cluster: cluster[0].isalnum()),
     "keyboard": (KEYS, lambda cluster: cluster in KEYS),
-    "swap-words": (NOTHING, lambda cluster: False),
-    "ocr": (CONFUSED, lambda cluster: any(cluster in found.clean for found in read_table(OCR).confusions)),
-    "run-on": (NOTHING, lambda cluster: cluster[0].isspace()),
+    "swap-words": (NO_LETTERS, lambda cluster: False),
+    "ocr": (CONFUSED, lambda cluster: any(cluster in variant.clean for variant in read_table(OCR).confusions)),
+    "run-on": (NO_LETTERS, lambda cluster: cluster[0].isspace()),
     "split": ({" "}, lambda cluster: False),
 }
 
 
-@pytest.mark.parametrize("kind", [*CHANGES])
+@pytest.mark.parametrize("kind", [*ALLOWED_CHANGES])
 @thorough
 @given(anything, st.integers(0, 99), st.sampled_from([(1.0, None), (0.7, 0.5), (None, 0.3)]))
 def test_no_cluster_is_broken(kind: str, line: str, index: int, rates: tuple[float | None, float | None]) -> None:
-    before, after = clusters(line), clusters(noise(kind, *rates)(line, index))
-    written, may_go = CHANGES[kind]
-    assert set(after - before) <= written
-    assert all(map(may_go, before - after))
+    clean_clusters, new_clusters = clusters(line), clusters(noise(kind, *rates)(line, index))
+    allowed, may_be_lost = ALLOWED_CHANGES[kind]
+    assert set(new_clusters - clean_clusters) <= allowed
+    assert all(map(may_be_lost, clean_clusters - new_clusters))
 
 
 @thorough
@@ -97,19 +97,19 @@ def test_a_mixture_of_all_kinds_writes_no_line_break(line: str, index: int) -> N
     assert "\n" not in result and bool(result.strip()) == bool(line.strip())
 
 
-def test_letters_come_from_the_script_that_is_there() -> None:
+def test_substitutes_come_from_the_script_of_the_word() -> None:
     for word, letters in (("Привет", "CYRILLIC"), ("γειά", "GREEK"), ("ひらがな", "HIRAGANA"), ("1990", "DIGIT")):
         allowed = set(known_alphabets()[letters])
         for index in range(50):
-            new = set(noise("substitute", 1.0, 1.0)(word, index).lower())
-            assert new <= allowed
+            letters_written = set(noise("substitute", 1.0, 1.0)(word, index).lower())
+            assert letters_written <= allowed
     assert noise("substitute", 1.0)("漢字", 0) == "漢字"
     assert set(noise("substitute", 1.0, 1.0, alphabet="xyz")("漢字 abc", 0)) <= set("xyz ")
 
 
-def test_case_stays_in_place() -> None:
+def test_the_case_of_each_position_is_kept() -> None:
     for kind in ("substitute", "swap", "keyboard"):
         for index in range(100):
             result = noise(kind, 1.0)("AbCdEf", index)
-            assert all(other.isupper() or not other.isalpha() for other in result[::2])
-            assert all(other.islower() or not other.isalpha() for other in result[1::2])
+            assert all(letter.isupper() or not letter.isalpha() for letter in result[::2])
+            assert all(letter.islower() or not letter.isalpha() for letter in result[1::2])

@@ -17,7 +17,7 @@ from tests.helpers import thorough
 strings = st.text(alphabet="abc ", max_size=8)
 
 
-def learned(
+def learn_table(
     pairs: list[tuple[str, str]], unit: str = "character", longest: int = 3, min_count: int = 1
 ) -> ConfusionTable:
     learner = Learner(unit, longest)
@@ -30,10 +30,10 @@ def learned(
 
 @thorough
 @given(strings, strings)
-def test_matches_are_of_a_cheapest_alignment(clean: str, noisy: str) -> None:
-    found = equal_units(clean, noisy)
-    assert all(clean[i] == noisy[j] for i, j in found)
-    corners = [(-1, -1), *found, (len(clean), len(noisy))]
+def test_matches_belong_to_a_cheapest_alignment(clean: str, noisy: str) -> None:
+    matches = equal_units(clean, noisy)
+    assert all(clean[i] == noisy[j] for i, j in matches)
+    corners = [(-1, -1), *matches, (len(clean), len(noisy))]
     gaps = [(b[0] - a[0] - 1, b[1] - a[1] - 1) for a, b in pairwise(corners)]
     assert all(i >= 0 and j >= 0 for i, j in gaps)
     assert sum(max(gap) for gap in gaps) == editdistance.eval(clean, noisy)
@@ -56,12 +56,12 @@ def test_matches_are_of_a_cheapest_alignment(clean: str, noisy: str) -> None:
         ("", "x", []),
     ],
 )
-def test_what_stands_for_what(clean: str, noisy: str, expected: list[tuple[str, str]]) -> None:
-    assert [("".join(one), "".join(other)) for one, other in blocks(clean, noisy)] == expected
+def test_blocks_of_an_alignment(clean: str, noisy: str, expected: list[tuple[str, str]]) -> None:
+    assert [("".join(a), "".join(b)) for a, b in blocks(clean, noisy)] == expected
 
 
-def test_rates_are_shares_of_the_places() -> None:
-    table = learned([("an arm", "an am"), ("run", "run"), ("arm", "aim"), ("red", "ned")])
+def test_rates_are_shares_of_the_occurrences() -> None:
+    table = learn_table([("an arm", "an am"), ("run", "run"), ("arm", "aim"), ("red", "ned")])
     assert table.confusions == [
         Confusion(("r",), (), 1 / 4),
         Confusion(("r",), ("i",), 1 / 4),
@@ -69,50 +69,52 @@ def test_rates_are_shares_of_the_places() -> None:
     ]
 
 
-def test_rare_and_long_ones_are_left_out() -> None:
+def test_rare_and_long_confusions_are_dropped() -> None:
     pairs = [("mole", "mode"), ("hole", "hode"), ("mile", "nile"), ("elephant", "xyzzy")]
-    assert [found.clean for found in learned(pairs, min_count=2).confusions] == [("l",)]
-    assert all(len(found.clean) <= 2 for found in learned(pairs, longest=2).confusions)
+    assert [confusion.clean for confusion in learn_table(pairs, min_count=2).confusions] == [("l",)]
+    assert all(len(confusion.clean) <= 2 for confusion in learn_table(pairs, longest=2).confusions)
 
 
-def test_white_space_stands_at_the_end_or_alone() -> None:
-    table = learned([("an arm", "anarm"), ("to go", "t og"), ("of it", "olt"), ("of it", "ofl it")])
-    assert all(" " not in found.clean[:-1] for found in table.confusions)
+def test_white_space_only_ends_a_confusion() -> None:
+    table = learn_table([("an arm", "anarm"), ("to go", "t og"), ("of it", "olt"), ("of it", "ofl it")])
+    assert all(" " not in confusion.clean[:-1] for confusion in table.confusions)
 
 
 def test_clusters_are_learned_whole() -> None:
-    table = learned([("nai\u0308ve", "naive"), ("a👍🏽", "a!")])
-    assert {found.clean for found in table.confusions} == {("i\u0308",), ("👍🏽",)}
+    table = learn_table([("nai\u0308ve", "naive"), ("a👍🏽", "a!")])
+    assert {confusion.clean for confusion in table.confusions} == {("i\u0308",), ("👍🏽",)}
 
 
 def test_words_are_learned_as_words() -> None:
     pairs = [("I go to the house", "I go to house"), ("they are here", "their are here"), ("a cat", "the big cat")]
-    assert {(found.clean, found.noisy) for found in learned(pairs, "word").confusions} == {
+    assert {(confusion.clean, confusion.noisy) for confusion in learn_table(pairs, "word").confusions} == {
         (("the",), ()),
         (("they",), ("their",)),
         (("a",), ("the", "big")),
     }
 
 
-def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
-    kept = [Confusion(("#",), ("\u00e4", '"'), 0.125), Confusion(("r", " "), (), 1 / 3)]
-    table = ConfusionTable("character", [*kept, Confusion(("\t",), (" ",), 0.5)])  # a TAB is not for such a file
+def test_a_table_survives_writing_and_reading(tmp_path: Path) -> None:
+    confusions = [Confusion(("#",), ("\u00e4", '"'), 0.125), Confusion(("r", " "), (), 1 / 3)]
+    table = ConfusionTable("character", [*confusions, Confusion(("\t",), (" ",), 0.5)])  # a TAB is not for such a file
     (tmp_path / "t.tsv").write_text("".join(write_table(table)), "utf-8")
-    again = read_table(tmp_path / "t.tsv")
-    assert again.unit == "character" and again.confusions[0] == kept[0] and len(again.confusions) == 2
-    assert again.confusions[1].rate == pytest.approx(1 / 3, rel=1e-5)
+    restored = read_table(tmp_path / "t.tsv")
+    assert restored.unit == "character" and restored.confusions[0] == confusions[0] and len(restored.confusions) == 2
+    assert restored.confusions[1].rate == pytest.approx(1 / 3, rel=1e-5)
 
 
-def test_noise_learned_is_noise_made(tmp_path: Path) -> None:
-    """Known rates -> noise -> learned rates -> noise: the same again."""
+def test_learned_rates_are_those_of_the_noise(tmp_path: Path) -> None:
+    """Noise with given rates is made, and its rates are learned."""
     draw = random.Random(1)
     clean = [" ".join("".join(draw.choices("abcdefghir", k=5)) for _ in range(8)) for _ in range(1500)]
-    known = [Confusion(("a",), ("x",), 0.1), Confusion(("c",), ("yz",), 0.05), Confusion(("d", "e"), ("w",), 0.2)]
-    known = [found._replace(noisy=tuple("".join(found.noisy))) for found in known] + [Confusion((" ",), (), 0.04)]
-    (tmp_path / "known.tsv").write_text("".join(write_table(ConfusionTable("character", known))), "utf-8")
+    confusions = [Confusion(("a",), ("x",), 0.1), Confusion(("c",), ("yz",), 0.05), Confusion(("d", "e"), ("w",), 0.2)]
+    confusions = [confusion._replace(noisy=tuple("".join(confusion.noisy))) for confusion in confusions] + [
+        Confusion((" ",), (), 0.04)
+    ]
+    (tmp_path / "known.tsv").write_text("".join(write_table(ConfusionTable("character", confusions))), "utf-8")
     corrupt = build_corruption(NoiseOptions("confusions", confusions=str(tmp_path / "known.tsv")))
-    again = learned([(line, corrupt(line, index)) for index, line in enumerate(clean)], min_count=20)
-    rates = {found[:2]: found.rate for found in again.confusions}
-    for found in known:
-        assert rates[found[:2]] == pytest.approx(found.rate, rel=0.2)
-    assert sum(rates.values()) == pytest.approx(sum(found.rate for found in known), rel=0.15)
+    again = learn_table([(line, corrupt(line, index)) for index, line in enumerate(clean)], min_count=20)
+    rates = {confusion[:2]: confusion.rate for confusion in again.confusions}
+    for confusion in confusions:
+        assert rates[confusion[:2]] == pytest.approx(confusion.rate, rel=0.2)
+    assert sum(rates.values()) == pytest.approx(sum(confusion.rate for confusion in confusions), rel=0.15)

@@ -16,7 +16,7 @@ from lev_plugins.scoring import harm
         (["a x"], [["a b", "a c"]], ["a c"], 0, 100, 100),
     ],
 )
-def test_words_are_counted_one_by_one(
+def test_broken_repaired_and_right_words_are_counted(
     sources: list[str], cleans: list[str], outputs: list[str], broken: float, repaired: float, right: float
 ) -> None:
     score = harm.evaluate(sources, cleans, outputs)
@@ -26,5 +26,5 @@ def test_words_are_counted_one_by_one(
     assert harm.evaluate(None, cleans, outputs).score == pytest.approx(1000 - 10 * right if any(cleans) else 0)
 
 
-def test_blanks_are_not_words() -> None:
+def test_changed_blanks_change_no_line() -> None:
     assert not harm.evaluate(None, ["a b"], ["a  b "]).details["% of lines changed"]

@@ -13,22 +13,22 @@ words = st.lists(st.sampled_from("abc"), max_size=6).map("".join)
 
 @cache
 def by_brute_force(reference: str, text: str) -> tuple[int, int]:
-    """Least edits that turn a reference of one-letter words into the text, and minus the most words recognised then."""
+    """Returns the fewest edits from a reference of one-letter words to the text, and minus the recognized words."""
     if not (reference and text):
         return len(reference) + len(text), 0
-    same = reference[0] == text[0]
-    pairs = (reference[1:], text[1:], not same, same), (reference[1:], text, 1, 0), (reference, text[1:], 1, 0)
-    ways = [(by_brute_force(*rest), edits, found) for *rest, edits, found in pairs]
-    return min((rest[0] + edits, rest[1] - found) for rest, edits, found in ways)
+    is_match = reference[0] == text[0]
+    pairs = (reference[1:], text[1:], not is_match, is_match), (reference[1:], text, 1, 0), (reference, text[1:], 1, 0)
+    ways = [(by_brute_force(*rest), edits, recognised) for *rest, edits, recognised in pairs]
+    return min((rest[0] + edits, rest[1] - recognised) for rest, edits, recognised in ways)
 
 
 @thorough
 @given(words, words)
-def test_cheapest_alignment_that_recognises_most(reference: str, text: str) -> None:
+def test_recognition_matches_every_alignment(reference: str, text: str) -> None:
     assert recognition(" ".join(reference), " ".join(text)) == (-by_brute_force(reference, text)[1], len(reference))
 
 
-def test_rate_weighs_sentences_by_their_words() -> None:
+def test_rate_weights_sentences_by_their_words() -> None:
     assert evaluate(["a", "b c d"], ["x", "b c d"]).score == 0.75
     assert evaluate(["a b"], ["a  b and more"]).score == 1.0  # white space and words too many cost nothing
     assert evaluate(["", "a"], ["b", "a"]).score == 1.0

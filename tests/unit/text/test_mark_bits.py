@@ -1,7 +1,6 @@
 """Marks on a draft, from the notation to the decoding loop, and the oracle of Figure 5."""
 
 import random
-import time
 from typing import Any
 
 import pytest
@@ -14,12 +13,12 @@ from lev_plugins.levt.generator import RefinementGenerator
 from lev_plugins.text import marks
 from lev_plugins.text.mark_bits import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.utils.errors import UserError
-from tests.helpers import BOS, EOS, UNK, lively_model, random_rows, rows_to_tensor, thorough, toy_dictionary
+from tests.helpers import BOS, EOS, UNK, growth, lively_model, random_rows, rows_to_tensor, thorough, toy_dictionary
 from tests.slow_refinement import assert_refined, refine
 
-SOURCES = random_rows(24, seed=5, shortest=1)
-DRAFTS = random_rows(24, seed=6, shortest=1)
-TARGETS = random_rows(24, seed=7, shortest=1)
+SRC = random_rows(24, seed=5, shortest=1)
+MT = random_rows(24, seed=6, shortest=1)
+REF = random_rows(24, seed=7, shortest=1)
 
 text = st.text(alphabet="ab \\⟦⟧!~-+", max_size=14)
 
@@ -29,7 +28,7 @@ text = st.text(alphabet="ab \\⟦⟧!~-+", max_size=14)
 
 @thorough
 @given(text)
-def test_text_that_was_escaped_is_read_as_it_was(line: str) -> None:
+def test_escaped_text_is_parsed_unchanged(line: str) -> None:
     assert marks.parse_marks(marks.escape(line)) == (line, [])
 
 
@@ -45,17 +44,17 @@ def test_text_that_was_escaped_is_read_as_it_was(line: str) -> None:
         ("\\\\⟦!v2⟧", "\\v2", 1),
     ],
 )
-def test_an_escaped_bracket_is_text_in_every_line(line: str, plain: str, marked: int) -> None:
-    """With and without a mark in it; brackets that begin no mark are text as well."""
-    found, spans = marks.parse_marks(line)
-    assert (found, len(spans)) == (plain, marked)
+def test_escaped_brackets_are_text(line: str, plain: str, marked: int) -> None:
+    """The line has a mark or not; brackets that begin no mark are text as well."""
+    parsed_text, spans = marks.parse_marks(line)
+    assert (parsed_text, len(spans)) == (plain, marked)
 
 
 @thorough
 @given(
     st.lists(st.tuples(st.sampled_from(["", "!", "~", "-"]), st.sampled_from(["a", "a b", "⟦c⟧", "\\ x"])), max_size=5)
 )
-def test_marks_are_found_where_they_were_put(parts: list[tuple[str, str]]) -> None:
+def test_marks_are_parsed_with_their_text(parts: list[tuple[str, str]]) -> None:
     line, expected, plain = "", [], ""
     marked = any(kind for kind, _ in parts)
     for kind, words in parts:
@@ -64,96 +63,94 @@ def test_marks_are_found_where_they_were_put(parts: list[tuple[str, str]]) -> No
         if kind:
             expected.append((kind, words + " "))
         plain += words + " " if kind else words
-    found, spans = marks.parse_marks(line)
-    assert found == plain
-    assert [(mark.kind, found[mark.start : mark.end]) for mark in spans] == expected
+    parsed_text, spans = marks.parse_marks(line)
+    assert parsed_text == plain
+    assert [(mark.kind, parsed_text[mark.start : mark.end]) for mark in spans] == expected
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("a ⟦!b", r"the mark at character 3 of the draft 'a ⟦!b' is not closed: add ⟧ where it ends"),
-        ("⟦+⟧ b⟧", r"character 6 of the draft '⟦\+⟧ b⟧' closes nothing: write \\⟧ if it belongs to the text"),
-        ("⟦!a ⟦-b⟧⟧", r"character 5 .* is inside another mark: close that one with ⟧ first"),
+        ("a ⟦!b", r"the mark at character 3 of the draft 'a ⟦!b' is not closed"),
+        ("⟦+⟧ b⟧", r"character 6 of the draft '⟦\+⟧ b⟧' closes nothing"),
+        ("⟦!a ⟦-b⟧⟧", r"character 5 .* is inside another mark"),
         ("a ⟦-  ⟧", r"character 3 .* contains no word"),
-        ("a ⟦+b⟧", r"character 3 .* means that something is missing and must not contain text: write ⟦\+⟧b"),
+        ("a ⟦+b⟧", r"character 3 .* must not contain text"),
     ],
 )
-def test_marks_that_do_not_add_up_are_refused(line: str, message: str) -> None:
+def test_malformed_marks_are_refused(line: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         marks.parse_marks(line)
 
 
-def test_backslashes_of_a_marked_draft_take_no_more_time_than_letters() -> None:
-    slashes = "⟦!a⟧ " + "\\" * 100_000 + " cat"
-    start = time.process_time()
-    found, spans = marks.parse_marks(slashes)
-    assert found == "a " + "\\" * 100_000 + " cat" and len(spans) == 1
+def test_backslashes_are_parsed_in_linear_time() -> None:
+    slashes = "⟦!a⟧ " + "\\" * 1000 + " cat"
+    assert marks.parse_marks(slashes)[0] == "a " + "\\" * 1000 + " cat"
     assert marks.parse_marks(marks.escape(slashes)) == (slashes, [])
-    assert time.process_time() - start < 5  # squared, it is over a minute
+    assert growth(lambda size: marks.parse_marks("⟦!a⟧ " + "\\" * size), 5_000) < 8
 
 
 # ---- tokens ----
 
 
-def pieces(line: str) -> str:
-    """A tokenizer that cuts words into syllables of two letters, the first of each word marked."""
+def syllables(line: str) -> str:
+    """Cuts words into syllables of two letters and marks the first of each word."""
     words = [["_" + word[:2], *(word[i : i + 2] for i in range(2, len(word), 2))] for word in line.split()]
     return " ".join(piece for word in words for piece in word)
 
 
 def whole_line(line: str) -> str:
-    """A tokenizer for text without blanks, one character a token, whose first token is marked."""
+    """Cuts a line into characters and marks the first one."""
     return " ".join("_" + line) if line else ""
 
 
-@pytest.mark.parametrize("encode", [pieces, whole_line, lambda line: line])
+@pytest.mark.parametrize("encode", [syllables, whole_line, lambda line: line])
 @pytest.mark.parametrize("line", ["abcd efgh ij", "abcdef", "ab cdefgh"])
 def test_marks_never_change_the_tokens(encode: Any, line: str) -> None:
     for start in range(len(line)):
         for end in range(start + 1, len(line) + 1):
             if line[start:end].strip():
                 marked = f"{line[:start]}⟦!{line[start:end]}⟧{line[end:]}"
-                tokens, asked = marks.tokenize(marked, encode)
+                tokens, bits = marks.tokenize(marked, encode)
                 assert tokens == encode(line).split()
-                assert any(asked) and asked[0] == 0
+                assert any(bits) and bits[0] == 0
 
 
-def test_a_mark_covers_the_tokens_that_it_touches() -> None:
-    assert marks.tokenize("⟦!abcd⟧ efgh", pieces)[1] == [0, KEEP + SPAN, KEEP + SPAN, 0, 0]
-    assert marks.tokenize("ab⟦-cd efg⟧h", pieces)[1] == [0, 0, *[DELETE + SPAN] * 3]
+def test_marks_cover_the_tokens_they_touch() -> None:
+    assert marks.tokenize("⟦!abcd⟧ efgh", syllables)[1] == [0, KEEP + SPAN, KEEP + SPAN, 0, 0]
+    assert marks.tokenize("ab⟦-cd efg⟧h", syllables)[1] == [0, 0, *[DELETE + SPAN] * 3]
     assert marks.tokenize("xy⟦~z⟧uv", whole_line)[1] == [0, 0, 0, 0, PREFER + SPAN, 0, 0]
     # an insertion is asked for behind the token before it
-    assert marks.tokenize("⟦+⟧ ab cd", pieces) == (["_ab", "_cd"], [INSERT, 0, 0])
-    assert marks.tokenize("ab ⟦+⟧ cd", pieces) == (["_ab", "_cd"], [0, INSERT, 0])
-    assert marks.tokenize("ab ⟦!cd⟧⟦+⟧", pieces) == (["_ab", "_cd"], [0, 0, KEEP + INSERT + SPAN])
+    assert marks.tokenize("⟦+⟧ ab cd", syllables) == (["_ab", "_cd"], [INSERT, 0, 0])
+    assert marks.tokenize("ab ⟦+⟧ cd", syllables) == (["_ab", "_cd"], [0, INSERT, 0])
+    assert marks.tokenize("ab ⟦!cd⟧⟦+⟧", syllables) == (["_ab", "_cd"], [0, 0, KEEP + INSERT + SPAN])
 
 
-def test_requests_that_contradict_each_other_are_refused() -> None:
+def test_two_marks_of_one_token_are_refused() -> None:
     with pytest.raises(UserError, match=r"two marks of the draft .* touch the same token 'cd'"):
-        marks.tokenize("ab⟦!c⟧⟦-d⟧", pieces)
+        marks.tokenize("ab⟦!c⟧⟦-d⟧", syllables)
 
 
 # ---- decoding ----
 
 
-def random_requests(row: list[int], seed: int) -> list[int]:
-    """Spans of one to three words, each asked for something, with blanks and insertions between them."""
+def random_mark_bits(row: list[int], seed: int) -> list[int]:
+    """Returns random spans of one to three words with a mark each, and insertions between them."""
     draw = random.Random(seed)
-    asked, span = [0] * len(row), 0
+    bits, span = [0] * len(row), 0
     i = 1
     while i < len(row) - 1:
         kind, span = draw.choice([0, 0, KEEP, PREFER, DELETE]), span + 1
         end = min(i + draw.randint(1, 3), len(row) - 1)
-        asked[i:end] = [kind and kind + span * SPAN] * (end - i)
+        bits[i:end] = [kind and kind + span * SPAN] * (end - i)
         if draw.random() < 0.3:
-            asked[end - 1] |= INSERT
+            bits[end - 1] |= INSERT
         i = end
-    return asked
+    return bits
 
 
-REQUESTS = [random_requests(row, seed) for seed, row in enumerate(DRAFTS)]
-VARIANTS: dict[str, dict[str, Any]] = {
+MARK_BITS = [random_mark_bits(row, seed) for seed, row in enumerate(MT)]
+REFINEMENT_VARIANTS: dict[str, dict[str, Any]] = {
     "marks": {},
     "gamma": {"gamma": 1.0},
     "no-room": {"max_ratio": 0.0, "max_ratio_floor": 0},
@@ -169,59 +166,62 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("asked", [None, REQUESTS], ids=["unmarked", "marked"])
-@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
-def test_a_batch_with_marks_and_oracle_gives_what_algorithm_2_gives_each(
-    options: dict[str, Any], asked: list[list[int]] | None
-) -> None:
-    assert_refined([lively_model(seed=5)], SOURCES, DRAFTS, asked, TARGETS, retain_history=True, **options)
+@pytest.mark.parametrize("mark_bits", [None, MARK_BITS], ids=["unmarked", "marked"])
+@pytest.mark.parametrize("options", REFINEMENT_VARIANTS.values(), ids=REFINEMENT_VARIANTS.keys())
+def test_marks_and_oracles_match_algorithm_2(options: dict[str, Any], mark_bits: list[list[int]] | None) -> None:
+    assert_refined([lively_model(seed=5)], SRC, MT, mark_bits, REF, retain_history=True, **options)
 
 
 def holds(tokens: list[int], span: list[int]) -> bool:
     return any(tokens[i : i + len(span)] == span for i in range(len(tokens)))
 
 
-def spans_of(row: list[int], asked: list[int]) -> list[list[int]]:
-    """The tokens of each hard span."""
-    numbers = {each // SPAN for each in asked if each & KEEP}
-    pairs = list(zip(row, asked, strict=True))
-    return [[token for token, each in pairs if each & KEEP and each // SPAN == number] for number in numbers]
+def spans_of(row: list[int], mark_bits: list[int]) -> list[list[int]]:
+    """Returns the tokens of each protected span."""
+    numbers = {bits // SPAN for bits in mark_bits if bits & KEEP}
+    pairs = list(zip(row, mark_bits, strict=True))
+    return [[token for token, bits in pairs if bits & KEEP and bits // SPAN == number] for number in numbers]
 
 
-def test_hard_spans_come_through_whole() -> None:
-    results = refine([lively_model(seed=6)], SOURCES, DRAFTS, REQUESTS)
-    spans = [spans_of(*pair) for pair in zip(DRAFTS, REQUESTS, strict=True)]
+def test_protected_spans_are_in_the_output() -> None:
+    results = refine([lively_model(seed=6)], SRC, MT, MARK_BITS)
+    spans = [spans_of(*pair) for pair in zip(MT, MARK_BITS, strict=True)]
     for result, of_row in zip(results, spans, strict=True):
         assert all(holds(result["tokens"].tolist(), span) for span in of_row)
     assert sum(map(len, spans)) > 10
 
 
-def test_a_draft_is_kept_the_more_the_higher_the_bias() -> None:
-    kept = []
+def test_a_higher_keep_bias_keeps_more_drafts() -> None:
+    unchanged = []
     for bias in (-2.0, 0.0, 2.0, 1000.0):
-        results = refine([lively_model(seed=5)], SOURCES, DRAFTS, keep_bias=bias)
-        kept.append(sum(result["tokens"].tolist() == row[1:] for result, row in zip(results, DRAFTS, strict=True)))
-    assert kept == sorted(kept) and kept[1] < kept[3] == len(DRAFTS)
+        results = refine([lively_model(seed=5)], SRC, MT, keep_bias=bias)
+        unchanged.append(sum(result["tokens"].tolist() == row[1:] for result, row in zip(results, MT, strict=True)))
+    assert unchanged == sorted(unchanged) and unchanged[1] < unchanged[3] == len(MT)
 
 
-def test_an_oracle_needs_references() -> None:
-    with pytest.raises(UserError, match="--oracle delete requires references, but the input has no targets"):
-        refine([lively_model()], SOURCES, oracle="delete")
+def test_an_oracle_without_references_is_refused() -> None:
+    with pytest.raises(UserError, match="--oracle delete requires references"):
+        refine([lively_model()], SRC, oracle="delete")
 
 
 @pytest.mark.parametrize("placeholder", ["plh", "unk"])
-def test_an_unknown_word_of_a_draft_is_kept_as_a_word_of_its_own(placeholder: str) -> None:
-    """It is read as <unk>, is never a hole, and stays itself when it moves."""
+def test_unknown_words_of_a_draft_are_kept(placeholder: str) -> None:
+    """It is read as <unk>, is never a placeholder, and keeps its spelling when it moves."""
     model, dictionary = lively_model(seed=5, placeholder=placeholder), toy_dictionary()
     generator = RefinementGenerator([model], dictionary, RefinementOptions())
     unknown = dictionary.size + 1
-    drafts = [[BOS, 5, unknown, 6, unknown, EOS] for _ in SOURCES]
-    asked = [[0, 0, KEEP + SPAN, 0, 0, 0] for _ in SOURCES]
-    net_input = {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(drafts), "marks": torch.tensor(asked)}
-    sample = {"net_input": net_input, "unknown_words": ["Zürich"]}
-    results = [best[0]["tokens"] for best in generator.generate([model], sample)]
+    drafts = [[BOS, 5, unknown, 6, unknown, EOS] for _ in SRC]
+    mark_bits = [[0, 0, KEEP + SPAN, 0, 0, 0] for _ in SRC]
+    net_input = {
+        "src_tokens": rows_to_tensor(SRC),
+        "draft": rows_to_tensor(drafts),
+        "marks": torch.tensor(mark_bits),
+    }
+    results = [
+        best[0]["tokens"] for best in generator.generate([model], {"net_input": net_input, "unknown_words": ["Zürich"]})
+    ]
     assert all("Zürich" in dictionary.string(tokens.int()).split() for tokens in results)
     if placeholder == "plh":
         twin = {**net_input, "draft": rows_to_tensor([[UNK if t == unknown else t for t in row] for row in drafts])}
-        known = [best[0]["tokens"] for best in generator.generate([model], {"net_input": twin})]
-        assert dictionary.unknown_to_unk(results[0]).tolist() == known[0].tolist()
+        results_of_unk = [best[0]["tokens"] for best in generator.generate([model], {"net_input": twin})]
+        assert dictionary.unknown_to_unk(results[0]).tolist() == results_of_unk[0].tolist()

@@ -1,4 +1,4 @@
-"""Texts in sentences, with their places."""
+"""Sentences and lines of a text, with their positions."""
 
 import re
 
@@ -10,8 +10,8 @@ from lev_plugins.text.edited import Span
 from lev_plugins.text.sentences import lines, sentences, split_to_fit
 from tests.helpers import thorough
 
-SIGNS = " .!?\n\t\r\x0b\x1c\x85\u2028\u2029\xa0\u3000ab1A\"'“”«»()。\uff01\uff1f؟।…é\u0301😀\u200b-"
-texts = st.text(st.sampled_from(SIGNS) | st.characters(exclude_categories=["Cs"]), max_size=60)
+SENTENCE_CHARACTERS = " .!?\n\t\r\x0b\x1c\x85\u2028\u2029\xa0\u3000ab1A\"'“”«»()。\uff01\uff1f؟।…é\u0301😀\u200b-"
+texts = st.text(st.sampled_from(SENTENCE_CHARACTERS) | st.characters(exclude_categories=["Cs"]), max_size=60)
 languages = st.sampled_from([None, "en", "de", "fi", "ja", "zh", "hi", "ar", "th", "none"])
 
 
@@ -21,7 +21,7 @@ def white(text: str) -> bool:
 
 @given(texts, languages)
 @thorough
-def test_sentences_are_in_order_and_between_them_is_white_space(text: str, language: str | None) -> None:
+def test_sentences_cover_the_text_except_white_space(text: str, language: str | None) -> None:
     at = 0
     for start, end in sentences(text, language):
         assert at <= start < end and white(text[at:start])
@@ -33,21 +33,21 @@ def test_sentences_are_in_order_and_between_them_is_white_space(text: str, langu
 
 @given(texts)
 @thorough
-def test_lines_are_those_of_python(text: str) -> None:
+def test_lines_match_splitlines(text: str) -> None:
     assert [text[slice(*span)] for span in lines(text)] == [x.strip() for x in text.splitlines() if x.strip()]
 
 
 @given(st.text(" ab,c。", max_size=40), st.integers(1, 12))
 @thorough
-def test_long_ones_are_cut_between_words(text: str, most: int) -> None:
+def test_long_sentences_are_split_between_words(text: str, limit: int) -> None:
     for span in lines(text):
         at = span.start
-        for start, end in split_to_fit(text, span, lambda part: len(part) <= most):
-            assert at <= start < end <= span.end and end - start <= most
+        for start, end in split_to_fit(text, span, lambda part: len(part) <= limit):
+            assert at <= start < end <= span.end and end - start <= limit
             for place in (start, end):
                 assert place in (span.start, span.end) or " " in text[place - 1 : place + 1] or text[place - 1] == "。"
             # what is left out has no place to be cut at
-            assert all(len(part) > most for part in re.split(r"\s+|(?<=。)", text[at:start]) if part)
+            assert all(len(part) > limit for part in re.split(r"\s+|(?<=。)", text[at:start]) if part)
             at = end
 
 
@@ -65,26 +65,26 @@ def test_where_sentences_end(text: str, language: str | None, expected: list[str
     assert [text[start:end] for start, end in sentences(text, language)] == expected
 
 
-def test_a_line_separator_that_stops_sentencex() -> None:
+def test_line_separators_end_sentences() -> None:
     text = "A.B\u2028.b\u2028 C. d"
     assert [text[slice(*span)] for span in sentences(text)] == ["A.B", ".b", "C. d"]
 
 
-def test_long_ones_are_cut_in_the_middle() -> None:
+def test_long_sentences_are_split_in_the_middle() -> None:
     text = "a b c d e f g h"
     assert split_to_fit(text, Span(0, 15), lambda part: len(part) <= 7) == [Span(0, 7), Span(8, 15)]
 
 
-def test_half_a_character_stops_nothing() -> None:
+def test_lone_surrogates_are_part_of_a_sentence() -> None:
     text = "Half a\ud800 sign. The rest."
     assert [text[slice(*span)] for span in sentences(text, "en")] == ["Half a\ud800 sign.", "The rest."]
 
 
 @pytest.mark.parametrize("code", ["de", "de-AT", "DE", "de_CH"])
-def test_a_language_may_have_a_country(code: str) -> None:
+def test_language_codes_may_have_a_country(code: str) -> None:
     text = "Das ist z.B. Herr Dr. Müller am 3. Oktober."
     assert sentences(text, code) == [Span(0, len(text))] and len(sentences(text, "en")) > 1
 
 
-def test_a_byte_order_mark_is_in_no_sentence() -> None:
+def test_byte_order_marks_are_outside_sentences() -> None:
     assert sentences("\ufeffTeh cat. \ufeff Yes.")[0] == Span(1, 9)

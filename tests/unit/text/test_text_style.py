@@ -1,4 +1,4 @@
-"""Text of another form than the model's: read as the model's, and written back as it was."""
+"""Text in another style than the model's is converted for the model and keeps its own style."""
 
 from argparse import Namespace
 from typing import Any
@@ -15,34 +15,37 @@ from lev_plugins.utils.errors import UserError
 
 
 class Replacing:
-    """A model that replaces words by others, and remembers what it read."""
+    """A model that replaces words and records its inputs."""
 
     task, drafts, longest, symbols = "text_editing", False, 100, ["abcdefghijklmnopqrstuvwxyz"]
 
     def __init__(self, words: dict[str, str]):
-        self.words, self.read = {f"▁{word}": f"▁{new}" for word, new in words.items()}, list[str]()
+        self.words, self.inputs = (
+            {f"▁{word}": f"▁{replacement}" for word, replacement in words.items()},
+            list[str](),
+        )
 
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
-        self.read += [segment.text for segment in segments]
+        self.inputs += [segment.text for segment in segments]
         return [self.edits(segment) for segment in segments]
 
     def edits(self, segment: Segment) -> list[Edit]:
-        written = [self.words.get(piece, piece) for piece in segment.pieces]
+        output = [self.words.get(piece, piece) for piece in segment.pieces]
         origin = [None if piece in self.words else place for place, piece in enumerate(segment.pieces)]
-        return [change.edit for change in rewrites(segment, written, origin)]
+        return [change.edit for change in rewrites(segment, output, origin)]
 
 
-def edited(text: str, form: TextStyle, words: dict[str, str]) -> tuple[str, list[str]]:
+def edit_with_style(text: str, form: TextStyle, words: dict[str, str]) -> tuple[str, list[str]]:
     model = Replacing(words)
     editor = Editor(model, Tokeniser(Namespace(bpe="words")), form=form)
-    return editor.edit([text])[0].text, model.read
+    return editor.edit([text])[0].text, model.inputs
 
 
 STRAIGHT = TextStyle(straight=True, apart=False)
 
 
 @pytest.mark.parametrize(
-    ("form", "text", "words", "read", "result"),
+    ("form", "text", "words", "text_read", "result"),
     [
         (STRAIGHT, "It\u2019s  his, dont.", {"dont": "don't"}, "It's  his, dont.", "It\u2019s  his, don\u2019t."),
         (STRAIGHT, "It's his, dont.", {"dont": "don't"}, "It's his, dont.", "It's his, don't."),
@@ -53,32 +56,34 @@ STRAIGHT = TextStyle(straight=True, apart=False)
         (TextStyle(lower=True), "Teh CAT.", {"teh": "the", "cat": "dog"}, "teh cat.", "The DOG."),
     ],
 )
-def test_the_model_reads_its_form_and_the_text_keeps_its_own(
-    form: TextStyle, text: str, words: dict[str, str], read: str, result: str
+def test_the_model_reads_its_style_and_the_text_keeps_its_own(
+    form: TextStyle, text: str, words: dict[str, str], text_read: str, result: str
 ) -> None:
-    assert edited(text, form, words) == (result, [read])
+    assert edit_with_style(text, form, words) == (result, [text_read])
 
 
 # ---- punctuation of the other form -----------------------------------------------------------------------------------
 
 
 LINE, EDITED = "Return the vlaues !", "Return the values !"
-PLAIN = "Mr. Smith, come here."
+PLAIN_TEXT = "Mr. Smith, come here."
 
 
 def plain_editor() -> Editor:
-    """Trained on text without blanks before its punctuation."""
+    """Returns an editor trained on text without blanks before its punctuation."""
     return Editor(Replacing({"vlaues": "values"}), Tokeniser(Namespace(bpe="words")), form=TextStyle(apart=False))
 
 
 @pytest.mark.parametrize(
-    "others", [[], [PLAIN] * 64, [LINE] * 64, ["Wow ! Nice , is n't it ?"] * 9], ids=["none", "plain", "same", "apart"]
+    "neighbours",
+    [[], [PLAIN_TEXT] * 64, [LINE] * 64, ["Wow ! Nice , is n't it ?"] * 9],
+    ids=["none", "plain", "same", "apart"],
 )
-@pytest.mark.parametrize("text", [LINE, "Is this the vlaues? Maybe ! yes", "the vlaues : ici ; ( a ) :)", PLAIN])
-def test_a_text_is_edited_alike_whatever_its_neighbours(text: str, others: list[str]) -> None:
-    edited = plain_editor().edit([*others, text, *others])[len(others)]
-    assert edited.text == text.replace("vlaues", "values")
-    assert [len(each.edits) for each in plain_editor().edit([text])] == [len(edited.edits)]
+@pytest.mark.parametrize("text", [LINE, "Is this the vlaues? Maybe ! yes", "the vlaues : ici ; ( a ) :)", PLAIN_TEXT])
+def test_edits_do_not_depend_on_other_texts(text: str, neighbours: list[str]) -> None:
+    edit_with_style = plain_editor().edit([*neighbours, text, *neighbours])[len(neighbours)]
+    assert edit_with_style.text == text.replace("vlaues", "values")
+    assert [len(result.edits) for result in plain_editor().edit([text])] == [len(edit_with_style.edits)]
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -86,39 +91,37 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("apart", "text", "message"),
+    ("blanks", "text", "message"),
     [
-        (True, "He came, he saw.", "no blanks before its punctuation, but this model was trained on tokenised text"),
-        (False, "He came , he saw .", "has blanks before its punctuation, but this model was trained on text without"),
+        (True, "He came, he saw.", "no blanks before its punctuation"),
+        (False, "He came , he saw .", "has blanks before its punctuation"),
     ],
 )
-def test_a_file_of_the_other_form_is_warned_of_once(
-    apart: bool, text: str, message: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_another_style_warns_once(blanks: bool, text: str, message: str, caplog: pytest.LogCaptureFixture) -> None:
     warn_once.cache_clear()
 
     def edit(form: TextStyle, *texts: str) -> None:
         editor = Editor(Replacing({}), Tokeniser(Namespace(bpe="words")), form=form)
-        for each in texts:
-            assert [edited.text for edited in editor.edit([each])] == [each]
+        for line in texts:
+            assert [edit_with_style.text for edit_with_style in editor.edit([line])] == [line]
 
-    edit(TextStyle(apart=not apart), text, text)
+    edit(TextStyle(apart=not blanks), text, text)
     edit(TextStyle(), text, text)
-    edit(TextStyle(apart=apart), "Mr. Smith came", "Mr. Smith came")  # says nothing either way
-    edit(TextStyle(apart=False), LINE, PLAIN, f"{LINE}\n{LINE}\n{PLAIN}", LINE)
+    edit(TextStyle(apart=blanks), "Mr. Smith came", "Mr. Smith came")  # says nothing either way
+    edit(TextStyle(apart=False), LINE, PLAIN_TEXT, f"{LINE}\n{LINE}\n{PLAIN_TEXT}", LINE)
     assert not warnings_of(caplog)
-    edit(TextStyle(apart=apart), text, text)
-    (said,) = warnings_of(caplog)
-    assert message in said
+    edit(TextStyle(apart=blanks), text, text)
+    (warning,) = warnings_of(caplog)
+    assert message in warning
 
 
 # ---- what is no text -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
-        (("He go",), r"texts must be a list, but is 'He go': put a single text in brackets, \[text\]"),
+        (("He go",), r"texts must be a list, but is 'He go'"),
         ((b"He go",), r"texts must be a list, but is b'He go'"),
         ((None,), r"texts must be a list, but is None"),
         (([1],), r"the input, line 1: a text must be a string, but is 1$"),
@@ -128,10 +131,13 @@ def test_a_file_of_the_other_form_is_warned_of_once(
         ((["a"], ["a", "b"]), r"there are 1 texts, but 2 drafts"),
     ],
 )
-def test_what_is_no_list_of_texts_is_refused(given: tuple[Any, ...], message: str) -> None:
+def test_wrong_types_of_texts_are_refused(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        plain_editor().edit(*given)
-    assert [edited.text for edited in plain_editor().edit(text for text in (LINE, PLAIN))] == [EDITED, PLAIN]
+        plain_editor().edit(*arguments)
+    assert [edit_with_style.text for edit_with_style in plain_editor().edit(text for text in (LINE, PLAIN_TEXT))] == [
+        EDITED,
+        PLAIN_TEXT,
+    ]
 
 
 # ---- dictionaries ----------------------------------------------------------------------------------------------------
@@ -149,5 +155,5 @@ def test_what_is_no_list_of_texts_is_refused(given: tuple[Any, ...], message: st
         ({}, TextStyle()),
     ],
 )
-def test_a_dictionary_shows_how_its_text_was_written(counts: dict[str, int], form: TextStyle) -> None:
+def test_style_of_a_dictionary(counts: dict[str, int], form: TextStyle) -> None:
     assert TextStyle.of(counts) == form

@@ -1,4 +1,4 @@
-"""``--scoring``: what fairseq prints of our metrics."""
+"""``--scoring``: our metrics in fairseq."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from fairseq.scoring import build_scorer
 from omegaconf import OmegaConf
 
 REFERENCES = ["the cat sat on the mat .", "He runs", "yes"]
-TEXTS = ["the cat sat on a mat .", "he run", "yes"]
+HYPOTHESES = ["the cat sat on a mat .", "he run", "yes"]
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,9 @@ TEXTS = ["the cat sat on a mat .", "he run", "yes"]
         ("exact_match", {}, "exact match = 0.3333 (matches 1, sentences 3)"),
     ],
 )
-def test_what_scoring_prints(name: str, flags: dict[str, Any], line: str) -> None:
+def test_scorers_of_fairseq_print_scores(name: str, flags: dict[str, Any], line: str) -> None:
     scorer = build_scorer(OmegaConf.create({"_name": name, **flags}) if flags else name, None)
-    for reference, text in zip(REFERENCES, TEXTS, strict=True):
+    for reference, text in zip(REFERENCES, HYPOTHESES, strict=True):
         scorer.add_string(reference, text)
     assert scorer.result_string() == line
     assert scorer.score() == pytest.approx(float(line.split()[line.split().index("=") + 1]), abs=0.005)

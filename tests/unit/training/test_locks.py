@@ -1,4 +1,4 @@
-"""Two commands that write to one place: the second one is refused in one line; what a killed one left stops nobody."""
+"""Of two commands that write to one folder, the second is refused; a killed one leaves no lock."""
 
 import os
 import signal
@@ -31,8 +31,8 @@ sys.stdin.read()
 
 
 @contextmanager
-def another(folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A process that writes to a folder, and one that it has started."""
+def lock_holder(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Starts a process that holds the lock of a folder and has a child."""
     pipe = subprocess.PIPE
     words = [sys.executable, "-c", HOLDER, str(folder)]
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True, start_new_session=True) as process:
@@ -43,8 +43,8 @@ def another(folder: Path) -> Iterator["subprocess.Popen[str]"]:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def load(folder: Path, **options: Any) -> None:
-    """As fairseq-train loads a checkpoint; the error below says that it has begun to."""
+def load_for_training(folder: Path, **options: Any) -> None:
+    """Loads a checkpoint as fairseq-train does; the error shows that loading has begun."""
 
     def begin(*unused: object, **more: object) -> Any:
         raise FileNotFoundError("begun")
@@ -55,43 +55,45 @@ def load(folder: Path, **options: Any) -> None:
         loading_unless_complete(begin)(cfg, trainer)
 
 
-def test_a_second_training_is_refused(tmp_path: Path) -> None:
-    with another(tmp_path) as first:
-        with pytest.raises(UserError, match=rf"another training is writing to --save-dir {tmp_path}: wait until"):
-            load(tmp_path)
-        load(tmp_path, master=False)  # another process of the first one, which has the same folder
-        load(tmp_path, no_save=True)
-        load(tmp_path.parent / "not of this system")
-        first.kill()  # but not what it has started
-        first.wait()
+def test_a_second_training_in_one_folder_is_refused(tmp_path: Path) -> None:
+    with lock_holder(tmp_path) as holder:
+        with pytest.raises(UserError, match=rf"--save-dir {tmp_path}"):
+            load_for_training(tmp_path)
+        load_for_training(tmp_path, master=False)  # another process of the first one, which has the same folder
+        load_for_training(tmp_path, no_save=True)
+        load_for_training(tmp_path.parent / "not of this system")
+        holder.kill()  # but not what it has started
+        holder.wait()
         assert (tmp_path / ".lock").exists()
-        load(tmp_path)
-        load(tmp_path)  # one process may go on with its own
+        load_for_training(tmp_path)
+        load_for_training(tmp_path)  # one process may go on with its own
 
 
-def test_a_folder_without_locks_is_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_systems_without_locks_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*unused: object) -> None:
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr("fcntl.lockf", fail)
-    load(tmp_path)
+    load_for_training(tmp_path)
 
 
-def test_a_second_distill_is_refused(tmp_path: Path, refusal: Refusal) -> None:
+def test_a_second_distill_to_one_folder_is_refused(tmp_path: Path, refusal: Refusal) -> None:
     data = random_triples(tmp_path, {"train": 4})
     teacher = write_teacher(tmp_path / "teacher.pt", data, *TRANSFORMER, "-s", "en", "-t", "de")
     command = ["distill", data, "--path", teacher, "--cpu", "--max-len-b", 5, "--dest", tmp_path / "new"]
     (tmp_path / "new.shards").mkdir()
-    with another(tmp_path / "new.shards"):
-        assert f"another distill is making {tmp_path / 'new'}: wait until it ends, or name" in refusal(*command)
+    with lock_holder(tmp_path / "new.shards"):
+        assert f"another distill is making {tmp_path / 'new'}" in refusal(*command)
     assert main([*map(str, command)]) == 0 and (tmp_path / "new" / "dict.de.txt").exists()
 
 
-def test_of_two_new_folders_the_second_is_refused(tmp_path: Path) -> None:
+def test_the_second_of_two_new_folders_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    message = rf"{out} was written by another command meanwhile \(.*not empty.*\): name another"
-    with pytest.raises(UserError, match=message), files.all_or_nothing_folder(out) as second:
-        (second / "file").write_text("second")
-        with files.all_or_nothing_folder(out) as first:
-            (first / "file").write_text("first")
+    with (
+        pytest.raises(UserError, match=f"{out} was written by another command"),
+        files.all_or_nothing_folder(out) as outer,
+    ):
+        (outer / "file").write_text("second")
+        with files.all_or_nothing_folder(out) as inner:
+            (inner / "file").write_text("first")
     assert (out / "file").read_text() == "first" and [*tmp_path.iterdir()] == [out]

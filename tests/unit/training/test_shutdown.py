@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-LEAVES = """
+SCRIPT = """
 import torch
 from fairseq.data.iterators import BufferedIterator
 import lev_plugins
@@ -21,15 +21,15 @@ class Products:
 batches = BufferedIterator(SIZE, SOURCE)
 assert next(batches).shape == (600, 600)
 """
-SOURCES = {
+BATCH_SOURCES = {
     "waiting for room": (1, "Products()"),
     "batches of a worker": (1000, "torch.utils.data.DataLoader(Products(), batch_size=None, num_workers=1)"),
 }
 
 
-@pytest.mark.parametrize("state", SOURCES)
-def test_the_interpreter_leaves_without_an_abort(state: str) -> None:
-    size, source = SOURCES[state]
-    script = LEAVES.replace("SIZE", str(size)).replace("SOURCE", source)
+@pytest.mark.parametrize("state", BATCH_SOURCES)
+def test_the_interpreter_exits_while_batches_are_read(state: str) -> None:
+    size, source = BATCH_SOURCES[state]
+    script = SCRIPT.replace("SIZE", str(size)).replace("SOURCE", source)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Every number of every configuration has bounds, and is refused outside of them by the name of its flag."""
+"""Numbers of all configurations have bounds, and errors name the flag."""
 
 import math
 from argparse import Namespace
@@ -39,42 +39,48 @@ CHECKS: dict[type, Callable[[Namespace], object]] = {
     DualPolicyConfig: lambda cfg: DualPolicyCriterion(cfg, SimpleNamespace()),
     LabellingConfig: lambda cfg: LabellingCriterion(cfg, SimpleNamespace(info=None)),
 }
-POSITIONS = ("max_source_positions", "max_target_positions")
+POSITION_FIELDS = ("max_source_positions", "max_target_positions")
 # a seed is any number; fairseq's own are its own; those of noise are in test_noisy.py
-NOT_HERE = {"seed", *(each.name for each in fields(TranslationConfig)), *(each.name for each in fields(NoiseConfig))}
+SKIPPED = {
+    "seed",
+    *(field.name for field in fields(TranslationConfig)),
+    *(field.name for field in fields(NoiseConfig)),
+}
 NUMBERS = [
     (config, name)
     for config in CHECKS
     for name, kind in get_type_hints(config).items()
     if (kind in (int, float) or (get_origin(kind) is Union and get_args(kind)[0] in (int, float)))
-    and (name in POSITIONS or name not in NOT_HERE)
+    and (name in POSITION_FIELDS or name not in SKIPPED)
 ]
 
 
-def defaults(config: type, data: object) -> Namespace:
-    """With numbers where hydra would look them up, and where they are open."""
-    values = {each.name: each.default for each in fields(config) if each.default is not MISSING}
-    values |= {name: 1024 for name in POSITIONS if name in values} | {"data": str(data)}
+def default_config(config: type, data: object) -> Namespace:
+    """Returns the defaults of a configuration, with numbers for its references and missing values."""
+    values = {field.name: field.default for field in fields(config) if field.default is not MISSING}
+    values |= {name: 1024 for name in POSITION_FIELDS if name in values} | {"data": str(data)}
     if config is enct5_config.EncT5Config:
         values |= enct5_config.USUAL_SIZES
     return Namespace(**{name: value for name, value in values.items() if name in get_type_hints(config)})
 
 
-def test_there_are_numbers_to_look_at() -> None:
+def test_numbers_of_all_configurations_are_checked() -> None:
     names = {name for _, name in NUMBERS}
     assert len(NUMBERS) > 60
     assert {"encoder_layers", "dropout", "head_dim", "max_target_positions", "score_at", "rollin_beta"} <= names
 
 
-MODELS = (encoder_decoder.EncoderDecoderConfig, levt.LevTConfig, pbd.PBDConfig, enct5_config.EncT5Config)
-SIZES = [(config, name) for config, name in NUMBERS if config in MODELS and get_type_hints(config)[name] is not float]
-WRONG = [(*number, value) for number in NUMBERS for value in (math.nan, math.inf)]
-WRONG += [(*number, value) for number in SIZES for value in (-7, 100_000_000)]
+MODEL_CONFIGS = (encoder_decoder.EncoderDecoderConfig, levt.LevTConfig, pbd.PBDConfig, enct5_config.EncT5Config)
+SIZE_FIELDS = [
+    (config, name) for config, name in NUMBERS if config in MODEL_CONFIGS and get_type_hints(config)[name] is not float
+]
+WRONG_VALUES = [(*number, value) for number in NUMBERS for value in (math.nan, math.inf)]
+WRONG_VALUES += [(*number, value) for number in SIZE_FIELDS for value in (-7, 100_000_000)]
 
 
-@pytest.mark.parametrize(("config", "name", "value"), WRONG)
-def test_a_number_has_bounds(tmp_path: Any, config: type, name: str, value: float) -> None:
-    cfg = defaults(config, tmp_path)
+@pytest.mark.parametrize(("config", "name", "value"), WRONG_VALUES)
+def test_numbers_outside_their_bounds_are_refused(tmp_path: Any, config: type, name: str, value: float) -> None:
+    cfg = default_config(config, tmp_path)
     setattr(cfg, name, value)
     with pytest.raises(UserError, match=f"^{ranges.flag_name(name)} must be .*, but is {value}"):
         CHECKS[config](cfg)
@@ -91,7 +97,7 @@ def test_a_number_has_bounds(tmp_path: Any, config: type, name: str, value: floa
         ({"max_source_positions": True}, "--max-source-positions must be a number, but is True"),
     ],
 )
-def test_sizes_of_fairseqs_own_models_too(options: dict[str, Any], message: str) -> None:
+def test_sizes_of_fairseqs_models_are_checked(options: dict[str, Any], message: str) -> None:
     sides = ("encoder_", "decoder_")
     sizes = {"layers": 2, "embed_dim": 32, "ffn_embed_dim": 64, "attention_heads": 4}
     cfg = Namespace(**{side + name: value for side in sides for name, value in sizes.items()}, **{"dropout": 0.1})
@@ -100,12 +106,12 @@ def test_sizes_of_fairseqs_own_models_too(options: dict[str, Any], message: str)
         task.build_model(Namespace(**{**vars(cfg), **options}))
 
 
-def test_an_architecture_without_attention_heads_is_left_alone() -> None:
+def test_architectures_without_attention_heads_are_not_checked() -> None:
     ranges.check_ranges(Namespace(encoder_layers="[(512, 3)] * 20"))  # fconv's
 
 
 @pytest.mark.parametrize(("threshold", "nwords"), [(-1, -1), (0, 0), (0, 4), (0, -7)])
-def test_dictionaries_that_would_be_empty_or_whole(threshold: int, nwords: int) -> None:
+def test_wrong_dictionary_sizes_are_refused(threshold: int, nwords: int) -> None:
     wrong = r"--nwords must be -1 \(no limit\) or more than 4" if threshold == 0 else "--threshold must be at least 0"
     with pytest.raises(UserError, match=wrong):
         ranges.dictionary_size(Namespace(threshold=threshold, nwords=nwords), "threshold", "nwords")
