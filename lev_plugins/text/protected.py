@@ -19,6 +19,8 @@ letter three times in a row (``stretched``). A word with digits that the diction
 ['$x > y$', 'a + b = c', 'E = mc^2']
 >>> shown("See https://a.org/b?c=d, example.com, 2001:db8::1 or doi:10.1/x.")  # urls
 ['https://a.org/b?c=d', 'example.com', '2001:db8::1', 'doi:10.1/x']
+>>> shown("Its number is 00000000-0000-0000-a000-000000000000.")
+['00000000-0000-0000-a000-000000000000']
 >>> shown("Ask a.b+c@example.org.")  # addresses
 ['a.b+c@example.org']
 >>> shown(r"In ~/a/b, C:\My Files\x, setup.py and text/html with --fast")  # paths
@@ -114,6 +116,7 @@ PATTERNS = {
         rf"(?<![\p{{L}}\d.-])(?:[\p{{L}}\d][\p{{L}}\d-]{{0,62}}+\.)+(?:(?:{DOMAINS})(?:[/:?]{URL})?(?![\p{{L}}\d])|\w++/{URL})",
         r"(?<![\w:])(?:[\da-fA-F]{0,4}:){2,7}[\da-fA-F]{0,4}(?![\w:]|[.,]\d)",  # IP
         r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.]\w)",
+        r"(?<![\w-])[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}(?![\w-])",  # UUID
     ],
     "addresses": [r"(?<![\w.+%-])[\w.+%-]{1,64}+@[\w-]++(?:\.[\w-]++)*+"],
     "paths": [
