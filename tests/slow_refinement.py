@@ -65,14 +65,15 @@ def probabilities(models: list[LevT], head: str, tokens: list[int], source: list
     each = []
     for model in models:
         decoder = model.decoder
-        hidden = decoder.hidden_states(head, torch.tensor([tokens]), model.encode(torch.tensor([source])))
+        memory = model.encode(torch.tensor([source]))
+        hidden = decoder.hidden_states(head, torch.tensor([tokens]), memory)
         if head == "deletion":
             logits = decoder.deletion_logits(hidden)[0]
         elif head == "placeholder":
             logits = decoder.placeholder_logits(hidden)[0]
         else:
             holes = [i for i, token in enumerate(tokens) if token == model.placeholder]
-            logits = decoder.token_logits(hidden, torch.tensor(holes, dtype=torch.long))
+            logits = decoder.token_logits(hidden, torch.tensor(holes, dtype=torch.long), memory)
         each.append(logits.double().softmax(-1))
     return torch.stack(each).mean(0)
 

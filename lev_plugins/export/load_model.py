@@ -22,7 +22,6 @@ from torch import Tensor, nn
 from lev_plugins import registration  # noqa: F401  a checkpoint names its task and model
 from lev_plugins.labelling.folder import WORDS, LabellingInfo
 from lev_plugins.labelling.task import TextLabellingConfig, TextLabellingTask
-from lev_plugins.levt.model import LevT
 from lev_plugins.training import checkpoints
 from lev_plugins.training.binarise import load_dictionary
 from lev_plugins.utils import model_folder
@@ -285,8 +284,6 @@ def read_weights(task: FairseqTask, cfg: DictConfig, folder: Path) -> dict[str, 
         model = task.build_model(cfg.model, from_checkpoint=True)
         names = stored_names(model)
         stored = {name: torch.empty(shape) for name, shape in model_folder.read_shapes(folder).items()}
-    if isinstance(model, LevT):
-        model.upgrade_names(stored)
     needed = {name: weight for name, weight in model.state_dict().items() if names[name] == name}
     for name in sorted(stored.keys() | needed.keys()):
         shape, needed_shape = (tuple(side[name].shape) if name in side else "none" for side in (stored, needed))
@@ -306,6 +303,4 @@ def read_weights(task: FairseqTask, cfg: DictConfig, folder: Path) -> dict[str, 
         f"most {MAX_COMPUTED:,}: train and export it with smaller --max-source-positions and --max-target-positions",
     )
     weights = load_file(folder / WEIGHTS)
-    if isinstance(model, LevT):
-        model.upgrade_names(weights)
     return {name: weights[stored] for name, stored in names.items()}

@@ -16,9 +16,10 @@ from torch import Tensor, nn
 from lev_plugins.cli.import_levt import convert
 from lev_plugins.edits.expert import align
 from lev_plugins.edits.options import RefinementOptions
+from lev_plugins.levt.config import SHARING, LevTConfig
 from lev_plugins.levt.dataset import RollIn
 from lev_plugins.levt.generator import RefinementGenerator
-from lev_plugins.levt.model import SHARING, LevT, LevTConfig
+from lev_plugins.levt.model import LevT
 from lev_plugins.utils.errors import UserError
 from tests.helpers import (
     BOS,
@@ -166,7 +167,7 @@ def test_the_three_heads_give_the_same_logits(pair: Pair) -> None:
     assert found[real[:, 1:]].allclose(expected[real[:, 1:]], atol=2e-5)
 
     hidden = ours.decoder.hidden_states("token", canvas, memory)
-    found = ours.decoder.token_logits(hidden, real.flatten().nonzero()[:, 0])
+    found = ours.decoder.token_logits(hidden, real.flatten().nonzero()[:, 0], memory)
     expected, _ = theirs.decoder.forward_word_ins(**arguments)
     assert found.allclose(expected[real], atol=1e-5)
 
@@ -178,10 +179,10 @@ def training_batches() -> tuple[dict[str, Any], dict[str, Any]]:
     ours = dataset.collater([dataset[i] for i in range(8)])
     net_input = ours["net_input"]
     states = net_input["states"]
-    target, kept = states.target, states.kept_tokens
+    target, kept = states["target"], states["kept_tokens"]
     # where a word occurs twice in a row, the alignment cannot know which one was taken: label as fairseq does
     missing = ~align(kept, target, PAD).matched & target.ne(PAD)
-    counts = torch.zeros_like(states.missing_counts)
+    counts = torch.zeros_like(states["missing_counts"])
     for i, row in enumerate(missing.tolist()):
         slot = -1
         for token, gone in zip(target[i].tolist(), row, strict=True):
@@ -190,7 +191,7 @@ def training_batches() -> tuple[dict[str, Any], dict[str, Any]]:
             elif token != PAD:
                 slot += 1
     holes = missing.flatten().nonzero()[:, 0]
-    net_input["states"] = states._replace(placeholder_index=holes, missing_counts=counts)
+    net_input["states"] = {**states, "placeholder_index": holes, "missing_counts": counts}
     theirs = {
         "net_input": {key: net_input[key] for key in ("src_tokens", "src_lengths")},
         "target": target,
@@ -282,8 +283,9 @@ def test_a_levt_begun_from_a_transformer_has_its_weights(flags: list[str]) -> No
     assert all(value.equal(again["model"][key]) for key, value in state["model"].items())
     tokens = torch.tensor([[EOS, 5, 9, 7]])
     logits = theirs(source_batch(1), source_batch(1).ne(PAD).sum(1), tokens)[0][0, -1]
-    hidden = ours.decoder.hidden_states("token", tokens, ours.encode(source_batch(1)))
-    assert ours.decoder.token_logits(hidden, torch.tensor([3]))[0].allclose(logits, atol=1e-5)
+    memory = ours.encode(source_batch(1))
+    hidden = ours.decoder.hidden_states("token", tokens, memory)
+    assert ours.decoder.token_logits(hidden, torch.tensor([3]), memory)[0].allclose(logits, atol=1e-5)
 
 
 @pytest.mark.parametrize("share", list(SHARING))

@@ -30,8 +30,8 @@ def converted(theirs: TransformerModel, ours: PBD) -> dict[str, Tensor]:
     for side in ("encoder", "decoder"):
         new |= convert_modules(old, side, side, SIDE_MODULES)
         new |= convert_blocks(old, f"{side}.layers", f"{side}.layers", range(3))
-    if not isinstance(ours.decoder.token_head, Linear):
-        del new["decoder.token_head.weight"]
+    if isinstance(ours.decoder.token_head, Linear):
+        new |= convert_modules(old, "decoder", "decoder", {"token_head": ["output_projection"]})
     return new
 
 

@@ -210,7 +210,7 @@ def test_an_update_waits_for_its_log_alone() -> None:
 def test_an_update_of_words_that_are_spelt(sampled: bool) -> None:
     model = spelled.model().train()
     if sampled:  # as if the dictionary were large
-        model.decoder.word_embedding.sizes = SampleSizes(2, 1, 16)
+        model.words.embedding.sizes = SampleSizes(2, 1, 16)
     sample = collated(spelled.noisy_dataset(), range(4))
     found = waits_of_last_update(model, sample, 2)  # the first finds what words may be meant to be
     assert sum(found.values()) == 1 + 2 * sampled, found
@@ -229,8 +229,8 @@ def test_the_first_gradients_of_words_that_are_spelt_fit_into_16_bits(seed: int)
     """So that --fp16 has the same scale of the loss with and without --spelling."""
     dataset = spelled.noisy_dataset(seed)
     largest = largest_gradients(spelled.model(), collated(dataset, range(4)))
-    query = max(value for name, value in largest.items() if "word_scorer.query" in name)
-    assert query <= 2 * max(value for name, value in largest.items() if "word_scorer" not in name)
+    query = max(value for name, value in largest.items() if "scorer.query" in name)
+    assert query <= 2 * max(value for name, value in largest.items() if "scorer" not in name)
     dataset.index = None
     plain = LevT.build_model(toy_config(share_all_embeddings=True), toy_task(spelled.dictionary()))
     assert max(largest.values()) <= 4 * max(largest_gradients(plain, collated(dataset, range(4))).values())

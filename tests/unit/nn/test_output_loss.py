@@ -5,9 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_plugins.levt.criterion import head_loss
-from lev_plugins.levt.model import HeadOutput
-from lev_plugins.nn.output_loss import summed_loss
+from lev_plugins.nn.output_loss import HeadOutput, summed_loss
 
 
 def given(rows: int, classes: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -21,13 +19,13 @@ def given(rows: int, classes: int) -> tuple[Tensor, Tensor, Tensor]:
 def test_loss_and_gradients_are_of_all_logits(smoothing: float, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lev_plugins.nn.output_loss.LOGITS_PER_CHUNK", at_once)
     x, weight, labels = given(7, 12)
-    expected = head_loss(HeadOutput(F.linear(x, weight), labels), smoothing)
+    expected = HeadOutput(F.linear(x, weight), labels).loss(smoothing)
     gradients = torch.autograd.grad(3 * expected.loss, (x, weight))
-    found = summed_loss(x, weight, labels, smoothing)
-    assert float(found.loss) == pytest.approx(float(expected.loss)) and float(found.nll) == pytest.approx(
-        float(expected.nll)
-    )
-    assert found.correct.equal(expected.correct) and found.best.equal(F.linear(x, weight).argmax(-1))
+    output = summed_loss(x, weight, labels)
+    found = output.loss(smoothing)
+    for one, other in zip(vars(found).values(), vars(expected).values(), strict=True):
+        assert float(one) == pytest.approx(float(other))
+    assert output.best.equal(F.linear(x, weight).argmax(-1))
     for one, other in zip(torch.autograd.grad(3 * found.loss, (x, weight)), gradients, strict=True):
         assert one.allclose(other, atol=1e-5)
 
@@ -35,16 +33,16 @@ def test_loss_and_gradients_are_of_all_logits(smoothing: float, at_once: int, mo
 def test_small_steps_add_up_in_16_bits() -> None:
     """The gradient of the weight is a sum over all rows, so it is summed in 32 bits."""
     x, weight, labels = given(600, 12)
-    (exact,) = torch.autograd.grad(summed_loss(x, weight, labels, 0.1).loss, [weight])
+    (exact,) = torch.autograd.grad(summed_loss(x, weight, labels).loss(0.1).loss, [weight])
     short_x, short_weight = (each.detach().bfloat16().requires_grad_() for each in (x, weight))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lev_plugins.nn.output_loss.LOGITS_PER_CHUNK", 50)
-        (found,) = torch.autograd.grad(summed_loss(short_x, short_weight, labels, 0.1).loss, [short_weight])
+        (found,) = torch.autograd.grad(summed_loss(short_x, short_weight, labels).loss(0.1).loss, [short_weight])
     assert found.dtype == torch.bfloat16 and float((found - exact).norm() / exact.norm()) < 0.02
 
 
 def test_without_decisions_the_loss_is_0_and_has_a_gradient() -> None:
     x, weight, labels = given(0, 5)
-    found = summed_loss(x, weight, labels, 0.1)
+    found = summed_loss(x, weight, labels).loss(0.1)
     found.loss.backward()
     assert float(found.loss) == 0 and weight.grad is not None and not weight.grad.any()
