@@ -29,8 +29,9 @@ from tqdm import tqdm
 
 from lev_plugins.cli.import_levt import convert
 from lev_plugins.edits.batch_words import EditingDictionary
+from lev_plugins.levt.config import LevTConfig
 from lev_plugins.levt.criterion import DualPolicyConfig, DualPolicyCriterion
-from lev_plugins.levt.model import LevT, LevTConfig
+from lev_plugins.levt.model import LevT
 from lev_plugins.levt.task import TextEditingConfig, TextEditingTask
 from lev_plugins.training import checkpoints
 from lev_plugins.utils.errors import require

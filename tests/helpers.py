@@ -20,9 +20,10 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from lev_plugins.correction.pbd import PBD, PBDConfig
 from lev_plugins.edits.batch_words import EditingDictionary
+from lev_plugins.levt.config import LevTConfig
 from lev_plugins.levt.criterion import DualPolicyConfig, DualPolicyCriterion
 from lev_plugins.levt.dataset import RollIn, TextEditingDataset
-from lev_plugins.levt.model import Learning, LevT, LevTConfig, LevTOutput
+from lev_plugins.levt.model import Learning, LevT, LevTOutput
 from lev_plugins.levt.post_edit import PostEditTransformer
 from lev_plugins.levt.task import TextEditingConfig, TextEditingTask
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption

@@ -62,14 +62,15 @@ def probabilities(models: list[LevT], head: str, tokens: list[int], source: list
     model_probs = []
     for model in models:
         decoder = model.decoder
-        hidden = decoder.hidden_states(head, torch.tensor([tokens]), model.encode(torch.tensor([source])))
+        memory = model.encode(torch.tensor([source]))
+        hidden = decoder.hidden_states(head, torch.tensor([tokens]), memory)
         if head == "deletion":
             logits = decoder.deletion_logits(hidden)[0]
         elif head == "placeholder":
             logits = decoder.placeholder_logits(hidden)[0]
         else:
             placeholders = [i for i, token in enumerate(tokens) if token == model.placeholder]
-            logits = decoder.token_logits(hidden, torch.tensor(placeholders, dtype=torch.long))
+            logits = decoder.token_logits(hidden, torch.tensor(placeholders, dtype=torch.long), memory)
         model_probs.append(logits.double().softmax(-1))
     return torch.stack(model_probs).mean(0)
 

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lev_plugins.edits.batch_words import BatchWords, EditingDictionary
+from lev_plugins.edits.batch_words import BatchWords, EditingDictionary, look_up_words
 from lev_plugins.edits.candidates import WordIndex
 from lev_plugins.edits.embedding import IntendedWordEmbedding, SampleSizes, WordVectors
 from lev_plugins.edits.word_scorer import WordScorer
@@ -42,7 +42,7 @@ UNKNOWN = ["▁vlaue", "▁teh", "▁fucntion"]
 
 
 def batch_words(words: list[str] | None = None) -> BatchWords:
-    return BatchWords.of_words(UNKNOWN if words is None else words, index_of())
+    return look_up_words(UNKNOWN if words is None else words, index_of())
 
 
 def spelling(dim: int = 8, seed: int = 1, words: EditingDictionary | None = None) -> IntendedWordEmbedding:

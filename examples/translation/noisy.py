@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from fairseq_cli.generate import cli_main
 
 from lev_plugins.levt.generator import RefinementGenerator
-from lev_plugins.levt.stacks import LevTDecoder
+from lev_plugins.levt.model import LevTDecoder
 
 
 def add_noise(number: int, sigma: float) -> None:

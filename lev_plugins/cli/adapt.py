@@ -29,7 +29,7 @@ from lev_plugins.editor.held_out import Tuning, edit_held_out
 from lev_plugins.export import load_model
 from lev_plugins.export.card import license_of
 from lev_plugins.export.exporting import Extras, export
-from lev_plugins.levt.model import LevTConfig
+from lev_plugins.levt.config import LevTConfig
 from lev_plugins.levt.task import TextEditingConfig
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.confusions import confuser
@@ -53,7 +53,7 @@ PAIR_COPIES = 2  # each real pair is trained on twice for each synthetic pair of
 UNCHANGED = 7  # one line in seven gets no noise
 KINDS = "insert,delete,substitute,swap,keyboard"  # of noise, for a folder that does not say how its model was trained
 NOISE: dict[str, Flag] = {"kind": KINDS, "word_rate": 0.125, "char_rate": 0.16, "varied": True, "min_letters": 3}
-WORD_WEIGHTS = ("embedding.tokens.own.weight", "decoder.word_scorer.bias")  # have a row for each word
+WORD_WEIGHTS = ("embedding.tokens.own.weight", "words.scorer.bias")  # have a row for each word
 TRAINING_FLAGS = (
     f"--task text_editing -s {SOURCE} -t {TARGET} --draft-lang {DRAFT} --bpe words --arch levt --rollin-alpha 1 "
     "--rollin-beta 1 --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 "

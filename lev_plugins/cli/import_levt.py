@@ -18,7 +18,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from lev_plugins.levt.model import SHARING, LevTConfig
+from lev_plugins.levt.config import SHARING, LevTConfig
 from lev_plugins.nn.linear import head_projection
 from lev_plugins.training import checkpoints
 from lev_plugins.utils.errors import UserError, require
@@ -36,7 +36,6 @@ SIDE_MODULES: Modules = {
     "norm": ["layer_norm"],
     "deletion_head": ["embed_word_del"],
     "placeholder_head": ["embed_mask_ins"],
-    "token_head": ["output_projection"],
 }
 BLOCK_MODULES: Modules = {
     "self_attn_residual.norm": ["self_attn_layer_norm"],
@@ -50,8 +49,8 @@ BLOCK_MODULES: Modules = {
     "ffn.fc1": ["fc1"],
     "ffn.fc2": ["fc2"],
 }
-# stacks of decoder blocks, here -> fairseq; and fairseq's flags for policies with blocks of their own
-STACKS = {"shared": "layers", "deletion": "layers_del", "placeholder": "layers_msk"}
+# fairseq's decoder blocks for each policy, and its flags for policies with blocks of their own
+STACKS = {"token": "layers", "deletion": "layers_del", "placeholder": "layers_msk"}
 OWN_BLOCKS = {"deletion": "no_share_discriminator", "placeholder": "no_share_maskpredictor"}
 WITHOUT_COUNTERPART = [
     *("share_discriminator_maskpredictor", "adaptive_softmax_cutoff", "adaptive_input", "layernorm_embedding"),
@@ -211,13 +210,16 @@ def convert_weights(weights: dict[str, Tensor], options: Options) -> dict[str, T
     result: dict[str, Tensor] = {}
     for side in ("encoder", "decoder"):
         result |= convert_modules(weights, side, side, SIDE_MODULES)
-    if options.get("share_all_embeddings") or options.get("share_decoder_input_output_embed"):
-        del result["decoder.token_head.weight"]
+    if not (options.get("share_all_embeddings") or options.get("share_decoder_input_output_embed")):
+        result |= convert_modules(weights, "decoder", "words", {"head": ["output_projection"]})
     result |= convert_blocks(weights, "encoder.layers", "encoder.layers", range(int(options["encoder_layers"])))
     deletion, placeholder, _ = exits(options)
-    blocks = {"shared": imported_blocks(options), "deletion": range(deletion), "placeholder": range(placeholder)}
+    sharing = SHARING[convert_options(options)["share_weights"]]
+    blocks = {"token": imported_blocks(options), "deletion": range(deletion), "placeholder": range(placeholder)}
     for policy, fairseq_name in STACKS.items():
-        result |= convert_blocks(weights, f"decoder.{fairseq_name}", f"decoder.stacks.{policy}", blocks[policy])
+        result |= convert_blocks(
+            weights, f"decoder.{fairseq_name}", f"decoder.stacks.{sharing[policy]}", blocks[policy]
+        )
     return result
 
 

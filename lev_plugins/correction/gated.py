@@ -167,13 +167,10 @@ class GatedEncoder(FairseqEncoder):
 class OutputGates(nn.Module):
     """Eq. (3) to (6), and the pointer of ``--copy-from source``."""
 
-    absent: Tensor | None
-
     def __init__(self, names: list[str], dim: int, source_dim: int | None, absent_take_mass: bool) -> None:
         super().__init__()
         self.names = names
         self.zeros = len(OUTPUT_GATES) - len(names) if absent_take_mass else 0
-        self.register_buffer("absent", torch.tensor(float(self.zeros)) if self.zeros else None)  # for checkpoints
         self.gate = nn.Linear(dim, len(names))  # one row per gate
         self.pointer = nn.Linear(dim, source_dim, bias=False) if source_dim is not None else None
 
@@ -181,12 +178,6 @@ class OutputGates(nn.Module):
         """(B, T, C) -> a weight (B, T) per gate"""
         weights = gate_weights(self.gate(states), self.zeros)
         return dict(zip(self.names, weights.unbind(-1), strict=True))
-
-    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
-        """Lets absent gates take no mass if the checkpoint lacks this entry: they took none in its training."""
-        if self.absent is not None:
-            self.zeros = round(float(state_dict.setdefault(f"{prefix}absent", torch.tensor(0.0))))
-        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def point(self, states: Tensor, source: Tensor, padding: Tensor) -> Tensor:
         """(B, T, C), (S, B, C), (B, S) True = padding -> attention over the source (B, T, S)"""

@@ -108,6 +108,15 @@ def replaced_per_placeholder(tokens: Tensor, deleted: Tensor, placeholders: Tens
     return tokens.gather(1, at).masked_fill(~(placeholders & deleted.gather(1, at) & same_gap), pad)
 
 
+def removed_per_placeholder(replaced: Tensor, pad: int) -> RemovedTokens:
+    """Returns the words ``replaced`` (B, T) as deleted words: at most one for each placeholder.
+
+    >>> removed_per_placeholder(torch.tensor([[1, 12]]), pad=1)
+    RemovedTokens(first=tensor([[ 1, 12]]), counts=tensor([[0, 1]]))
+    """
+    return RemovedTokens(replaced, replaced.ne(pad).long())
+
+
 def unknown_to_unk(tokens: Tensor, size: int, unk: int) -> Tensor:
     """Replaces the unknown words of a batch with <unk>: their ids are above ``size``, the placeholder.
 

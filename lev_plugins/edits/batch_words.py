@@ -9,14 +9,14 @@ words, and their candidates, are a part of the batch (``BatchWords``), and so ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
 from lev_plugins.edits.actions import unknown_to_unk
-from lev_plugins.edits.candidates import Spellings, WordIndex
+from lev_plugins.edits.candidates import Candidates, Spellings, WordIndex
 from lev_plugins.text.ids import ids_of, with_unknown_ids
 
 PLACEHOLDER = "<plh>"
@@ -131,49 +131,33 @@ class UnknownWords:
         return list(self.numbers)
 
 
-class BatchWords(NamedTuple):
-    """The U unknown words of a batch.
+class CandidateTensors(TypedDict, total=False):
+    """The ``Candidates`` for n replaced words, as tensors."""
 
-    fairseq moves a batch to a device by rebuilding its containers, which turns this into a plain tuple of tensors; a
-    model that receives it writes ``BatchWords(*words)``.
-    """
+    ids: Tensor  # (n, K)
+    ngram_overlap: Tensor  # (n, K)
+    edit_distance: Tensor  # (n, K)
+    # only in an ONNX graph, where they are inputs: the shapes (n,) of the words that are replaced, and the words
+    shapes: Tensor
+    replaced: Tensor
+
+
+class BatchWords(TypedDict):
+    """The U unknown words of a batch."""
 
     ngrams: Tensor  # (P,) the first four fields are those of ``Spellings``
     ngram_starts: Tensor  # (U + 1,)
     shapes: Tensor  # (U,)
     letter_hashes: Tensor  # (2, U)
-    candidate_ids: Tensor  # (U, K) the next three are those of ``Candidates``
-    ngram_overlap: Tensor  # (U, K)
-    edit_distance: Tensor  # (U, K)
+    candidates: CandidateTensors  # (U, K)
     guesses: Tensor  # (2, U) the likeliest candidate, and its edit distance
-    pieces: tuple[Tensor, ...] = ()  # with a backbone, the pieces of all words of the sources: ``PiecesInRows``
-
-    @classmethod
-    def of_words(cls, words: Sequence[str], index: WordIndex, search: bool = True) -> BatchWords:
-        """Looks up ``words``; without ``search`` they get no candidates, for models that do not replace words.
-
-        >>> index = WordIndex(["", "the", "form"], [0, 50, 9], buckets=1000)
-        >>> words = BatchWords.of_words(["teh", "frm"], index)
-        >>> words.ngram_starts.tolist(), words.candidate_ids[:, 0].tolist(), words.guesses.tolist()
-        ([0, 16, 32], [1, 2], [[1, 2], [1, 1]])
-        """
-        candidates = index.nearest(words if search else [])
-        arrays = (*Spellings.of_words(words, index.buckets), *candidates, index.guesses(candidates))
-        return cls._make([*map(torch.from_numpy, arrays), ()])
-
-    def with_pieces(self, sources: Tensor, words: Sequence[str], index: WordIndex) -> BatchWords:
-        """Adds the pieces that a backbone reads of ``sources`` (B, S), if the model has one."""
-        if index.pieces is None:
-            return self
-        return self._replace(pieces=tuple(map(torch.from_numpy, index.pieces.in_rows(sources.numpy(), words))))
+    pieces: tuple[Tensor, ...]  # with a backbone, the pieces of all words of the sources: ``PiecesInRows``
 
 
-class EditingStates(NamedTuple):
+class EditingStates(TypedDict):
     """The states of Algorithm 1 in which any levt learns from a batch, and the expert's labels.
 
-    y'_ins is the target with a placeholder for each missing token, so both have the length T. As with ``BatchWords``,
-    fairseq turns this into a plain tuple when it moves a batch to a device, and a model writes
-    ``EditingStates(*states)``.
+    y'_ins is the target with a placeholder for each missing token, so both have the length T.
     """
 
     target: Tensor  # (B, T) y*, whose tokens in the places of the placeholders are t*
@@ -184,8 +168,41 @@ class EditingStates(NamedTuple):
     replaced: Tensor  # (B, T) the deleted word of y0 that each placeholder of y'_ins replaces, or padding
     removed: Tensor  # (B, T) the first of the words of y0 that were deleted after each token of y_ins, or padding
     removed_counts: Tensor  # (B, T) the number of these words
-    from_draft: Tensor | None = None  # (B,) v < alpha and there is a draft: y_del is y0, the draft
-    candidates: tuple[Tensor, ...] = ()  # with --spelling, ``Candidates`` for the n replaced words
+    from_draft: Tensor | None  # (B,) v < alpha and there is a draft: y_del is y0, the draft
+    candidates: CandidateTensors | None  # with --spelling, for the n replaced words
     # with a backbone, the positions in the source of the tokens of y_ins, and of those of y'_ins: (B, T) each
-    kept_alignment: Tensor | None = None
-    target_alignment: Tensor | None = None
+    kept_alignment: Tensor | None
+    target_alignment: Tensor | None
+
+
+def candidate_tensors(candidates: Candidates) -> CandidateTensors:
+    ids, ngram_overlap, edit_distance = map(torch.from_numpy, candidates)
+    return {"ids": ids, "ngram_overlap": ngram_overlap, "edit_distance": edit_distance}
+
+
+def look_up_words(words: Sequence[str], index: WordIndex, search: bool = True) -> BatchWords:
+    """Looks up unknown words; without ``search`` they get no candidates, for models that do not replace words.
+
+    >>> index = WordIndex(["", "the", "form"], [0, 50, 9], buckets=1000)
+    >>> words = look_up_words(["teh", "frm"], index)
+    >>> words["ngram_starts"].tolist(), words["candidates"]["ids"][:, 0].tolist(), words["guesses"].tolist()
+    ([0, 16, 32], [1, 2], [[1, 2], [1, 1]])
+    """
+    candidates = index.nearest(words if search else [])
+    ngrams, ngram_starts, shapes, hashes = map(torch.from_numpy, Spellings.of_words(words, index.buckets))
+    return {
+        "ngrams": ngrams,
+        "ngram_starts": ngram_starts,
+        "shapes": shapes,
+        "letter_hashes": hashes,
+        "candidates": candidate_tensors(candidates),
+        "guesses": torch.from_numpy(index.guesses(candidates)),
+        "pieces": (),
+    }
+
+
+def with_pieces(batch_words: BatchWords, sources: Tensor, words: Sequence[str], index: WordIndex) -> BatchWords:
+    """Adds the pieces that a backbone reads of ``sources`` (B, S) with unknown ``words``, if the model has one."""
+    if index.pieces is None:
+        return batch_words
+    return {**batch_words, "pieces": tuple(map(torch.from_numpy, index.pieces.in_rows(sources.numpy(), words)))}

@@ -21,7 +21,7 @@ from fairseq.utils import move_to_cuda
 from torch import Tensor, nn
 
 from lev_plugins.edits.actions import positions_where
-from lev_plugins.edits.batch_words import BatchWords
+from lev_plugins.edits.batch_words import BatchWords, look_up_words
 from lev_plugins.edits.candidates import CAPITALISED, CASES, LEVELS, MAX_DISTANCE, SHAPES, UPPERCASE, WordIndex
 from lev_plugins.nn.weight_cache import EvalCache
 
@@ -174,22 +174,22 @@ class NgramEmbedding(nn.Module):
             sample: the words of the dictionary to compute vectors of
         """
         if words is None:
-            words = BatchWords(*move_to_cuda(BatchWords.of_words([], self.index, search=False), self.ngrams.device))
-        own_rows, unknown_means = self.own.weight, None
+            words = move_to_cuda(look_up_words([], self.index, search=False), self.ngrams.device)
+        shapes, own_rows, unknown_means = words["shapes"], self.own.weight, None
         if sample.ids is None:
             means = self.ngram_means.get(lambda: self.mean(self.ngrams, self.ngram_starts), self.grams)
         else:
             rows = F.pad(sample.ids, (0, 1), value=self.vocabulary)
             own_rows, means = own_rows[rows], self.mean(*self.ngrams_of(rows))
-        if len(words.shapes):
-            unknown_means = self.mean(words.ngrams, words.ngram_starts)
+        if len(shapes):
+            unknown_means = self.mean(words["ngrams"], words["ngram_starts"])
         return WordVectors(
             CollectingTable(means, sample.class_of, unknown_means),
             CollectingTable(own_rows, sample.class_of),
-            torch.cat([self.shapes, words.shapes]),
-            F.pad(self.counts, (0, len(words.shapes))),
-            words.guesses,
-            words.letter_hashes,
+            torch.cat([self.shapes, shapes]),
+            F.pad(self.counts, (0, len(shapes))),
+            words["guesses"],
+            words["letter_hashes"],
             words,
             sample,
         )
@@ -293,9 +293,9 @@ class IntendedWordEmbedding(NgramEmbedding):
         """
         if self.vocabulary <= 3 * (self.sizes.random + self.sizes.frequent):  # a sample would hardly be smaller
             return WHOLE_VOCABULARY
-        required = self.counts.new_zeros(len(self.counts) + len(words.shapes), dtype=torch.bool)
+        required = self.counts.new_zeros(len(self.counts) + len(words["shapes"]), dtype=torch.bool)
         guesses = self.intended[0, tokens.clamp(max=self.vocabulary)]
-        for ids in (tokens, guesses, words.guesses[0], candidates[:, : self.sizes.rivals].flatten()):
+        for ids in (tokens, guesses, words["guesses"][0], candidates[:, : self.sizes.rivals].flatten()):
             required[ids] = True
         required[self.counts[:-1].topk(self.sizes.frequent).indices] = True
         required[: self.index.specials] = True

@@ -8,7 +8,6 @@ Shapes: n placeholders, K candidates for each (``spelling.candidates``), R words
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.edits.actions import row_index
-from lev_plugins.edits.batch_words import BatchWords
+from lev_plugins.edits.batch_words import BatchWords, CandidateTensors
 from lev_plugins.edits.candidates import CASES, MAX_CANDIDATES, SHAPES, GuessWeights, WordIndex
 from lev_plugins.edits.embedding import NORM_EPS, VocabularySample, WordVectors
 from lev_plugins.nn.linear import SharedLinear
@@ -64,49 +63,6 @@ class KnownWordFeatureWeights:
 # what holds for words that are not in the dictionary, and for all words without a pre-trained encoder
 MISSPELT_WORD_WEIGHTS = KnownWordFeatureWeights(known_context=CONTEXT_WEIGHT, known_similarity=1.0)
 
-# until version 0.2: their names in checkpoints
-FORMER_NAMES = {
-    "vectors": "context",
-    "alike": "ngram_overlap",
-    "slips": "edit_distance",
-    "handed": "replaced_word",
-    "itself": "self_replacement",
-    "context": "known_context",
-    "likeness": "known_similarity",
-}
-
-
-def stored_weights(weights: FeatureWeights | KnownWordFeatureWeights) -> dict[str, Tensor]:
-    """Returns the weights as parameters store them.
-
-    >>> {name: round(weight.item(), 2) for name, weight in stored_weights(MISSPELT_WORD_WEIGHTS).items()}
-    {'known_context': 0.4, 'known_similarity': 0.1}
-    """
-    return {name: torch.tensor(value) / SCORE_LR_SCALE for name, value in vars(weights).items()}
-
-
-def split_weights(weights: Tensor) -> dict[str, Tensor]:
-    """Splits the vector in which the oldest checkpoints have all feature weights.
-
-    >>> parts = split_weights(torch.arange(11.0))
-    >>> parts["edit_distance"].tolist(), parts["case"].item()
-    ([2.0, 3.0, 4.0, 5.0], 10.0)
-    """
-    sizes = {name: torch.tensor(value).shape for name, value in vars(FeatureWeights()).items()}
-    values = weights.split([size.numel() for size in sizes.values()])
-    return {name: value.view(size) for (name, size), value in zip(sizes.items(), values, strict=True)}
-
-
-class CandidateTensors(NamedTuple):
-    """The ``Candidates`` for n replaced words, as tensors."""
-
-    ids: Tensor  # (n, K)
-    ngram_overlap: Tensor  # (n, K)
-    edit_distance: Tensor  # (n, K)
-    # in an ONNX graph, where they are inputs: the shapes (n,) of the words that are replaced, and the words themselves
-    shapes: Tensor | None = None
-    replaced: Tensor | None = None
-
 
 class DictionaryCandidates(nn.Module):
     """The candidates of the dictionary's own words, looked up when they are first needed.
@@ -142,7 +98,8 @@ class DictionaryCandidates(nn.Module):
     def forward(self, words: Tensor) -> CandidateTensors:
         """Returns the rows of words (n,) that ``fill`` has looked up."""
         overlap = self.ngram_overlap[words].view(torch.float32)
-        return CandidateTensors(self.ids[words].long(), overlap, self.edit_distance[words].long())
+        ids, edit_distance = self.ids[words].long(), self.edit_distance[words].long()
+        return {"ids": ids, "ngram_overlap": overlap, "edit_distance": edit_distance}
 
 
 class WordScorer(nn.Module):
@@ -179,11 +136,11 @@ class WordScorer(nn.Module):
             self.query.weight.mul_(INITIAL_QUERY_NORM * (3 / dim) ** 0.5)  # torch begins with a variance of 1 / 3 dim
         nn.init.zeros_(self.query.bias)
         self.bias = nn.Parameter(torch.zeros(self.vocabulary))
-        weights = stored_weights(FeatureWeights())
+        weights = vars(FeatureWeights())
         if pretrained:
-            weights |= stored_weights(KnownWordFeatureWeights())
+            weights = {**weights, **vars(KnownWordFeatureWeights())}
         for name, value in weights.items():
-            self.register_parameter(name, nn.Parameter(value))
+            self.register_parameter(name, nn.Parameter(torch.tensor(value) / SCORE_LR_SCALE))
         self.known = DictionaryCandidates(index)
         self.biases, self.product = EvalCache(), SharedLinear()  # neither has weights of its own
 
@@ -197,12 +154,16 @@ class WordScorer(nn.Module):
         """
         self.known.fill(min(word, self.vocabulary) for word in host_ids)
         of_known = self.known(replaced.clamp(max=self.vocabulary))
-        if not len(words.candidate_ids):
+        of_unknown = words["candidates"]
+        if not len(of_unknown["ids"]):
             return of_known
-        is_unknown = replaced > self.vocabulary
+        is_unknown = (replaced > self.vocabulary)[:, None]
         place = (replaced - self.vocabulary - 1).clamp(min=0)
-        pairs = zip((words.candidate_ids, words.ngram_overlap, words.edit_distance), of_known[:3], strict=True)
-        return CandidateTensors(*(torch.where(is_unknown[:, None], of_batch[place], rows) for of_batch, rows in pairs))
+        return {
+            "ids": torch.where(is_unknown, of_unknown["ids"][place], of_known["ids"]),
+            "ngram_overlap": torch.where(is_unknown, of_unknown["ngram_overlap"][place], of_known["ngram_overlap"]),
+            "edit_distance": torch.where(is_unknown, of_unknown["edit_distance"][place], of_known["edit_distance"]),
+        }
 
     def forward(
         self, states: Tensor, replaced: Tensor, words: WordVectors, directions: Tensor, candidates: CandidateTensors
@@ -221,7 +182,7 @@ class WordScorer(nn.Module):
         context = torch.where(replaces_none[:, None], self.weight("context"), context).to(states.dtype)
         replaced_vector = similarity * self.weight("replaced_word") * words.spelling_of(replaced)
         query = context * F.normalize(self.query(states) + replaced_vector, dim=-1, eps=NORM_EPS)
-        shapes = words.shapes[replaced] if candidates.shapes is None else candidates.shapes
+        shapes = candidates["shapes"] if "shapes" in candidates else words.shapes[replaced]
         shapes = shapes.masked_fill(replaces_none, SHAPES)
         learned = self.bias, self.frequency, self.blank, self.case
         biases = self.biases.rows(lambda: self.biases_by_shape(words.sample), shapes, *learned)
@@ -232,10 +193,11 @@ class WordScorer(nn.Module):
             scores = self.product(query, directions)
             scores += biases
         of_distance = F.pad(self.weight("edit_distance"), (0, 1))  # MAX_DISTANCE: 0
-        features = self.weight("ngram_overlap") * candidates.ngram_overlap + of_distance[candidates.edit_distance]
-        scores = add_at(scores, words.sample.classes(candidates.ids), similarity * features)
+        features = self.weight("ngram_overlap") * candidates["ngram_overlap"]
+        features = features + of_distance[candidates["edit_distance"]]
+        scores = add_at(scores, words.sample.classes(candidates["ids"]), similarity * features)
         # an unknown word is no class, so the penalty goes to <pad>, which is never written
-        itself = replaced if candidates.replaced is None else candidates.replaced
+        itself = candidates.get("replaced", replaced)
         itself = itself.where(itself < self.vocabulary, self.padding_idx)[:, None]
         return add_at(scores, words.sample.classes(itself), -self.weight("self_replacement").expand_as(itself))
 

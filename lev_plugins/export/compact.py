@@ -29,7 +29,7 @@ from lev_plugins.edits.embedding import (
 )
 from lev_plugins.edits.word_scorer import WordScorer
 from lev_plugins.levt.model import LevT
-from lev_plugins.levt.spelling import SpellingDecoder
+from lev_plugins.levt.spelling import SpelledWords
 from lev_plugins.text.ids import UNK
 
 # processors without VNNI add up pairs of products in 16 bits, which overflow unless 2 * 255 * PRODUCT_MAX < 2**15
@@ -186,16 +186,15 @@ class _Product(torch.autograd.Function):
 def compact(model: LevT) -> tuple[LevT, CompactTables]:
     """Returns a copy of a model for its graphs in 8 bits, and its tables."""
     tables, model = CompactTables(model), deepcopy(model).eval()
-    decoder = model.decoder
-    assert isinstance(decoder, SpellingDecoder)
-    scorer, words = decoder.word_scorer, decoder.word_embedding
+    assert isinstance(model.words, SpelledWords)
+    scorer, words = model.words.scorer, model.words.embedding
     words.unit_vectors.entry = (
         (words.grams, words.own.weight),
         tables.directions,
     )  # integers, (C, V): ``Product`` reads them
     scorer.add_module("biases", Biases(scorer))
     scorer.add_module("product", Product(tables.direction_scales))
-    for embedding in (model.encoder.embedding, decoder.embedding):
+    for embedding in (model.encoder.embedding, model.decoder.embedding):
         if embedding.sinusoids is not None:
             embedding.sinusoids = ComputedSinusoids(words.embedding_dim, embedding.pad)
     return model, tables

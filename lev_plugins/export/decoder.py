@@ -21,7 +21,7 @@ from lev_plugins.correction.task import TextCorrectionTask
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.editor.scorer import BATCH, Scorer
 from lev_plugins.editor.segments import LevTSegments, Seq2SeqSegments, batches
-from lev_plugins.edits.batch_words import BatchWords
+from lev_plugins.edits.batch_words import look_up_words, with_pieces
 from lev_plugins.edits.refinement import ALTERNATIVES, Sentence
 from lev_plugins.export.load_model import read_models, torch_device
 from lev_plugins.labelling.criterion import answers_of
@@ -129,7 +129,7 @@ class TorchLevT(LevTSegments):
     def batch(self, sources: Rows, unknown: list[str]) -> NetInput:
         index, batch = self.decoder.task.word_index, NetInput(src_tokens=torch.from_numpy(padded(sources)))
         if index is not None:
-            batch["words"] = BatchWords.of_words(unknown, index).with_pieces(batch["src_tokens"], unknown, index)
+            batch["words"] = with_pieces(look_up_words(unknown, index), batch["src_tokens"], unknown, index)
         return batch
 
 

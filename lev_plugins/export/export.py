@@ -107,7 +107,7 @@ def round_weights(path: Path) -> None:
 
 def has_compact_form(model: nn.Module) -> bool:
     """Returns whether a model has a form in which each vector of a word is stored once, in 8 bits."""
-    return isinstance(model, LevT) and model.word_index is not None and model.encoder.backbone is None
+    return isinstance(model, LevT) and model.word_index is not None and model.encoder.reader is None
 
 
 def graphs_of(model: FairseqEncoderDecoderModel | EncT5) -> dict[str, Traced]:

@@ -12,15 +12,15 @@ from torch import Tensor
 
 from lev_plugins.editor import names
 from lev_plugins.edits.actions import RemovedTokens
+from lev_plugins.edits.batch_words import CandidateTensors
 from lev_plugins.edits.embedding import IntendedWordEmbedding, WordFeatures
 from lev_plugins.edits.refinement import ALTERNATIVES
-from lev_plugins.edits.word_scorer import CandidateTensors
 from lev_plugins.export.compact import CompactTables, CompactVectors
 from lev_plugins.export.tracing import Inputs, SpellingGraph, Traced, example, ngram_examples
-from lev_plugins.levt.model import LevT
+from lev_plugins.levt.model import EncodedSource, LevT
 from lev_plugins.levt.policies import Ensemble
-from lev_plugins.levt.spelling import SpelledSource, SpellingDecoder, TokenLookUp
-from lev_plugins.levt.stacks import EncodedSource
+from lev_plugins.levt.spelling import SpelledBatch, SpelledWords
+from lev_plugins.levt.words import BatchTable, Context
 from lev_plugins.nn.transformer import KeysValues, padding_of
 
 
@@ -40,16 +40,19 @@ class LevTGraph(SpellingGraph):
     def ngram_vectors(self, ngrams: Tensor) -> Tensor:
         return super().ngram_vectors(ngrams) if self.tables is None else self.tables.ngram_vectors(ngrams)
 
-    def look_up(self, words: Tensor, unknown: Tensor) -> TokenLookUp:
-        """Returns what looks up the vectors of tokens.
+    def batch_table(self, words: Tensor, unknown: Tensor | None = None) -> BatchTable:
+        """Returns the table of words.
 
         words: their features (F, B, T)
         unknown: the vectors of the unknown words, or of all words of which the n-grams are read
         """
+        table = self.model.words
+        if unknown is None or not isinstance(table, SpelledWords):
+            return table.of_batch()
         if self.tables is None:
-            return TokenLookUp(self.table, self.vectors(words, unknown))
+            return SpelledBatch(table, self.vectors(words, unknown))
         vectors: Any = CompactVectors(self.tables, unknown, WordFeatures(*words.unbind(0)))
-        return TokenLookUp(self.table, vectors)
+        return SpelledBatch(table, vectors)
 
     def spelling(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Returns the inputs; of a compact graph, with the vectors of unknown words in place of their n-grams."""
@@ -68,14 +71,8 @@ class LevTGraph(SpellingGraph):
         """
         pairs = (KeysValues(memory[i], memory[i + 1]) for i in count(step=2))
         layers = {name: [next(pairs) for _ in self.decoder.stack(name)] for name in self.decoder.stacks}
-        if unknown is None:
-            return EncodedSource(layers, mask[:, None, None])
-        return SpelledSource(
-            layers,
-            mask[:, None, None],
-            self.look_up(words, unknown),
-            F.pad(aligned[0], (0, 0, 0, 1)) if aligned else None,
-        )
+        states = F.pad(aligned[0], (0, 0, 0, 1)) if aligned else None
+        return EncodedSource(layers, mask[:, None, None], self.batch_table(words, unknown), states)
 
 
 class Encoder(LevTGraph):
@@ -89,10 +86,9 @@ class Encoder(LevTGraph):
         """
         tokens, ngrams, pieces = words[0], inputs[:3], inputs[3:]
         unknown = [self.ngram_means(*ngrams)] if ngrams else []
-        vectors = self.look_up(words, unknown[0]) if unknown else None
         padding, decoder, aligned = padding_of(tokens, self.model.pad), self.decoder, []
-        states = self.model.encoder(tokens, padding, vectors, pieces)
-        if isinstance(decoder, SpellingDecoder) and decoder.aligned_projection is not None:
+        states = self.model.encoder(tokens, padding, self.batch_table(words, *unknown), pieces)
+        if decoder.aligned_projection is not None:
             aligned = [decoder.aligned_projection(states)]
         keys_values = decoder.keys_values(states, padding)
         memory = [tensor for pairs in keys_values.values() for pair in pairs for tensor in pair]
@@ -112,11 +108,11 @@ class Decide(LevTGraph):
         spelling = self.spelling(spelling) if spelling else ()
         decoder, removed = self.decoder, RemovedTokens(*spelling[1:3]) if spelling else None
         source = self.source(words, memory, mask, *spelling[:1], *spelling[3:])
-        alignment = spelling[4] if len(spelling) > 3 else None
-        hidden = decoder.hidden_states("deletion", words[0], source, removed, alignment)
+        context = Context(removed, spelling[4] if len(spelling) > 3 else None)
+        hidden = decoder.hidden_states("deletion", words[0], source, context)
         shares = decoder.sharing["deletion"] == decoder.sharing["placeholder"]
         computed = hidden if shares else ()
-        placeholder_hidden = decoder.hidden_states("placeholder", words[0], source, removed, alignment, computed)
+        placeholder_hidden = decoder.hidden_states("placeholder", words[0], source, context, computed)
         counts = decoder.placeholder_logits(placeholder_hidden).log_softmax(-1)
         best, number = counts[..., 1:].max(-1)
         some = counts[..., 1:].logsumexp(-1)
@@ -141,17 +137,21 @@ class Fill(LevTGraph):
         spelling: vectors of unknown words (U, C), the replaced words (B, T), whether there is one (B, T), and the
             fields of ``CandidateTensors``; the shape of a replaced word is SHAPES if there is none
         """
-        decoder, removed, nearest, columns = self.decoder, None, None, 3 + len(names.CANDIDATES)
+        decoder, context, columns = self.decoder, Context(), 3 + len(names.CANDIDATES)
         if spelling:
             spelling = self.spelling(spelling)
-            removed, nearest = RemovedTokens(*spelling[1:3]), CandidateTensors(*spelling[3:columns])
+            ids, ngram_overlap, edit_distance, shapes, replaced = spelling[3:columns]
+            candidates = CandidateTensors(
+                ids=ids, ngram_overlap=ngram_overlap, edit_distance=edit_distance, shapes=shapes, replaced=replaced
+            )
+            alignment = spelling[columns + 1] if len(spelling) > columns else None
+            context = Context(RemovedTokens(*spelling[1:3]), alignment, candidates)
         source = self.source(words, memory, mask, *spelling[:1], *spelling[columns:])
-        alignment = spelling[columns + 1] if len(spelling) > columns else None
-        hidden = decoder.hidden_states("token", words[0], source, removed, alignment)
-        scores = decoder.token_logits(hidden, placeholders, source, removed, nearest)
+        hidden = decoder.hidden_states("token", words[0], source, context)
+        scores = decoder.token_logits(hidden, placeholders, source, context)
         # not the scores minus ``logsumexp``: that of ONNX Runtime loses the many small terms of a large dictionary
         scores = scores.log_softmax(-1).index_fill(1, self.never, -torch.inf)
-        log_probs, words = scores.topk(min(ALTERNATIVES, decoder.vocabulary))
+        log_probs, words = scores.topk(min(ALTERNATIVES, self.model.words.vocabulary))
         return words, log_probs
 
 
@@ -163,7 +163,7 @@ def levt_graphs(model: LevT, tables: CompactTables | None = None) -> dict[str, T
     """
     decoder, spelling, candidates, pieces, aligned = model.decoder, Inputs(), Inputs(), Inputs(), Inputs()
     blocks = sum(len(decoder.stack(name)) for name in decoder.stacks)
-    attention = decoder.stack("shared")[0].cross_attn
+    attention = decoder.stack(decoder.sharing["token"])[0].cross_attn
     heads, dim = attention.heads, attention.out_proj.out_features
     memory = example(f"{2 * blocks} B {heads} S {dim // heads}", torch.float)
     features, encoded = 1, [names.MEMORY]
@@ -177,7 +177,7 @@ def levt_graphs(model: LevT, tables: CompactTables | None = None) -> dict[str, T
         if tables is not None:
             encoded = [names.MEMORY]
             spelling = {**ngram_examples(model), names.SPELLED: example("B T"), names.REMOVED[1]: example("B T")}
-    if model.encoder.backbone is not None:
+    if model.encoder.reader is not None:
         encoded.append(names.SOURCE_STATES)
         pieces = dict(zip(names.PIECES, (example("R W"), example("Q"), example("Q")), strict=True))
         aligned = {names.SOURCE_STATES: example(f"B S {dim}", torch.float), names.SOURCE_ALIGNMENT: example("B T")}

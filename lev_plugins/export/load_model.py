@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from lev_plugins import registration  # noqa: F401  a checkpoint names its task and model
 from lev_plugins.labelling.folder import WORDS, LabellingInfo
 from lev_plugins.labelling.task import TextLabellingConfig, TextLabellingTask
-from lev_plugins.levt.model import LevT
 from lev_plugins.training import checkpoints
 from lev_plugins.training.binarise import load_dictionary
 from lev_plugins.utils import model_folder
@@ -268,6 +267,4 @@ def read_weights(task: FairseqTask, cfg: DictConfig, folder: Path) -> dict[str, 
     with torch.device("meta"):
         model = task.build_model(cfg.model, from_checkpoint=True)
     weights, names = load_file(model_folder.member(folder, WEIGHTS)), stored_names(model)
-    if isinstance(model, LevT):
-        model.upgrade_names(weights)
     return {name: weights[stored] for name, stored in names.items()}

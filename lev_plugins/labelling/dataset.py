@@ -16,7 +16,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lev_plugins.edits.batch_words import BatchWords
+from lev_plugins.edits.batch_words import BatchWords, look_up_words
 from lev_plugins.edits.candidates import WordIndex
 from lev_plugins.labelling.examples import Example, LabelRequest, collate, first_fit, runs_within
 from lev_plugins.text.ids import with_unknown_ids
@@ -136,7 +136,7 @@ class LabelledDataset(FairseqDataset):
         arrays = collate(examples, rows, self.request, self.dictionary.pad(), packed=bool(self.pack))
         net_input: dict[str, Tensor | BatchWords] = {name: torch.from_numpy(array) for name, array in arrays.items()}
         if self.index is not None:
-            net_input["words"] = BatchWords.of_words(list(unknown), self.index, search=False)
+            net_input["words"] = look_up_words(list(unknown), self.index, search=False)
         ordered = [examples[i] for i in order]
         labelled = all(example.labels for example in ordered) or self.request.kind == "multilabel"
         return {

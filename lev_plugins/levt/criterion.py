@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
@@ -13,8 +12,8 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from lev_plugins.edits.actions import deletable
-from lev_plugins.levt.model import IGNORE, ROLLINS, HeadOutput, Learning
-from lev_plugins.nn.output_loss import SummedLoss
+from lev_plugins.levt.model import ROLLINS, Learning
+from lev_plugins.nn.output_loss import IGNORE
 from lev_plugins.training.batch import Batch
 from lev_plugins.utils.ranges import bounded, flag
 
@@ -39,28 +38,6 @@ class DualPolicyConfig(FairseqDataclass):
         "not depend on how the update is split into batches; heads: the sum of each policy's mean within a batch, as "
         "in fairseq's nat_loss",
     )
-
-
-@dataclass
-class HeadLoss:
-    """The loss of one policy in a batch."""
-
-    loss: Tensor  # sum over decisions, label smoothing included
-    nll: Tensor  # sum over decisions
-    count: Tensor  # decisions
-    correct: Tensor  # decisions whose argmax is the label
-
-
-def head_loss(head: HeadOutput | SummedLoss, label_smoothing: float) -> HeadLoss:
-    """Returns the summed cross-entropy of one policy; without decisions, it is 0 and has gradients."""
-    if isinstance(head, SummedLoss):
-        return HeadLoss(head.loss, head.nll, torch.full_like(head.correct, len(head.best)), head.correct)
-    log_probs, decided = F.log_softmax(head.logits.float(), -1), head.labels.ne(IGNORE)
-    loss = nll = F.nll_loss(log_probs, head.labels, ignore_index=IGNORE, reduction="sum")
-    if label_smoothing > 0:
-        uniform = -log_probs.mean(-1).masked_fill(~decided, 0.0).sum()
-        loss = (1 - label_smoothing) * nll + label_smoothing * uniform
-    return HeadLoss(loss, nll, decided.sum(), log_probs.argmax(-1).eq(head.labels).sum())
 
 
 @register_criterion("dual_policy", dataclass=DualPolicyConfig)
@@ -88,16 +65,10 @@ class DualPolicyCriterion(FairseqCriterion):
         generator = None
         if not model.training and self.rollin != "argmax":
             generator = torch.Generator(sample["net_input"]["src_tokens"].device).manual_seed(VALIDATION_SEED)
-        smoothing = self.smoothing["token"]
-        learning = Learning(
-            self.rollin,
-            generator,
-            may_sum_loss=True,
-            may_sample=smoothing == 0,  # label smoothing needs the scores of all words
-            token_smoothing=smoothing,
-        )
+        # label smoothing needs the scores of all words
+        learning = Learning(self.rollin, generator, may_sample=self.smoothing["token"] == 0)
         output = model(**sample["net_input"], learning=learning)
-        heads = {name: head_loss(head, self.smoothing[name]) for name, head in output._asdict().items()}
+        heads = {name: head.loss(self.smoothing[name]) for name, head in output._asdict().items()}
         if self.average == "heads":
             means = {name: head.loss / head.count.clamp(min=1) for name, head in heads.items()}
             loss, sample_size = sum(means.values(), torch.zeros(())), 1
@@ -113,7 +84,7 @@ class DualPolicyCriterion(FairseqCriterion):
         if not model.training:
             labels, dictionary = output.deletion.labels, self.task.target_dictionary
             is_word = deletable(output.deletion.tokens, dictionary.bos(), dictionary.eos(), dictionary.pad())
-            of_words = head_loss(output.deletion._replace(labels=labels.masked_fill(~is_word, IGNORE)), 0.0)
+            of_words = output.deletion._replace(labels=labels.masked_fill(~is_word, IGNORE)).loss(smoothing=0.0)
             log |= {"deletion_word_nll": of_words.nll.detach(), "deletion_words": of_words.count}
         return loss, sample_size, log
 

@@ -14,7 +14,14 @@ from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
 from lev_plugins.edits.actions import RemovedTokens, removed_after, replaced_per_placeholder, source_positions
-from lev_plugins.edits.batch_words import BatchWords, EditingStates, SpeltRow, UnknownWords
+from lev_plugins.edits.batch_words import (
+    EditingStates,
+    SpeltRow,
+    UnknownWords,
+    candidate_tensors,
+    look_up_words,
+    with_pieces,
+)
 from lev_plugins.edits.candidates import WordIndex
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from lev_plugins.training.batch import Batch, NetInput
@@ -141,8 +148,8 @@ class TextEditingDataset(KeepLastBatch):
                 marks = [torch.zeros_like(d.ids) if d.marks is None else d.marks for d in drafts]
                 batch["marks"] = data_utils.collate_tokens(marks, 0, pad_to_multiple=self.pad_to_multiple)
         if self.index is not None:
-            batch_words = BatchWords.of_words(words.spellings, self.index)
-            net_input["words"] = batch_words.with_pieces(net_input["src_tokens"], words.spellings, self.index)
+            batch_words = look_up_words(words.spellings, self.index)
+            net_input["words"] = with_pieces(batch_words, net_input["src_tokens"], words.spellings, self.index)
         batch["unknown_words"] = words.spellings
         targets = [e["target"] for e in examples if e["target"] is not None]  # of all examples, or of none
         if targets:
@@ -183,14 +190,27 @@ class TextEditingDataset(KeepLastBatch):
                 for all_rows, values in zip(removed, removed_after(drafts[rows], deleted, pad), strict=True):
                     all_rows[rows, :width] = values[:, :width]
         labels, placeholders = insertion_labels(target, missing, pad), missing.flatten().nonzero()[:, 0]
-        states = EditingStates(target, *labels, placeholders, replaced, *removed, from_draft)
+        states: EditingStates = {
+            "target": target,
+            "kept_tokens": labels.tokens,
+            "missing_counts": labels.counts,
+            "placeholder_index": placeholders,
+            "replaced": replaced,
+            "removed": removed.first,
+            "removed_counts": removed.counts,
+            "from_draft": from_draft,
+            "candidates": None,
+            "kept_alignment": None,
+            "target_alignment": None,
+        }
         if self.index is not None:
             candidates = self.index.nearest_to(replaced.flatten()[placeholders].tolist(), words.spellings)
-            states = states._replace(candidates=tuple(map(torch.from_numpy, candidates)))
+            states["candidates"] = candidate_tensors(candidates)
         if self.index is not None and self.index.pieces is not None:
             texts = labels.tokens, target.masked_fill(missing, self.dataset.tgt_dict.size)
-            kept_alignment, target_alignment = (source_positions(rows, sources, pad) for rows in texts)
-            states = states._replace(kept_alignment=kept_alignment, target_alignment=target_alignment)
+            states["kept_alignment"], states["target_alignment"] = (
+                source_positions(rows, sources, pad) for rows in texts
+            )
         return states
 
     def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:

@@ -9,6 +9,7 @@ Shapes: B sentences, T length of the longest, K maximum number of placeholders, 
 from __future__ import annotations
 
 import math
+from hashlib import sha256
 from itertools import pairwise
 
 import numpy as np
@@ -16,14 +17,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_plugins.edits.actions import RemovedTokens
+from lev_plugins.edits.actions import RemovedTokens, removed_per_placeholder
 from lev_plugins.edits.batch_words import BatchWords
 from lev_plugins.edits.expert import align, missing_counts
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.refinement import Choices, Insertions, Policies, Sentence, removed_tokens, replaced_tokens
 from lev_plugins.edits.source_alignment import align_to_source
 from lev_plugins.levt.model import LevT
-from lev_plugins.levt.spelling import removed_per_placeholder
+from lev_plugins.levt.words import NO_CONTEXT, Context
 from lev_plugins.nn.transformer import NO_PADDING, Padding
 from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Array, padded
 from lev_plugins.text.mark_bits import KEEP, in_one_span
@@ -47,21 +48,35 @@ def argmax(scores: Tensor) -> Tensor:
     return scores.argmax(-1) if scores.is_cuda else torch.from_numpy(scores.numpy().argmax(-1))
 
 
+def signature(model: LevT) -> dict[str, object]:
+    """Returns the values of the flags in which the models of an ensemble must agree."""
+    index, backbone = model.words.index, None
+    if index is not None and index.pieces is not None:
+        pieces, starts = index.pieces.pieces, index.pieces.starts
+        digest = sha256(pieces.tobytes() + starts.tobytes()).hexdigest()[:8]
+        backbone = f"one with {len(pieces):,} pieces in the dictionary (SHA-256 {digest})"
+    return {
+        "--placeholder": "unk" if model.placeholder == model.unk else "plh",
+        "--max-insertions": model.max_insertions,
+        "--spelling-buckets": None if index is None else index.buckets,
+        "--backbone": backbone,
+    }
+
+
 class Ensemble:
     """Several models that decode together by the mean of their probabilities."""
 
     def __init__(self, models: list[LevT]) -> None:
-        """``models`` must have the same ``LevT.signature``."""
+        """``models`` must have the same ``signature``."""
         main = models[0]
         for model in models[1:]:
-            for flag, value in main.signature.items():
-                differing = model.signature[flag]
+            for (flag, value), differing in zip(signature(main).items(), signature(model).values(), strict=True):
                 require(
                     value == differing,
                     f"models of an ensemble must have the same {flag}, but they have {value} and {differing}",
                 )
-        self.models, self.placeholder, self.vocabulary = models, main.placeholder, main.decoder.vocabulary
-        self.spells = main.word_index is not None
+        self.models, self.placeholder, self.vocabulary = models, main.placeholder, main.words.vocabulary
+        self.spells = main.words.index is not None
         self.max_target_positions = min(model.max_positions()[1] for model in models)
         # whether the placeholder policy can reuse the states of the deletion policy
         self.reuses_states = all(m.decoder.sharing["deletion"] == m.decoder.sharing["placeholder"] for m in models)
@@ -142,10 +157,10 @@ class EnsemblePolicies(Policies):
 
     def insertions(self, sentences: list[Sentence], reuse: bool) -> Tensor:
         """Returns the fields of ``Insertions`` as one tensor (3, B, T - 1)."""
-        removed = None
+        context = NO_CONTEXT
         if self.ensemble.spells and not reuse:
-            removed = RemovedTokens(*map(self.to_device, removed_tokens(sentences)))
-        pairs = zip(self.models, self.hidden_states("placeholder", sentences, removed, reuse), strict=True)
+            context = Context(RemovedTokens(*map(self.to_device, removed_tokens(sentences))))
+        pairs = zip(self.models, self.hidden_states("placeholder", sentences, context, reuse), strict=True)
         scores = mean_log_probs([model.decoder.placeholder_logits(hidden) for model, hidden in pairs])
         # the best of noisy scores is a draw (the Gumbel-max trick); the record has log-probabilities without noise
         noisy = self.add_gumbel_noise(scores, [sentence.sampled for sentence in sentences])
@@ -154,18 +169,19 @@ class EnsemblePolicies(Policies):
         return torch.stack([counts.float(), best - noisy[:, :, 0], scores[:, :, 0]])
 
     def token(self, sentences: list[Sentence]) -> Choices:
-        placeholder, replaced, host_ids = self.ensemble.placeholder, None, list[int]()
+        placeholder, context = self.ensemble.placeholder, NO_CONTEXT
         positions = np.flatnonzero(padded([sentence.tokens for sentence in sentences]) == placeholder)
         index = self.to_device(positions)
         if self.ensemble.spells:
             words = replaced_tokens(sentences, placeholder)
-            replaced, host_ids = removed_per_placeholder(self.to_device(words), PAD), words.flat[positions].tolist()
-        of_models, logits = self.hidden_states("token", sentences, replaced), []
+            context = Context(removed_per_placeholder(self.to_device(words), PAD))
+        of_models, logits = self.hidden_states("token", sentences, context), []
         for model, hidden, memory in zip(self.models, of_models, self.memories, strict=True):
-            candidates = None
-            if replaced is not None:
-                candidates = model.decoder.candidates(host_ids, replaced.first.flatten()[index], memory)
-            logits.append(model.decoder.token_logits(hidden, index, memory, replaced, candidates))
+            if context.removed is not None:
+                replaced = context.removed.first.flatten()[index]
+                candidates = memory.table.candidates(words.flat[positions].tolist(), replaced)
+                context = context._replace(candidates=candidates)
+            logits.append(model.decoder.token_logits(hidden, index, memory, context))
         scores = mean_log_probs(logits).index_fill_(1, self.excluded, -math.inf)  # (n, V)
         sampled = [sentence.sampled for sentence in sentences for token in sentence.tokens if token == placeholder]
         best = argmax(self.add_gumbel_noise(scores, sampled))[:, None]
@@ -182,24 +198,25 @@ class EnsemblePolicies(Policies):
     # ---- passes ------------------------------------------------------------------------------------------------------
 
     def hidden_states(
-        self, head: str, sentences: list[Sentence], removed: RemovedTokens | None = None, reuse: bool = False
+        self, head: str, sentences: list[Sentence], context: Context = NO_CONTEXT, reuse: bool = False
     ) -> list[list[Tensor]]:
         """Returns ``LevTDecoder.hidden_states`` of each model.
 
         Args:
             head: deletion, placeholder or token
             sentences: what the models read
-            removed: with --spelling, the tokens that were deleted after each token, or that a placeholder replaces
+            context: what the table of words reads besides the tokens
             reuse: continue from the hidden states of the deletion policy, which has read the same tokens
         """
         rows, index = padded([sentence.tokens for sentence in sentences]), self.memory_rows(sentences)
-        alignment, of_models = None, []
+        of_models = []
         tokens = self.to_device(self.ensemble.unknown_to_unk(rows))
         padding = None if (rows == PAD).any() else NO_PADDING
         if self.sources:
             sources = [self.sources[sentence.number // self.options.candidates] for sentence in sentences]
             pairs = zip(rows.tolist(), sources, strict=True)
             alignment = self.to_device(np.array([align_to_source(*pair, PAD) for pair in pairs]))
+            context = context._replace(alignment=alignment)
         for i, (model, memory) in enumerate(zip(self.models, self.memories, strict=True)):
             cached, depth = list[Tensor](), model.decoder.depths[head]
             if reuse:
@@ -208,7 +225,7 @@ class EnsemblePolicies(Policies):
                 cached[-1] = top[:, : tokens.size(1)]
             if index is not None and len(cached) <= depth:
                 memory = memory.select(index)
-            of_models.append(model.decoder.hidden_states(head, tokens, memory, removed, alignment, cached, padding))
+            of_models.append(model.decoder.hidden_states(head, tokens, memory, context, cached, padding))
         return of_models
 
     def memory_rows(self, sentences: list[Sentence]) -> Tensor | None:

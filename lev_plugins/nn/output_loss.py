@@ -1,39 +1,84 @@
-"""The cross-entropy of an output layer, a few rows at a time, so that memory does not grow with n times V.
+"""The cross-entropy of a policy's decisions: from logits, or for many classes a few rows at a time.
 
-The gradient of the sum is known up to the factor that ``backward`` supplies, so it is computed at once, while the
-probabilities of the rows are there: the logits of all rows are never kept. That takes less time, too.
+With many classes, the logits of all rows would take memory that grows with n times V. The gradient of the sum is known
+up to the factor that ``backward`` supplies, so it is computed at once, while the probabilities of the rows are there:
+the logits of all rows are never kept. That takes less time, too.
+
+Label smoothing mixes the negative log-likelihood of the label with its mean over all classes ("uniform").
 
 Shapes: n decisions, C channels, V classes.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from lev_plugins.nn.linear import gradients_of, linear
 
 LOGITS_PER_CHUNK = 1 << 22  # logits that are computed at a time
+IGNORE = -100  # a label that every loss ignores
+
+
+@dataclass
+class HeadLoss:
+    """The loss of one policy in a batch."""
+
+    loss: Tensor  # sum over decisions, label smoothing included
+    nll: Tensor  # sum over decisions
+    count: Tensor  # decisions
+    correct: Tensor  # decisions whose argmax is the label
+
+
+class HeadOutput(NamedTuple):
+    """One policy's n decisions, for the criterion; their positions in the batch do not matter.
+
+    A tuple, so that module hooks (fairseq's search for the first NaN) can find its tensors.
+    """
+
+    logits: Tensor  # (n, classes)
+    labels: Tensor  # (n,), IGNORE where no decision is needed
+    tokens: Tensor | None = None  # (n,) the tokens that the deletion policy judges, to report <s> and </s> apart
+
+    def loss(self, smoothing: float) -> HeadLoss:
+        """Returns the summed cross-entropy; without decisions, it is 0 and has gradients."""
+        log_probs, decided = F.log_softmax(self.logits.float(), -1), self.labels.ne(IGNORE)
+        loss = nll = F.nll_loss(log_probs, self.labels, ignore_index=IGNORE, reduction="sum")
+        if smoothing > 0:
+            uniform = -log_probs.mean(-1).masked_fill(~decided, 0.0).sum()
+            loss = (1 - smoothing) * nll + smoothing * uniform
+        return HeadLoss(loss, nll, decided.sum(), log_probs.argmax(-1).eq(self.labels).sum())
 
 
 class SummedLoss(NamedTuple):
-    loss: Tensor  # (), label smoothing included
-    nll: Tensor  # (), without a gradient
+    """The sums of the cross-entropy of n decisions among many classes, in place of their logits."""
+
+    nll: Tensor  # ()
+    uniform: Tensor  # () the sum of the means over all classes
     correct: Tensor  # () decisions whose likeliest class is the label
     best: Tensor  # (n,) the likeliest classes
 
+    def loss(self, smoothing: float) -> HeadLoss:
+        loss = (1 - smoothing) * self.nll + smoothing * self.uniform if smoothing > 0 else self.nll
+        return HeadLoss(loss, self.nll, torch.full_like(self.correct, len(self.best)), self.correct)
 
-def summed_loss(x: Tensor, weight: Tensor, labels: Tensor, smoothing: float) -> SummedLoss:
+
+PolicyOutput = HeadOutput | SummedLoss
+
+
+def summed_loss(x: Tensor, weight: Tensor, labels: Tensor) -> SummedLoss:
     """Returns the cross-entropy of the logits of x (n, C) and a weight (V, C), summed over all labels (n,).
 
     >>> x, weight = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[2.0, 0.0], [0.0, 2.0]])
-    >>> output = summed_loss(x, weight, torch.tensor([0, 0]), smoothing=0.0)
+    >>> output = summed_loss(x, weight, torch.tensor([0, 0]))
     >>> round(float(output.nll), 3), output.correct, output.best
     (2.254, tensor(1), tensor([0, 1]))
     """
     learns = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
-    return SummedLoss(*_SummedLoss.apply(x, weight, labels, smoothing, learns))
+    return SummedLoss(*_SummedLoss.apply(x, weight, labels, learns))
 
 
 def gradient_is_ready(x: Tensor) -> bool:
@@ -46,31 +91,37 @@ def gradient_is_ready(x: Tensor) -> bool:
 
 class _SummedLoss(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, weight: Tensor, labels: Tensor, smoothing: float, learns: bool
-    ) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, labels: Tensor, learns: bool) -> tuple[Tensor, ...]:
         for_x, for_weight = torch.empty_like(x), torch.zeros(weight.shape if learns else (), device=x.device)
-        loss, nll = x.new_zeros((), dtype=torch.float), x.new_zeros((), dtype=torch.float)
+        nll, uniform = x.new_zeros((), dtype=torch.float), x.new_zeros((), dtype=torch.float)
         best = torch.empty_like(labels)
         rows = max(1, LOGITS_PER_CHUNK // len(weight))
         for chunk in (slice(start, start + rows) for start in range(0, len(x), rows)):
             log_probs = linear(x[chunk], weight).float().log_softmax(-1)
-            chunk_nll = -log_probs.gather(1, labels[chunk, None]).sum()
-            nll += chunk_nll
-            loss += (1 - smoothing) * chunk_nll - smoothing * log_probs.mean(-1).sum()
+            nll -= log_probs.gather(1, labels[chunk, None]).sum()
+            uniform -= log_probs.mean(-1).sum()
             best[chunk] = log_probs.argmax(-1)
             if learns:
-                gradient = log_probs.exp_().sub_(smoothing / len(weight))  # of the logits
-                gradient.scatter_add_(1, labels[chunk, None], gradient.new_full((len(gradient), 1), smoothing - 1))
+                gradient = log_probs.exp_()  # of ``nll``, for the logits
+                gradient.scatter_add_(1, labels[chunk, None], gradient.new_full((len(gradient), 1), -1.0))
                 for_x[chunk], chunk_gradient = gradients_of(gradient.to(x.dtype), x[chunk], weight)
                 for_weight += chunk_gradient
-        ctx.save_for_backward(for_x, for_weight.to(weight.dtype))
+        ctx.save_for_backward(for_x, for_weight, x, weight, labels)
         correct = best.eq(labels).sum()
-        ctx.mark_non_differentiable(nll, correct, best)
-        return loss, nll, correct, best
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(correct, best)
+        return nll, uniform, correct, best
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        for_x, for_weight = ctx.saved_tensors
-        return for_x * gradients[0], for_weight * gradients[0], None, None, None
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        """Computes the gradient of ``uniform`` from that of ``nll``, which differ only in one score for each label."""
+        for_x, for_weight, x, weight, labels = ctx.saved_tensors
+        for_nll, for_uniform = gradients[:2]
+        factor = sum(gradient for gradient in (for_nll, for_uniform) if gradient is not None)
+        for_x, for_weight = for_x * factor, for_weight * factor
+        if for_uniform is not None:
+            for_x += for_uniform * (F.embedding(labels, weight) - weight.mean(0))
+            for_weight.index_add_(0, labels, for_uniform * x.float())
+            for_weight -= for_uniform * x.float().sum(0) / len(weight)
+        return for_x, for_weight.to(weight.dtype), None, None

@@ -73,7 +73,7 @@ class T5Encoder(nn.Module):
         if self.training:
             dropped = torch.rand_like(tokens, dtype=torch.float) < self.word_dropout
             held_out = torch.ones_like(tokens).masked_fill(dropped, ALL_OCCURRENCES)
-        vectors = self.tokens.vectors(None if words is None else BatchWords(*words))
+        vectors = self.tokens.vectors(words)
         return self.tokens.embedding_dim**0.5 * self.tokens.look_up(tokens, vectors, held_out)
 
 

@@ -19,7 +19,13 @@ import lev_plugins
 from lev_plugins.cli.main import main
 from lev_plugins.editor import names
 from lev_plugins.editor.graph_file import check_graph
-from lev_plugins.edits.batch_words import BatchWords, EditingDictionary, UnknownWords
+from lev_plugins.edits.batch_words import (
+    BatchWords,
+    EditingDictionary,
+    UnknownWords,
+    look_up_words,
+    with_pieces,
+)
 from lev_plugins.edits.word_pieces import WordTokenizer
 from lev_plugins.export import tracing
 from lev_plugins.export.label_graph import enct5_graphs
@@ -124,16 +130,14 @@ def read_texts(model: LevT, *texts: str) -> tuple[Tensor, BatchWords]:
     numbers = UnknownWords(words.size)
     rows = [numbers.ids_of(words.draft(Words().encode(text).split())) for text in texts]
     assert model.word_index is not None
-    tokens, unknown = (
-        collate_tokens(rows, words.pad(), left_pad=True),
-        BatchWords.of_words(numbers.spellings, model.word_index),
-    )
-    return tokens, unknown.with_pieces(tokens, numbers.spellings, model.word_index)
+    tokens = collate_tokens(rows, words.pad(), left_pad=True)
+    unknown = look_up_words(numbers.spellings, model.word_index)
+    return tokens, with_pieces(unknown, tokens, numbers.spellings, model.word_index)
 
 
 def with_identity(model: LevT) -> LevT:
     """Returns the model with an identity in place of the projection of the backbone's states."""
-    part = model.encoder.backbone
+    part = model.encoder.reader
     assert part is not None
     part.project = Linear(part.project.in_features, part.project.in_features)
     nn.init.eye_(part.project.weight)
@@ -147,12 +151,12 @@ def has_first_symbol(family: Family) -> bool:
 
 def test_states_of_words_are_means_of_the_librarys_states(family: Family) -> None:
     model = with_identity(build_levt(family.ours))
-    assert isinstance(model.encoder.backbone.encoder, LibraryEncoder) == (family.name not in OWN_LAYERS)
+    assert isinstance(model.encoder.reader.encoder, LibraryEncoder) == (family.name not in OWN_LAYERS)
     tokens, words = read_texts(model, *UNICODE, *LINES)
-    rows, places, owners = words.pieces
+    rows, places, owners = words["pieces"]
     assert bool(rows.eq(1).any())
     with torch.no_grad():
-        states = model.encoder.backbone(tokens, rows, places, owners).flatten(0, 1)
+        states = model.encoder.reader(tokens, rows, places, owners).flatten(0, 1)
     expected = torch.cat(family.states(rows, has_first_symbol(family)), -1).flatten(0, 1)[places]
     tokenizer, pieces_of_words = WordTokenizer(family.ours, Dictionary.load(str(family.ours / "dict.txt"))), []
     for text in [*UNICODE, *LINES]:
@@ -170,7 +174,7 @@ def test_texts_longer_than_the_positions_are_read_in_parts(tmp_path: Path) -> No
     model = with_identity(build_levt(made_and_imported("bert", tmp_path)))
     head, tail = " ".join(["the"] * 63), "brown fox"
     (whole, *parts) = (read_texts(model, text) for text in (f"{head} {tail}", head, tail))
-    states, *expected = (model.encoder.backbone(tokens, *words.pieces)[0] for tokens, words in (whole, *parts))
+    states, *expected = (model.encoder.reader(tokens, *words["pieces"])[0] for tokens, words in (whole, *parts))
     assert torch.allclose(states[1:64], expected[0][1:64])  # [CLS] and 63 pieces
     assert torch.allclose(states[64:], expected[1][1:], atol=1e-6)
 
@@ -202,16 +206,16 @@ def test_an_update_changes_every_weight_that_is_not_frozen(family: Family) -> No
     for frozen in (False, True):
         model = build_levt(family.ours, freeze_backbone=frozen).train()
         tokens, words = read_texts(model, *LINES)
-        model.encoder.backbone(tokens, *words.pieces).square().sum().backward()
-        idle = {n for n, p in model.encoder.backbone.encoder.named_parameters() if p.grad is None or not p.grad.any()}
-        every = {n for n, _ in model.encoder.backbone.encoder.named_parameters()}
+        model.encoder.reader(tokens, *words["pieces"]).square().sum().backward()
+        idle = {n for n, p in model.encoder.reader.encoder.named_parameters() if p.grad is None or not p.grad.any()}
+        every = {n for n, _ in model.encoder.reader.encoder.named_parameters()}
         # the same for all keys, so attention ignores it; only the last block of a pre-norm encoder
         unused = {n for n in every if n.endswith(("key.bias", "k_lin.bias", "k_proj.bias", "k.bias"))}
         assert (idle == every) if frozen else idle <= unused | {n for n in every if "position" in n or "pair" in n}
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            assert model.encoder.backbone(tokens, *words.pieces).isfinite().all()
+            assert model.encoder.reader(tokens, *words["pieces"]).isfinite().all()
         half = model.eval().to(torch.bfloat16)
-        assert half.encoder.backbone(tokens, *words.pieces).isfinite().all()
+        assert half.encoder.reader(tokens, *words["pieces"]).isfinite().all()
 
 
 def test_graphs_match_the_model(family: Family, tmp_path: Path) -> None:
@@ -221,10 +225,10 @@ def test_graphs_match_the_model(family: Family, tmp_path: Path) -> None:
     exact, rounded = tmp_path / "exact.onnx", tmp_path / "rounded.onnx"
     if family.name == "deberta-v2" and not DEBERTA_HAS_GRAPHS:
         with pytest.raises(UserError, match="transformers"):
-            tracing.trace(tracing.Traced(model.encoder.backbone, example, ["vectors"]), exact)
+            tracing.trace(tracing.Traced(model.encoder.reader, example, ["vectors"]), exact)
         return
     with torch.no_grad():
-        tracing.trace(tracing.Traced(model.encoder.backbone, example, ["vectors"]), exact)
+        tracing.trace(tracing.Traced(model.encoder.reader, example, ["vectors"]), exact)
     quantize_dynamic(exact, rounded, ["MatMul"], per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
     sessions = []
     for path in (exact, rounded):
@@ -233,7 +237,7 @@ def test_graphs_match_the_model(family: Family, tmp_path: Path) -> None:
     for texts in (LINES, UNICODE, ["fox"]):
         tokens, words = read_texts(model, *texts)
         with torch.no_grad():
-            expected = model.encoder.backbone(tokens, *words.pieces).numpy()
+            expected = model.encoder.reader(tokens, *words["pieces"]).numpy()
         values = dict(zip(example, (tokens.numpy(), *(part.numpy() for part in words.pieces)), strict=True))
         exact_states, rounded_states = (session.run(None, values)[0] for session in sessions)
         assert np.abs(exact_states - expected).max() < 1e-4
@@ -313,7 +317,7 @@ def test_positions_move_with_the_id_of_padding(tmp_path: Path) -> None:
     rows[1, 40:] = 1
     model = build_levt(family.ours)
     with torch.no_grad():
-        states = model.encoder.backbone.encoder(rows, None)
+        states = model.encoder.reader.encoder(rows, None)
     assert float((states - family.states(rows, True)[-1])[rows.ne(1)].abs().max()) < 1e-5
 
 
@@ -343,7 +347,7 @@ def test_code_in_or_named_by_a_folder_is_not_run(tmp_path: Path) -> None:
     change_config(folder, **named)
     model = build_levt(folder)
     tokens, words = read_texts(model, *LINES)
-    assert model.encoder.backbone(tokens, *words.pieces).isfinite().all()
+    assert model.encoder.reader(tokens, *words["pieces"]).isfinite().all()
     build_gated(folder)
     assert not (tmp_path / "proof").exists()
 

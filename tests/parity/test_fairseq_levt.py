@@ -16,9 +16,10 @@ from torch import Tensor, nn
 from lev_plugins.cli.import_levt import convert
 from lev_plugins.edits.expert import align
 from lev_plugins.edits.options import RefinementOptions
+from lev_plugins.levt.config import SHARING, LevTConfig
 from lev_plugins.levt.dataset import RollIn
 from lev_plugins.levt.generator import RefinementGenerator
-from lev_plugins.levt.model import SHARING, LevT, LevTConfig
+from lev_plugins.levt.model import LevT
 from lev_plugins.utils.errors import UserError
 from tests.helpers import (
     BOS,
@@ -168,7 +169,7 @@ def test_logits_of_the_three_heads_match_fairseq(model_pair: Pair) -> None:
     assert logits[real[:, 1:]].allclose(expected[real[:, 1:]], atol=2e-5)
 
     hidden = model.decoder.hidden_states("token", canvas, memory)
-    logits = model.decoder.token_logits(hidden, real.flatten().nonzero()[:, 0])
+    logits = model.decoder.token_logits(hidden, real.flatten().nonzero()[:, 0], memory)
     expected, _ = reference.decoder.forward_word_ins(**arguments)
     assert logits.allclose(expected[real], atol=1e-5)
 
@@ -180,10 +181,10 @@ def training_batches() -> tuple[dict[str, Any], dict[str, Any]]:
     batch = dataset.collater([dataset[i] for i in range(8)])
     net_input = batch["net_input"]
     states = net_input["states"]
-    target, kept_tokens = states.target, states.kept_tokens
+    target, kept_tokens = states["target"], states["kept_tokens"]
     # where a word occurs twice in a row, the alignment cannot know which one was taken: label as fairseq does
     missing = ~align(kept_tokens, target, PAD).matched & target.ne(PAD)
-    counts = torch.zeros_like(states.missing_counts)
+    counts = torch.zeros_like(states["missing_counts"])
     for i, row in enumerate(missing.tolist()):
         slot = -1
         for token, is_missing in zip(target[i].tolist(), row, strict=True):
@@ -192,7 +193,7 @@ def training_batches() -> tuple[dict[str, Any], dict[str, Any]]:
             elif token != PAD:
                 slot += 1
     placeholders = missing.flatten().nonzero()[:, 0]
-    net_input["states"] = states._replace(placeholder_index=placeholders, missing_counts=counts)
+    net_input["states"] = {**states, "placeholder_index": placeholders, "missing_counts": counts}
     reference_batch = {
         "net_input": {key: net_input[key] for key in ("src_tokens", "src_lengths")},
         "target": target,
@@ -286,8 +287,9 @@ def test_import_of_a_transformer_keeps_its_weights(flags: list[str]) -> None:
     assert all(value.equal(again["model"][key]) for key, value in state["model"].items())
     tokens = torch.tensor([[EOS, 5, 9, 7]])
     logits = reference(source_batch(1), source_batch(1).ne(PAD).sum(1), tokens)[0][0, -1]
-    hidden = model.decoder.hidden_states("token", tokens, model.encode(source_batch(1)))
-    assert model.decoder.token_logits(hidden, torch.tensor([3]))[0].allclose(logits, atol=1e-5)
+    memory = model.encode(source_batch(1))
+    hidden = model.decoder.hidden_states("token", tokens, memory)
+    assert model.decoder.token_logits(hidden, torch.tensor([3]), memory)[0].allclose(logits, atol=1e-5)
 
 
 @pytest.mark.parametrize("share", list(SHARING))

@@ -30,8 +30,8 @@ def convert_weights(reference: TransformerModel, model: PBD) -> dict[str, Tensor
     for side in ("encoder", "decoder"):
         weights |= convert_modules(reference_weights, side, side, SIDE_MODULES)
         weights |= convert_blocks(reference_weights, f"{side}.layers", f"{side}.layers", range(3))
-    if not isinstance(model.decoder.token_head, Linear):
-        del weights["decoder.token_head.weight"]
+    if isinstance(model.decoder.token_head, Linear):
+        weights |= convert_modules(reference_weights, "decoder", "decoder", {"token_head": ["output_projection"]})
     return weights
 
 

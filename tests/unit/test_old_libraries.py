@@ -20,8 +20,8 @@ from omegaconf import OmegaConf, open_dict
 from lev_plugins.correction.task import TextCorrectionTask
 from lev_plugins.export import load_model
 from lev_plugins.labelling.task import TextLabellingTask
+from lev_plugins.levt.config import LEVT_PRESETS
 from lev_plugins.levt.dataset import RollIn
-from lev_plugins.levt.model import LEVT_PRESETS
 from lev_plugins.levt.task import TextEditingTask
 from lev_plugins.training.copies import COPIES
 from lev_plugins.utils import model_folder

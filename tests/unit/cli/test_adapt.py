@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from lev_plugins.cli import adapt
 from lev_plugins.cli.main import main
 from lev_plugins.export.exporting import Extras
-from lev_plugins.levt.model import LevTConfig
+from lev_plugins.levt.config import LevTConfig
 from lev_plugins.levt.task import TextEditingConfig
 from lev_plugins.training import checkpoints
 from lev_plugins.training.binarise import load_dictionary
@@ -101,7 +101,7 @@ def test_new_words_change_nothing_of_the_model(tmp_path: Path) -> None:
     own = weights["decoder.embedding.tokens.own.weight"]
     before = next(weight for name, weight in stored.items() if name.endswith("tokens.own.weight"))
     assert torch.equal(own[:9], before[:9]) and torch.equal(own[11:], before[9:]) and not own[9:11].any()
-    assert len(weights["decoder.word_scorer.bias"]) == 11
+    assert len(weights["words.scorer.bias"]) == 11
 
 
 def test_a_folder_that_breaks_its_promise_is_not_written(

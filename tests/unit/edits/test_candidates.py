@@ -93,7 +93,7 @@ def test_slips_are_counted_up_to_a_limit(words: list[str], typo: str) -> None:
 
 
 def test_the_guess_for_an_unknown_word_is_the_one_most_like_it() -> None:
-    word, slips = batch_words().guesses.tolist()
+    word, slips = batch_words()["guesses"].tolist()
     assert [dictionary()[i] for i in word] == ["▁value", "▁the", "▁function"] and slips == [1, 1, 1]
 
 

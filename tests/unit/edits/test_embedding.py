@@ -103,7 +103,7 @@ def test_a_word_that_was_torn_apart_is_seen(words: list[str], joined: str | None
 
 
 def sampled(table: IntendedWordEmbedding, words: BatchWords, tokens: list[int]) -> WordVectors:
-    return table.vectors(words, table.sample(torch.tensor(tokens), words, words.candidate_ids))
+    return table.vectors(words, table.sample(torch.tensor(tokens), words, words["candidates"]["ids"]))
 
 
 def test_a_sample_scores_its_words_as_the_whole_dictionary_does() -> None:

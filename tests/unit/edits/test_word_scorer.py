@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lev_plugins.edits.batch_words import BatchWords, EditingDictionary
+from lev_plugins.edits.batch_words import EditingDictionary, look_up_words
 from lev_plugins.edits.word_scorer import WordScorer
 from tests.helpers import PAD
 from tests.spelling import OWN, WORDS, batch_words, dictionary, scores, spelling
@@ -23,7 +23,7 @@ def test_a_replacement_has_the_shape_of_what_it_replaces() -> None:
     for word in ("▁model", "model", "▁Model", "Model"):
         words.add_symbol(word, 5)
     table = spelling(64, words=words)
-    typos = table.vectors(BatchWords.of_words(["▁mdoel", "mdoel", "▁oMdel", "oMdel"], table.index))
+    typos = table.vectors(look_up_words(["▁mdoel", "mdoel", "▁oMdel", "oMdel"], table.index))
     best = scores(table, torch.zeros(4, 64), len(words) + 1 + torch.arange(4), typos).argmax(1)
     assert [words[i] for i in best.tolist()] == ["▁model", "model", "▁Model", "Model"]
 

@@ -83,7 +83,7 @@ def test_its_words_have_the_vectors_of_the_model(system: System) -> None:
 
 def test_its_biases_and_positions_are_those_of_the_model(system: System) -> None:
     model = model_of(system)
-    scorer, embedding = model.decoder.word_scorer, model.decoder.embedding
+    scorer, embedding = model.words.scorer, model.decoder.embedding
     shapes = torch.tensor([0, 5, 8, 3])
     with torch.no_grad():
         rows = Biases(scorer).rows(lambda: shapes, shapes)

@@ -8,7 +8,7 @@ import torch
 
 from lev_plugins.cli.main import main
 from lev_plugins.editor.labeller import Labeller
-from lev_plugins.edits.batch_words import BatchWords
+from lev_plugins.edits.batch_words import look_up_words
 from lev_plugins.edits.embedding import NgramEmbedding
 from lev_plugins.export.decoder import TaskScorer
 from lev_plugins.labelling.dataset import BinarisedExamples
@@ -53,8 +53,8 @@ def test_unknown_words_of_a_folder_keep_their_spelling(tagging_data: Path) -> No
     spelt, index = batch["net_input"]["words"], dataset.index
     assert index is not None
     row = batch["net_input"]["src_tokens"][0, : len(words)] - len(task.dictionary) - 1
-    parts = [spelt.ngrams[spelt.ngram_starts[i] : spelt.ngram_starts[i + 1]].tolist() for i in row]
-    assert parts == [BatchWords.of_words([word], index, search=False).ngrams.tolist() for word in words]
+    parts = [spelt["ngrams"][spelt["ngram_starts"][i] : spelt["ngram_starts"][i + 1]].tolist() for i in row]
+    assert parts == [look_up_words([word], index, search=False)["ngrams"].tolist() for word in words]
 
 
 def test_without_spelling_unknown_words_are_unknown(tagging_data: Path) -> None:
@@ -78,7 +78,7 @@ def test_words_seen_once_are_read_by_spelling_in_training(tagging_data: Path) ->
     assert isinstance(table, NgramEmbedding)
     word = table.unk + 1
     assert table.counts[word] == 1
-    spelt = BatchWords.of_words([table.index.words[word]], table.index)
+    spelt = look_up_words([table.index.words[word]], table.index)
     at_work = model.eval().encoder.embedded(torch.tensor([[table.vocabulary + 1]]), spelt)
     in_training = model.train().encoder.embedded(torch.tensor([[word]]), None)
     assert torch.allclose(at_work, in_training, atol=1e-6)
@@ -122,6 +122,6 @@ def test_word_dropout_reads_a_word_by_spelling(tagging_data: Path) -> None:
         net.encoder.tokens.own.weight.normal_()  # what words have of their own
         seen, dropped = net.encoder.embedded(ids, None), net.train().encoder.embedded(ids, None)
         table = net.encoder.tokens
-        unknown_word = BatchWords.of_words([word], table.index)
+        unknown_word = look_up_words([word], table.index)
         spelt = net.eval().encoder.embedded(torch.tensor([[table.vocabulary + 1]]), unknown_word)
     assert torch.allclose(dropped, spelt, atol=1e-6) and not torch.allclose(dropped, seen, atol=1e-3)

@@ -48,10 +48,10 @@ def counts_and_holes(kept: list[int], target: list[int], missing: list[bool]) ->
 def slow_losses(model: LevT, batch: dict[str, Any], smoothing: dict[str, float]) -> dict[str, dict[str, float]]:
     """Algorithm 1, sentence by sentence and decision by decision."""
     net_input = batch["net_input"]
-    width = net_input["states"].target.size(1)
-    holes = set(net_input["states"].placeholder_index.tolist())
+    width = net_input["states"]["target"].size(1)
+    holes = set(net_input["states"]["placeholder_index"].tolist())
     decisions: dict[str, list[tuple[float, float]]] = {head: [] for head in (*HEADS, "deletion_word")}
-    sources, targets = tensor_to_rows(net_input["src_tokens"]), tensor_to_rows(net_input["states"].target)
+    sources, targets = tensor_to_rows(net_input["src_tokens"]), tensor_to_rows(net_input["states"]["target"])
     for b, (source, target) in enumerate(zip(sources, targets, strict=True)):
         missing = [b * width + i in holes for i in range(len(target))]
         y_ins = [token for token, gone in zip(target, missing, strict=True) if not gone]
@@ -63,11 +63,13 @@ def slow_losses(model: LevT, batch: dict[str, Any], smoothing: dict[str, float])
 
         opened = [model.placeholder if gone else token for token, gone in zip(target, missing, strict=True)]
         places = torch.tensor([i for i, gone in enumerate(missing) if gone], dtype=torch.long)
-        words = model.decoder.token_logits(states(model, "token", opened, source), places)
+        words = model.decoder.token_logits(
+            states(model, "token", opened, source), places, model.encode(torch.tensor([source]))
+        )
         for row, place in zip(words, places.tolist(), strict=True):
             decisions["token"].append(slow_decision(row, target[place], smoothing["token"]))
 
-        if "draft" in net_input and bool(net_input["states"].from_draft[b]):
+        if "draft" in net_input and bool(net_input["states"]["from_draft"][b]):
             y_del = tensor_to_rows(net_input["draft"])[b]
         else:
             y_del = list(target)
@@ -99,7 +101,7 @@ def test_each_loss_is_that_of_algorithm_1(drafts: bool, smoothed: bool) -> None:
         for key, value in expected[head].items():
             assert float(log[f"{head}_{key}"]) == pytest.approx(value, rel=1e-5), (head, key)
     assert float(loss) == pytest.approx(sum(expected[head]["loss"] for head in HEADS), rel=1e-5)
-    assert size == sum(len(row) for row in tensor_to_rows(batch["net_input"]["states"].target))
+    assert size == sum(len(row) for row in tensor_to_rows(batch["net_input"]["states"]["target"]))
 
 
 def test_heads_averaging_adds_up_the_means() -> None:
@@ -123,10 +125,14 @@ def test_an_empty_mask_costs_nothing_and_keeps_the_graph(average: str, rollin: s
     model, batch = toy_model(), toy_batch()
     net_input = batch["net_input"]
     states = net_input["states"]
-    empty = torch.zeros_like(states.missing_counts)
-    net_input["states"] = states._replace(
-        kept_tokens=states.target, placeholder_index=states.placeholder_index[:0], missing_counts=empty
-    )
+    empty = torch.zeros_like(states["missing_counts"])
+    none = states["placeholder_index"][:0]
+    net_input["states"] = {
+        **states,
+        "kept_tokens": states["target"],
+        "placeholder_index": none,
+        "missing_counts": empty,
+    }
     loss, _, log = toy_criterion(deletion_rollin=rollin, loss_average=average, **SMOOTHING)(model, batch)
     loss.backward()
     assert math.isfinite(float(loss))
@@ -138,10 +144,11 @@ def test_accuracy_and_label_statistics_are_counted() -> None:
     model, batch = toy_model(), toy_batch()
     net_input = batch["net_input"]
     _, _, log = toy_criterion()(model, batch)
-    output = model(**net_input)
-    assert int(log["token_correct"]) == int((output.token.logits.argmax(-1) == output.token.labels).sum())
+    output, states = model(**net_input), net_input["states"]
+    labels = states["target"].flatten()[states["placeholder_index"]]
+    assert int(log["token_correct"]) == int((output.token.best == labels).sum())
     assert int(log["deletion_label_sum"]) == int(output.deletion.labels.clamp(min=0).sum())
-    assert int(log["placeholder_label_sum"]) == int(net_input["states"].missing_counts.clamp(max=8).sum())
+    assert int(log["placeholder_label_sum"]) == int(states["missing_counts"].clamp(max=8).sum())
 
 
 @pytest.mark.parametrize("rollin", ["argmax", "sample", "dae"])
@@ -190,7 +197,7 @@ def test_the_log_reports_every_head_in_bits() -> None:
     for name, head in (("deletion_rate", "deletion"), ("insertions_per_slot", "placeholder")):
         assert values[name] == pytest.approx(int(log[f"{head}_label_sum"]) / int(log[f"{head}_count"]), abs=2e-3)
     words = expected["deletion_word"]
-    assert words["count"] == expected["deletion"]["count"] - 2 * len(batch["net_input"]["states"].target)
+    assert words["count"] == expected["deletion"]["count"] - 2 * len(batch["net_input"]["states"]["target"])
     assert values["deletion_word_nll"] == pytest.approx(words["nll"] / words["count"] / math.log(2), abs=2e-3)
 
 

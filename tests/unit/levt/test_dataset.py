@@ -64,10 +64,12 @@ def test_a_rollin_depends_on_seed_epoch_and_place_alone() -> None:
 def test_a_rollin_does_not_depend_on_the_batch() -> None:
     dataset = training_set()
     together = collated(dataset)
-    kept = dict(zip(together["id"].tolist(), tensor_to_rows(together["net_input"]["states"].kept_tokens), strict=True))
+    kept = dict(
+        zip(together["id"].tolist(), tensor_to_rows(together["net_input"]["states"]["kept_tokens"]), strict=True)
+    )
     for i in range(COUNT):
         alone = collated(dataset, [i])
-        assert tensor_to_rows(alone["net_input"]["states"].kept_tokens) == [kept[i]]
+        assert tensor_to_rows(alone["net_input"]["states"]["kept_tokens"]) == [kept[i]]
 
 
 def test_a_truncated_source_is_not_left_out() -> None:
@@ -89,7 +91,7 @@ def test_worker_processes_hear_of_a_new_epoch() -> None:
     """fairseq keeps them from epoch to epoch; without care they repeat the roll-ins of the first for ever."""
 
     def states(batch: dict[str, Any]) -> list[list[int]]:
-        return tensor_to_rows(batch["net_input"]["states"].kept_tokens)
+        return tensor_to_rows(batch["net_input"]["states"]["kept_tokens"])
 
     alone = epochs_of(training_set(), states, workers=0)
     assert alone[0] != alone[1] != alone[2] != alone[0]
@@ -126,8 +128,8 @@ def test_an_empty_draft_counts_as_none() -> None:
 
 def test_with_beta_1_the_draft_loses_what_the_target_lacks() -> None:
     net_input = collated(training_set(RollIn(seed=1, alpha=0.0, beta=1.0), drafts=True))["net_input"]
-    kept = tensor_to_rows(net_input["states"].kept_tokens)
-    sides = (tensor_to_rows(rows) for rows in (net_input["draft"], net_input["states"].target))
+    kept = tensor_to_rows(net_input["states"]["kept_tokens"])
+    sides = (tensor_to_rows(rows) for rows in (net_input["draft"], net_input["states"]["target"]))
     for draft, target, row in zip(*sides, kept, strict=True):
         stays, _ = slow_alignment(draft, target)
         assert row == [token for token, stay in zip(draft, stays, strict=True) if stay]
@@ -136,8 +138,9 @@ def test_with_beta_1_the_draft_loses_what_the_target_lacks() -> None:
 @pytest.mark.parametrize("drafts", [False, True])
 def test_the_labels_of_a_batch_fit_together(drafts: bool) -> None:
     net_input = collated(training_set(RollIn(seed=3, alpha=0.5, beta=0.5), drafts))["net_input"]
-    target, kept, counts, *_ = net_input["states"]
-    index = net_input["states"].placeholder_index
+    states = net_input["states"]
+    target, kept, counts = states["target"], states["kept_tokens"], states["missing_counts"]
+    index = states["placeholder_index"]
     holes = torch.zeros_like(target).flatten().index_fill(0, index, 1).view_as(target).bool()
     assert target.shape == kept.shape and counts.shape == (COUNT, target.size(1) - 1)
     assert counts.sum(1).tolist() == holes.sum(1).tolist()
@@ -153,10 +156,10 @@ def test_a_batch_holds_the_sentences_that_went_in() -> None:
     for place, index in enumerate(order):
         example = dataset[index]
         assert tensor_to_rows(net_input["src_tokens"])[place] == example["source"].ids.tolist()
-        assert tensor_to_rows(net_input["states"].target)[place] == example["target"].tolist()
+        assert tensor_to_rows(net_input["states"]["target"])[place] == example["target"].tolist()
         assert tensor_to_rows(net_input["draft"])[place] == example["draft"].ids.tolist()
         assert tensor_to_rows(batch["target"])[place] == example["target"].tolist()[1:]
-        assert bool(net_input["states"].from_draft[place]) == example["delete_from_draft"]
+        assert bool(net_input["states"]["from_draft"][place]) == example["delete_from_draft"]
     assert batch["ntokens"] == sum(dataset[i]["target"].numel() for i in (3, 0, 7))
     assert batch["nsentences"] == 3
     lengths = net_input["src_lengths"].tolist()
@@ -169,7 +172,7 @@ def test_the_source_is_padded_on_the_side_of_the_pair_and_the_rest_on_the_right(
     rows = [[BOS, 5, EOS], [BOS, 5, 6, EOS]]
     net_input = collated(toy_dataset(rows, rows, rows, RollIn(seed=1), left_pad_source=left))["net_input"]
     assert net_input["src_tokens"][1].tolist() == ([PAD, *rows[0]] if left else [*rows[0], PAD])
-    assert net_input["states"].target[1].tolist() == net_input["draft"][1].tolist() == [*rows[0], PAD]
+    assert net_input["states"]["target"][1].tolist() == net_input["draft"][1].tolist() == [*rows[0], PAD]
 
 
 def test_widths_can_be_padded_to_a_multiple() -> None:
@@ -177,7 +180,7 @@ def test_widths_can_be_padded_to_a_multiple() -> None:
     padded = TextEditingDataset(dataset.dataset, dataset.drafts, dataset.rollin, pad_to_multiple=8)
     net_input = collated(padded)["net_input"]
     states = net_input["states"]
-    sides = (net_input["src_tokens"], net_input["draft"], states.target, states.kept_tokens)
+    sides = (net_input["src_tokens"], net_input["draft"], states["target"], states["kept_tokens"])
     assert all(side.size(1) % 8 == 0 for side in sides)
 
 

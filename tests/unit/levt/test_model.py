@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY
-from torch import Tensor, nn
+from torch import Tensor
 
-from lev_plugins.levt.criterion import head_loss
-from lev_plugins.levt.model import IGNORE, SHARING, HeadOutput, Learning, LevT, LevTOutput, roll_in
-from lev_plugins.nn.output_loss import SummedLoss
+from lev_plugins.levt import words
+from lev_plugins.levt.config import SHARING
+from lev_plugins.levt.model import LevT, LevTOutput, shuffled
+from lev_plugins.levt.words import choose
+from lev_plugins.nn.output_loss import HeadOutput, SummedLoss
 from lev_plugins.utils.errors import UserError
 from tests.helpers import run_model, toy_batch, toy_config, toy_dictionary, toy_model, toy_task
 
@@ -33,9 +35,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 def total(output: LevTOutput) -> Tensor:
     """The sum of the three cross-entropies."""
-    heads = (output.deletion, output.placeholder, output.token)
-    losses = [nn.functional.cross_entropy(h.logits, h.labels, ignore_index=IGNORE, reduction="sum") for h in heads]
-    return torch.stack(losses).sum()
+    return torch.stack([head.loss(smoothing=0.0).loss for head in output]).sum()
 
 
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
@@ -51,7 +51,7 @@ def test_a_placeholder_of_its_own_is_no_output_class() -> None:
     size = len(toy_dictionary())
     assert model.placeholder == size
     assert model.decoder.embedding.tokens.num_embeddings == size + 1
-    assert run_model(model, toy_batch()).token.logits.size(1) == size
+    assert model.words.head.weight.size(0) == size
 
 
 REFUSED = {
@@ -84,28 +84,29 @@ def test_a_task_that_prepares_no_edits_is_refused() -> None:
 
 def test_sampling_rolls_in_words_as_often_as_the_model_says() -> None:
     probabilities = torch.tensor([0.1, 0.2, 0.3, 0.4])
-    output = HeadOutput(probabilities.log().expand(8000, 4), torch.zeros(8000))
-    drawn = roll_in(output, output.labels, Learning("sample", torch.Generator().manual_seed(1)))
+    logits = probabilities.log().expand(8000, 4)
+    drawn = choose(logits, sampled=True, generator=torch.Generator().manual_seed(1))
     shares = torch.bincount(drawn, minlength=4) / 8000
     assert (shares - probabilities).abs().max() < 4 * (0.25 / 8000) ** 0.5
 
 
 def test_dae_rolls_in_the_missing_words_at_random() -> None:
-    words = torch.tensor([5, 6, 7]).repeat(100)
-    output = HeadOutput(torch.zeros(300, 24), words)
-    drawn = roll_in(output, words, Learning("dae", torch.Generator().manual_seed(1)))
-    assert not drawn.equal(words)
+    missing = torch.tensor([5, 6, 7]).repeat(100)
+    drawn = shuffled(missing, torch.Generator().manual_seed(1))
+    assert not drawn.equal(missing)
     assert set(drawn.tolist()) == {5, 6, 7}
 
 
-def test_with_dae_a_summed_loss_teaches_what_logits_do() -> None:
+@pytest.mark.parametrize("rollin", ["dae", "argmax"])
+def test_a_summed_loss_teaches_what_logits_do(rollin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, batch = toy_model(), toy_batch()
     results = []
-    for may_sum_loss in (False, True):
+    for sums in (False, True):
+        monkeypatch.setattr(words, "gradient_is_ready", lambda states, sums=sums: sums)
         torch.manual_seed(1)
-        output = run_model(model, batch, rollin="dae", may_sum_loss=may_sum_loss, token_smoothing=0.1)
-        assert isinstance(output.token, SummedLoss) is may_sum_loss
-        loss = head_loss(output.token, 0.1).loss + head_loss(output.deletion, 0.0).loss
+        output = run_model(model, batch, rollin=rollin)
+        assert isinstance(output.token, SummedLoss if sums else HeadOutput)
+        loss = output.token.loss(0.1).loss + output.deletion.loss(0.0).loss
         gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
         results.append((output.deletion.tokens, loss, [gradient for gradient in gradients if gradient is not None]))
     (tokens, loss, gradients), (tokens_of_sum, loss_of_sum, gradients_of_sum) = results

@@ -38,7 +38,7 @@ def test_noise_on_the_fly_is_source_and_draft_with_its_spelling() -> None:
     dataset = noisy_dataset()
     batch = collated(dataset)
     sources, drafts = texts(batch, "src_tokens"), texts(batch, "draft")
-    assert sources == drafts and len(batch["unknown_words"]) == len(batch["net_input"]["words"].shapes) > 0
+    assert sources == drafts and len(batch["unknown_words"]) == len(batch["net_input"]["words"]["shapes"]) > 0
     noise = dataset.noise
     assert noise is not None
     assert [sources[i] for i in range(len(TEXT))] == [noise(i, 1) for i in range(len(TEXT))]
@@ -72,14 +72,14 @@ def test_noise_is_source_and_draft_so_both_sides_have_one_dictionary() -> None:
 
 def test_a_missing_word_comes_with_the_one_it_replaces() -> None:
     states = collated(noisy_dataset())["net_input"]["states"]
-    holes = states.placeholder_index
-    replaced = states.replaced.flatten()
+    holes = states["placeholder_index"]
+    replaced = states["replaced"].flatten()
     assert len(holes) and replaced[holes].ge(OWN).float().mean() > 0.8  # a slip may make another known word
     rest = torch.ones_like(replaced, dtype=torch.bool).index_fill(0, holes, False)
     assert replaced[rest].eq(PAD).all()
-    assert states.removed.ne(PAD).sum() <= len(holes)
-    slots = states.missing_counts  # a slip never makes two words of one here, nor one of two
-    assert torch.equal(states.removed_counts[:, : slots.size(1)], slots)
+    assert states["removed"].ne(PAD).sum() <= len(holes)
+    slots = states["missing_counts"]  # a slip never makes two words of one here, nor one of two
+    assert torch.equal(states["removed_counts"][:, : slots.size(1)], slots)
 
 
 CLEAN = ["the value of the function .", "the function form .", "a value from the form ."] * 4

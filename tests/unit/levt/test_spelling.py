@@ -11,6 +11,8 @@ from lev_plugins.edits.embedding import IntendedWordEmbedding, SampleSizes
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.word_pieces import WordPieces, WordTokenizer
 from lev_plugins.levt.generator import RefinementGenerator
+from lev_plugins.levt.spelling import SpelledBatch
+from lev_plugins.levt.words import Context
 from lev_plugins.utils.errors import UserError
 from tests.helpers import PAD, collated, toy_criterion
 from tests.spelling import OWN, UNKNOWN, WORDS, batch_words, dictionary, model, noisy_dataset
@@ -25,8 +27,8 @@ def test_in_training_the_words_of_a_target_are_held_out_of_its_sentence() -> Non
     form, value, words = 4 + WORDS.index("▁form"), 4 + WORDS.index("▁value"), table.vectors(None)
     tokens, target = torch.tensor([[form, value], [form, value]]), torch.tensor([[value, 2, PAD], [9, form, 2]])
     for wanted, out in ((target, torch.tensor([[False, True], [True, False]])), (None, None)):
-        look_up = levt.decoder.token_look_up(None, wanted)
-        assert look_up is not None and torch.equal(look_up(tokens), table.look_up(tokens, words, out))
+        look_up = SpelledBatch(levt.words, words, wanted).look_up
+        assert torch.equal(look_up(tokens), table.look_up(tokens, words, out))
     assert not torch.equal(table.look_up(tokens, words), table.look_up(tokens, words, tokens.eq(form)))
 
 
@@ -34,20 +36,19 @@ def test_validation_reads_the_words_of_a_target_as_decoding_does() -> None:
     """Validation targets are not part of the training text, so "▁form", which occurs there once, is a known word."""
     levt, net_input = model(), collated(noisy_dataset())["net_input"]
     states, form = net_input["states"], 4 + WORDS.index("▁form")
-    assert states.target.eq(form).any()
+    assert states["target"].eq(form).any()
     found = {training: levt.train(training)(**net_input).placeholder.logits for training in (True, False)}
-    source, removed = levt.encode(net_input["src_tokens"], net_input["words"]), states.removed
-    hidden = levt.decoder.hidden_states(
-        "placeholder", states.kept_tokens, source, RemovedTokens(removed, states.removed_counts)
-    )
+    source = levt.encode(net_input["src_tokens"], net_input["words"])
+    context = Context(RemovedTokens(states["removed"], states["removed_counts"]))
+    hidden = levt.decoder.hidden_states("placeholder", states["kept_tokens"], source, context)
     decoded = levt.decoder.placeholder_logits(hidden).flatten(0, 1)
     assert torch.equal(found[False], decoded) and not torch.allclose(found[True], decoded)
 
 
 def test_training_with_samples_learns_every_parameter() -> None:
     batch, levt, is_sample = collated(noisy_dataset()), model().train(), list[bool]()
-    levt.decoder.word_embedding.sizes = SampleSizes(2, 1, 1)
-    levt.decoder.word_scorer.register_forward_pre_hook(
+    levt.words.embedding.sizes = SampleSizes(2, 1, 1)
+    levt.words.scorer.register_forward_pre_hook(
         lambda scorer, inputs: is_sample.append(inputs[2].sample.ids is not None)
     )
     toy_criterion()(levt, batch)[0].backward()

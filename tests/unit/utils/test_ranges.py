@@ -15,7 +15,7 @@ from lev_plugins.correction.task import TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.labelling import config as enct5_config
 from lev_plugins.labelling.criterion import LabellingConfig, LabellingCriterion
 from lev_plugins.labelling.task import TextLabellingConfig, TextLabellingTask
-from lev_plugins.levt import model as levt
+from lev_plugins.levt import config as levt
 from lev_plugins.levt.criterion import DualPolicyConfig, DualPolicyCriterion
 from lev_plugins.levt.task import TextEditingConfig, TextEditingTask
 from lev_plugins.training import encoder_decoder

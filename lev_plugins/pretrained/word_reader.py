@@ -10,10 +10,8 @@ Shapes: B rows, S words, C channels of the model, N pieces of all words of a bat
 
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
 
 import torch
-import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
@@ -22,37 +20,34 @@ from lev_plugins.nn.scaled_adam import scale_learning_rate
 from lev_plugins.pretrained.weights import backbone_sizes, encoder_of, load_backbone
 
 
-class BackboneWords(nn.Module):
-    def __init__(self, sizes: dict[str, Any], symbols: Dictionary, dim: int, dropout: float, frozen: bool) -> None:
+class WordReader(nn.Module):
+    def __init__(
+        self, folder: Path, symbols: Dictionary, dim: int, dropout: float, frozen: bool, lr_factor: float = 1.0
+    ) -> None:
         """
         Args:
-            sizes: those of the encoder (``backbone_sizes``)
+            folder: the pre-trained model (``lev-plugins import-pretrained``)
             symbols: the dictionary of the encoder
             dim: the width of the model
             dropout: the rate in the encoder
             frozen: the encoder's weights are not trained
+            lr_factor: the learning rate of the encoder's weights, as a multiple of that of all others
         """
         super().__init__()
-        shape = Namespace(**sizes, dropout=dropout)
-        self.frozen = frozen
+        shape = Namespace(**backbone_sizes(folder), dropout=dropout)
+        self.folder, self.frozen, self.lr_factor = folder, frozen, lr_factor
         self.encoder = encoder_of(symbols, shape).requires_grad_(not frozen)
-        self.block_dim, concatenated_dim = shape.embed_dim, shape.layers * shape.embed_dim
+        concatenated_dim = shape.layers * shape.embed_dim
         self.project = Linear(concatenated_dim, dim)
         nn.init.normal_(self.project.weight, std=concatenated_dim**-0.5)
         nn.init.zeros_(self.project.bias)
 
-    def load(self, folder: Path, lr_factor: float) -> None:
-        """Read the pre-trained weights, to start a training; they learn with ``lr_factor`` times the learning rate."""
-        load_backbone(self.encoder, Namespace(**backbone_sizes(folder)), folder)
-        scale_learning_rate(self.encoder.parameters(), lr_factor)
+    def load(self) -> None:
+        """Reads the pre-trained weights, to start a training."""
+        load_backbone(self.encoder, Namespace(**backbone_sizes(self.folder)), self.folder)
+        scale_learning_rate(self.encoder.parameters(), self.lr_factor)
 
-    def upgrade_projection(self, weight: Tensor) -> Tensor:
-        """Returns the ``weight`` of ``project`` with zeros for all blocks but the last, if it is for that one alone."""
-        if weight.shape != (self.project.out_features, self.block_dim):
-            return weight
-        return F.pad(weight, (self.project.in_features - self.block_dim, 0))
-
-    def train(self, mode: bool = True) -> "BackboneWords":
+    def train(self, mode: bool = True) -> "WordReader":
         super().train(mode)
         self.encoder.train(mode and not self.frozen)
         return self
