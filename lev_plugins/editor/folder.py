@@ -149,12 +149,11 @@ class StoredIndex(WordIndex):
                     f"{path} is compressed: {model_folder.AGAIN}",
                 )
             with np.load(path, allow_pickle=False) as file:
-                names = ["owners", "numbers", "shapes"] if "owners" in file else []  # 0.2.0: computed below
-                names += ["pieces", "piece_starts"] if pretrained else []
+                names = ["owners", "numbers", "shapes", *(["pieces", "piece_starts"] if pretrained else [])]
                 stored = {name: np.asarray(file[name]) for name in names}
             fit = all(array.shape == (sizes.get(name, array.size),) for name, array in stored.items())
             fit = fit and all(array.dtype.kind in "iu" for array in stored.values())
-            if fit and "owners" in stored:
+            if fit:
                 begins = np.append(0, np.cumsum(stored["numbers"], dtype=np.int64))
                 fit = bool((stored["numbers"] >= 0).all() and begins[-1] <= len(stored["owners"]))
                 stored["owners"] = unpack(stored["owners"], begins) if fit else begins
@@ -171,11 +170,9 @@ class StoredIndex(WordIndex):
             ascending = starts[0] == 0 and starts[-1] == len(pieces) and bool((starts[1:] >= starts[:-1]).all())
             require(ascending, f"{path} has pieces that are not those of its words: {model_folder.AGAIN}")
         super().__init__(*words_and_counts(dictionary), buckets, word_pieces)
-        if (
-            "owners" in stored
-        ):  # fill the cached properties; how many n-grams a word has follows from which words have each
-            owners, no_ngrams = stored["owners"], np.zeros(0, dtype=np.int64)
-            self.inverted_lists = owners, begins
-            lengths = np.bincount(owners, minlength=size + 1)
-            hashes = letter_hashes([*self.words, ""])
-            self.spellings = Spellings(no_ngrams, np.append(0, np.cumsum(lengths)), stored["shapes"], hashes)
+        # fill the cached properties; how many n-grams a word has follows from which words have each
+        owners, no_ngrams = stored["owners"], np.zeros(0, dtype=np.int64)
+        self.inverted_lists = owners, begins
+        lengths = np.bincount(owners, minlength=size + 1)
+        hashes = letter_hashes([*self.words, ""])
+        self.spellings = Spellings(no_ngrams, np.append(0, np.cumsum(lengths)), stored["shapes"], hashes)

@@ -1,27 +1,70 @@
 """The graphs of a ``levt``: its encoder, and its three policies in two passes over a text.
 
-Shapes: see ``lev_plugins.export.tracing``.
+What reads the parts of a decoder is all in ``LevTGraph``. Shapes: see ``lev_plugins.export.tracing``.
 """
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
-from typing import Any
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_plugins.editor import names
 from lev_plugins.edits.actions import RemovedTokens
-from lev_plugins.edits.embedding import IntendedWordEmbedding, WordFeatures
+from lev_plugins.edits.embedding import NORM_EPS, WHOLE_VOCABULARY, IntendedWordEmbedding, WordFeatures
 from lev_plugins.edits.refinement import ALTERNATIVES
 from lev_plugins.edits.word_scorer import CandidateTensors
-from lev_plugins.export.compact import CompactTables, CompactVectors
-from lev_plugins.export.tracing import Inputs, SpellingGraph, Traced, example, ngram_examples
+from lev_plugins.export import compact
+from lev_plugins.export.compact import CompactTables
+from lev_plugins.export.tracing import (
+    LARGER_SIZES,
+    SIZES,
+    Groups,
+    Ngrams,
+    Pieces,
+    SourceInputs,
+    SpellingGraph,
+    Traced,
+    example,
+    named,
+)
 from lev_plugins.levt.model import LevT
 from lev_plugins.levt.policies import Ensemble
-from lev_plugins.levt.spelling import SpelledSource, SpellingDecoder, TokenLookUp
+from lev_plugins.levt.spelling import SpellingDecoder
 from lev_plugins.levt.stacks import EncodedSource
 from lev_plugins.nn.transformer import KeysValues, padding_of
+
+
+class TextInputs(NamedTuple):
+    """Texts with the sources that were encoded for them."""
+
+    words: Tensor  # (F, B, T) the features of their words, or their ids (1, B, T)
+    memory: Tensor  # (2 L, B, H, S, C / H) keys and values of the sources
+    source_mask: Tensor  # (B, S) True = a token of a source, not padding
+    # with --spelling; the ids of removed words are those of the batch, if the graphs read the n-grams of these words
+    removed: RemovedTokens | None = None  # (B, T) what was removed after each token, or what a placeholder replaces
+    unknown_vectors: Tensor | None = None  # (U, C) those of the unknown words
+    ngrams: Ngrams | None = None  # in graphs of 8 bits, those of unknown and removed words, in place of the vectors
+    # with --backbone
+    source_states: Tensor | None = None  # (B, S, C) to align
+    source_positions: Tensor | None = None  # (B, T) the state that is aligned to each token
+
+
+class Replaced(NamedTuple):
+    """The words that placeholders replace."""
+
+    ids: Tensor  # (n,) padding: there is none
+    shapes: Tensor  # (n,) SHAPES: there is none
+
+
+class PlaceholderInputs(NamedTuple):
+    """The placeholders of texts."""
+
+    placeholders: Tensor  # (n,) their positions in (B * T)
+    replaced: Replaced | None = None  # with --spelling
+    candidates: CandidateTensors | None = None  # for the replaced words
 
 
 class LevTGraph(SpellingGraph):
@@ -32,95 +75,117 @@ class LevTGraph(SpellingGraph):
     def __init__(self, model: LevT, tables: CompactTables | None = None) -> None:
         """
         model: a levt
-        tables: with its ``compact`` copy, the vectors of words in 8 bits
+        tables: in graphs of 8 bits, those of the words
         """
         super().__init__(model.decoder.embedding.tokens)
         self.model, self.decoder, self.tables = model, model.decoder, tables
 
+    @property
+    def speller(self) -> SpellingDecoder:
+        assert isinstance(self.decoder, SpellingDecoder)
+        return self.decoder
+
+    # ---- words -------------------------------------------------------------------------------------------------------
+
     def ngram_vectors(self, ngrams: Tensor) -> Tensor:
-        return super().ngram_vectors(ngrams) if self.tables is None else self.tables.ngram_vectors(ngrams)
+        return super().ngram_vectors(ngrams) if self.tables is None else compact.ngram_vectors(ngrams, self.tables)
 
-    def look_up(self, words: Tensor, unknown: Tensor) -> TokenLookUp:
-        """Returns what looks up the vectors of tokens.
+    def look_up(self, words: Tensor, unknown: Tensor) -> Callable[[Tensor], Tensor]:
+        """Returns what stands for the table of embeddings: the vectors of the words that are read.
 
-        words: their features (F, B, T)
-        unknown: the vectors of the unknown words, or of all words of which the n-grams are read
+        words: (F, B, T) their features
+        unknown: (U, C) the vectors of the unknown words, or of all words of which the n-grams are read
         """
         if self.tables is None:
-            return TokenLookUp(self.table, self.vectors(words, unknown))
-        vectors: Any = CompactVectors(self.tables, unknown, WordFeatures(*words.unbind(0)))
-        return TokenLookUp(self.table, vectors)
+            vector_of = self.vectors(unknown).vector_of
+        else:
+            vector_of = partial(compact.vectors, ngram_means=unknown, tables=self.tables)
+        vectors = self.table.combine(WordFeatures(*words.unbind(0)), vector_of)
+        return lambda tokens: vectors
 
-    def spelling(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Returns the inputs; of a compact graph, with the vectors of unknown words in place of their n-grams."""
-        return inputs if self.tables is None else (self.ngram_means(*inputs[:3]), *inputs[3:])
+    def spelling_of(self, ids: Tensor, unknown: Tensor) -> Tensor:
+        """Returns the means of the n-grams of words, of length 1: (...) -> (..., C)."""
+        if self.tables is None:
+            return self.vectors(unknown).spelling_of(ids)
+        return F.normalize(compact.means_of(ids, unknown, self.tables), dim=-1, eps=NORM_EPS)
 
-    def source(
-        self, words: Tensor, memory: Tensor, mask: Tensor, unknown: Tensor | None = None, *aligned: Tensor
-    ) -> EncodedSource:
-        """Assembles the encoded source that a decoder reads.
+    def with_unknown_vectors(self, text: TextInputs) -> TextInputs:
+        return text if text.ngrams is None else text._replace(unknown_vectors=self.ngram_means(text.ngrams))
 
-        words: features of a text (F, B, T)
-        memory: keys and values of the source (2 L, B, H, S, C / H)
-        mask: (B, S) True = a token of a source, not padding
-        unknown: vectors of the unknown words (U, C)
-        aligned: with a pre-trained encoder, its states (B, S, C), and the one that is aligned to each token (B, T)
-        """
-        pairs = (KeysValues(memory[i], memory[i + 1]) for i in count(step=2))
+    # ---- the decoder -------------------------------------------------------------------------------------------------
+
+    def source(self, text: TextInputs) -> EncodedSource:
+        pairs = (KeysValues(text.memory[i], text.memory[i + 1]) for i in count(step=2))
         layers = {name: [next(pairs) for _ in self.decoder.stack(name)] for name in self.decoder.stacks}
-        if unknown is None:
-            return EncodedSource(layers, mask[:, None, None])
-        return SpelledSource(
-            layers,
-            mask[:, None, None],
-            self.look_up(words, unknown),
-            F.pad(aligned[0], (0, 0, 0, 1)) if aligned else None,
-        )
+        return EncodedSource(layers, text.source_mask[:, None, None])
+
+    def embed(self, text: TextInputs) -> Tensor:
+        """Returns what the first block reads: (B, T, C)."""
+        tokens = text.words[0]
+        if text.removed is None or text.unknown_vectors is None:
+            return self.decoder.embedding(tokens)
+        decoder, look_up = self.speller, self.look_up(text.words, text.unknown_vectors)
+        counts = decoder.removed_counts(text.removed.counts.clamp(max=decoder.removed_counts.num_embeddings - 1))
+        removed = decoder.removed_projection(self.spelling_of(text.removed.first, text.unknown_vectors))
+        x = decoder.embedding(tokens, look_up=lambda tokens: look_up(tokens) + removed + counts)
+        if text.source_states is not None and text.source_positions is not None:
+            states = F.pad(text.source_states, (0, 0, 0, 1))  # the last is for tokens that are not aligned
+            x = x + states.gather(1, text.source_positions[:, :, None].expand(-1, -1, x.size(2)))
+        return x
+
+    def token_scores(self, hidden: list[Tensor], text: TextInputs, at: PlaceholderInputs) -> Tensor:
+        """Returns the scores of the dictionary's words for each placeholder: (n, V)."""
+        if at.replaced is None or at.candidates is None or text.removed is None or text.unknown_vectors is None:
+            return self.decoder.token_logits(hidden, at.placeholders)
+        scorer, replaced = self.speller.word_scorer, at.replaced.ids
+        states = self.decoder.placeholder_features(hidden, at.placeholders)
+        similarity = scorer.similarity(replaced, states.dtype)
+        spelling = self.spelling_of(text.removed.first.flatten()[at.placeholders], text.unknown_vectors)
+        queries = scorer.queries(states, replaced, similarity, spelling)
+        if self.tables is None:
+            directions = self.table.directions(self.table.vectors(None))
+            scores = queries @ directions.T + scorer.biases_of(at.replaced.shapes, WHOLE_VOCABULARY)
+        else:
+            scores = compact.scores(queries, at.replaced.shapes, self.tables)
+        return scorer.add_comparisons(scores, replaced, similarity, at.candidates)
 
 
 class Encoder(LevTGraph):
     """Encodes the sources."""
 
-    def forward(self, words: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """Returns the memory (2 L, B, H, S, C / H), vectors of unknown words (U, C), and states to align (B, S, C).
-
-        words: features of the sources (F, B, S)
-        inputs: n-grams of the unknown words, pieces
-        """
-        tokens, ngrams, pieces = words[0], inputs[:3], inputs[3:]
-        unknown = [self.ngram_means(*ngrams)] if ngrams else []
-        vectors = self.look_up(words, unknown[0]) if unknown else None
-        padding, decoder, aligned = padding_of(tokens, self.model.pad), self.decoder, []
-        states = self.model.encoder(tokens, padding, vectors, pieces)
-        if isinstance(decoder, SpellingDecoder) and decoder.aligned_projection is not None:
-            aligned = [decoder.aligned_projection(states)]
-        keys_values = decoder.keys_values(states, padding)
+    def forward(self, sources: SourceInputs) -> tuple[Tensor, ...]:
+        """Returns the memory, the vectors of unknown words, and the states to align: fields of ``TextInputs``."""
+        tokens = sources.words[0]
+        unknown = [] if sources.ngrams is None else [self.ngram_means(sources.ngrams)]
+        look_up = self.look_up(sources.words, unknown[0]) if unknown else None
+        padding, aligned = padding_of(tokens, self.model.pad), []
+        states = self.model.encoder(tokens, padding, look_up, sources.pieces or ())
+        if sources.pieces is not None and self.speller.aligned_projection is not None:
+            aligned = [self.speller.aligned_projection(states)]
+        keys_values = self.decoder.keys_values(states, padding)
         memory = [tensor for pairs in keys_values.values() for pair in pairs for tensor in pair]
-        return torch.stack(memory), *([] if self.tables else unknown), *aligned
+        return torch.stack(memory), *(unknown if self.tables is None else []), *aligned
 
 
 class Decide(LevTGraph):
     """The deletion and the placeholder policy in one pass."""
 
-    def forward(self, words: Tensor, memory: Tensor, mask: Tensor, *spelling: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, text: TextInputs) -> tuple[Tensor, ...]:
         """Returns log-probabilities and a number.
 
         deletion: of keeping and deleting each token (B, T, 2)
-        nothing, best, something: of inserting nothing, the most likely number above 0, any number (B, T - 1)
+        no insertion, insertion: of inserting nothing, and the most likely number above 0 (B, T - 1)
         number: the most likely number above 0 (B, T - 1)
         """
-        spelling = self.spelling(spelling) if spelling else ()
-        decoder, removed = self.decoder, RemovedTokens(*spelling[1:3]) if spelling else None
-        source = self.source(words, memory, mask, *spelling[:1], *spelling[3:])
-        alignment = spelling[4] if len(spelling) > 3 else None
-        hidden = decoder.hidden_states("deletion", words[0], source, removed, alignment)
+        text = self.with_unknown_vectors(text)
+        decoder, source, embedded = self.decoder, self.source(text), [self.embed(text)]
+        hidden = decoder.hidden_states("deletion", text.words[0], source, computed=embedded)
         shares = decoder.sharing["deletion"] == decoder.sharing["placeholder"]
-        computed = hidden if shares else ()
-        placeholder_hidden = decoder.hidden_states("placeholder", words[0], source, removed, alignment, computed)
+        computed = hidden if shares else embedded
+        placeholder_hidden = decoder.hidden_states("placeholder", text.words[0], source, computed=computed)
         counts = decoder.placeholder_logits(placeholder_hidden).log_softmax(-1)
         best, number = counts[..., 1:].max(-1)
-        some = counts[..., 1:].logsumexp(-1)
-        return decoder.deletion_logits(hidden).log_softmax(-1), counts[..., 0], best, some, number + 1
+        return decoder.deletion_logits(hidden).log_softmax(-1), counts[..., 0], best, number + 1
 
 
 class Fill(LevTGraph):
@@ -132,23 +197,11 @@ class Fill(LevTGraph):
         super().__init__(model, tables)
         self.register_buffer("never", torch.tensor(Ensemble([model]).excluded_tokens))
 
-    def forward(
-        self, words: Tensor, memory: Tensor, mask: Tensor, placeholders: Tensor, *spelling: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Returns the ALTERNATIVES best words for each placeholder, best first, and their log-probabilities.
-
-        placeholders: their positions in (B * T), (n,)
-        spelling: vectors of unknown words (U, C), the replaced words (B, T), whether there is one (B, T), and the
-            fields of ``CandidateTensors``; the shape of a replaced word is SHAPES if there is none
-        """
-        decoder, removed, nearest, columns = self.decoder, None, None, 3 + len(names.CANDIDATES)
-        if spelling:
-            spelling = self.spelling(spelling)
-            removed, nearest = RemovedTokens(*spelling[1:3]), CandidateTensors(*spelling[3:columns])
-        source = self.source(words, memory, mask, *spelling[:1], *spelling[columns:])
-        alignment = spelling[columns + 1] if len(spelling) > columns else None
-        hidden = decoder.hidden_states("token", words[0], source, removed, alignment)
-        scores = decoder.token_logits(hidden, placeholders, source, removed, nearest)
+    def forward(self, text: TextInputs, at: PlaceholderInputs) -> tuple[Tensor, Tensor]:
+        """Returns the ALTERNATIVES best words for each placeholder, best first, and their log-probabilities."""
+        text, decoder = self.with_unknown_vectors(text), self.decoder
+        hidden = decoder.hidden_states("token", text.words[0], self.source(text), computed=[self.embed(text)])
+        scores = self.token_scores(hidden, text, at)
         # not the scores minus ``logsumexp``: that of ONNX Runtime loses the many small terms of a large dictionary
         scores = scores.log_softmax(-1).index_fill(1, self.never, -torch.inf)
         log_probs, words = scores.topk(min(ALTERNATIVES, decoder.vocabulary))
@@ -159,34 +212,53 @@ def levt_graphs(model: LevT, tables: CompactTables | None = None) -> dict[str, T
     """Returns the three graphs of a levt.
 
     model: a levt
-    tables: with its ``compact`` copy, the vectors of words in 8 bits
+    tables: in graphs of 8 bits, those of the words
     """
-    decoder, spelling, candidates, pieces, aligned = model.decoder, Inputs(), Inputs(), Inputs(), Inputs()
+    inputs, larger = (example_inputs(model, tables is not None, sizes) for sizes in (SIZES, LARGER_SIZES))
+    text, *_ = inputs["decide"]
+    encoded: list[str] = [name for name in ("memory", "unknown_vectors", "source_states") if name in named((text,))]
+    decisions = ["deletion", "no_insertion", "insertion", "insertion_count"]
+    graphs: dict[str, tuple[type[LevTGraph], list[str]]] = {
+        "encoder": (Encoder, encoded),
+        "decide": (Decide, decisions),
+        "fill": (Fill, ["words_to_insert", "log_probs"]),
+    }
+    return {
+        name: Traced(graph(model, tables), inputs[name], larger[name], outputs)
+        for name, (graph, outputs) in graphs.items()
+    }
+
+
+def example_inputs(model: LevT, is_compact: bool, sizes: Mapping[str, int]) -> dict[str, Groups]:
+    """Returns examples of the inputs of each graph.
+
+    model: a levt
+    is_compact: the graphs have ``CompactTables``
+    sizes: the dynamic sizes
+    """
+
+    def ids(shape: str) -> Tensor:
+        return example(shape, sizes)
+
+    def floats(shape: str) -> Tensor:
+        return example(shape, sizes, torch.float)
+
+    decoder = model.decoder
     blocks = sum(len(decoder.stack(name)) for name in decoder.stacks)
     attention = decoder.stack("shared")[0].cross_attn
     heads, dim = attention.heads, attention.out_proj.out_features
-    memory = example(f"{2 * blocks} B {heads} S {dim // heads}", torch.float)
-    features, encoded = 1, [names.MEMORY]
+    features = 1 if model.word_index is None else len(WordFeatures._fields)
+    source = SourceInputs(ids(f"{features} B S"))
+    memory, mask = floats(f"{2 * blocks} B {heads} S {dim // heads}"), example("B S", sizes, torch.bool)
+    text, at = TextInputs(ids(f"{features} B T"), memory, mask), PlaceholderInputs(ids("n"))
     if model.word_index is not None:
-        features = len(WordFeatures._fields)
-        encoded.append(names.UNKNOWN_VECTORS)
-        spelling = {names.UNKNOWN_VECTORS: example(f"U {dim}", torch.float)}
-        spelling |= {name: example("B T") for name in names.REMOVED}
-        columns = (example("n K"), example("n K", torch.float), example("n K"), example("n"), example("n"))
-        candidates = dict(zip(names.CANDIDATES, columns, strict=True))
-        if tables is not None:
-            encoded = [names.MEMORY]
-            spelling = {**ngram_examples(model), names.SPELLED: example("B T"), names.REMOVED[1]: example("B T")}
+        ngrams = Ngrams.example(sizes)
+        source = source._replace(ngrams=ngrams)
+        text = text._replace(removed=RemovedTokens(ids("B T"), ids("B T")))
+        text = text._replace(ngrams=ngrams) if is_compact else text._replace(unknown_vectors=floats(f"U {dim}"))
+        candidates = CandidateTensors(ids("n K"), floats("n K"), ids("n K"))
+        at = at._replace(replaced=Replaced(ids("n"), ids("n")), candidates=candidates)
     if model.encoder.backbone is not None:
-        encoded.append(names.SOURCE_STATES)
-        pieces = dict(zip(names.PIECES, (example("R W"), example("Q"), example("Q")), strict=True))
-        aligned = {names.SOURCE_STATES: example(f"B S {dim}", torch.float), names.SOURCE_ALIGNMENT: example("B T")}
-    source = {names.WORDS: example(f"{features} B S"), **ngram_examples(model), **pieces}
-    text = {names.WORDS: example(f"{features} B T"), names.MEMORY: memory}
-    text[names.SOURCE_MASK] = example("B S", torch.bool)
-    incomplete = {**text, names.PLACEHOLDERS: example("n"), **spelling, **candidates, **aligned}
-    return {
-        names.ENCODER: Traced(Encoder(model, tables), source, encoded),
-        names.DECIDE: Traced(Decide(model, tables), {**text, **spelling, **aligned}, [*names.DECISIONS]),
-        names.FILL: Traced(Fill(model, tables), incomplete, [*names.CHOICES]),
-    }
+        source = source._replace(pieces=Pieces(ids("R W"), ids("Q"), ids("Q")))
+        text = text._replace(source_states=floats(f"B S {dim}"), source_positions=ids("B T"))
+    return {"encoder": (source,), "decide": (text,), "fill": (text, at)}

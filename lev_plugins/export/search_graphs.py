@@ -3,6 +3,8 @@
 Shapes: see ``lev_plugins.export.tracing``; V words of the dictionary.
 """
 
+from collections.abc import Mapping
+
 import torch
 import torch.nn.functional as F
 from fairseq.models import FairseqEncoderDecoderModel
@@ -10,8 +12,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from lev_plugins.correction.gated_pretrained import GatedPretrained
-from lev_plugins.editor import names
-from lev_plugins.export.tracing import Inputs, Traced, example
+from lev_plugins.editor.beam_search import GROWING
+from lev_plugins.export.tracing import LARGER_SIZES, SIZES, Groups, Traced, example
 from lev_plugins.pretrained import library
 from lev_plugins.text.ids import EOS, PAD, UNK
 
@@ -39,8 +41,8 @@ class Start(nn.Module):
         output = self.model.decoder(words, encoder_out=state[0], incremental_state=state[1])
         return self.model.get_normalized_probs(output, log_probs=True)
 
-    def forward(self, words: Tensor) -> tuple[Tensor, ...]:
-        scores, state = self.begin(words)
+    def forward(self, inputs: dict[str, Tensor]) -> tuple[Tensor, ...]:
+        scores, state = self.begin(inputs["words"])
         return scores[:, -1], *tensors_of(state)
 
 
@@ -54,12 +56,13 @@ class Step(Start):
         grows: for each tensor of the state, whether it is longer after each word
         """
         super().__init__(model)
-        (self.parts, self.form), self.grows = tree_flatten(state), grows
+        (self.parts, self.structure), self.grows = tree_flatten(state), grows
 
-    def forward(self, words: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-        tensors = iter(inputs)
+    def forward(self, inputs: dict[str, Tensor]) -> tuple[Tensor, ...]:
+        words, *tensors_of_state = inputs.values()
+        tensors = iter(tensors_of_state)
         parts = [next(tensors) if isinstance(part, Tensor) else part for part in self.parts]
-        state = tree_unflatten(parts, self.form)
+        state = tree_unflatten(parts, self.structure)
         scores = self.next(words, state)
         return scores[:, -1], *(part for part, grows in zip(tensors_of(state), self.grows, strict=True) if grows)
 
@@ -67,9 +70,9 @@ class Step(Start):
 class Score(Start):
     """Scores texts by teacher forcing."""
 
-    def forward(self, words: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, inputs: dict[str, Tensor]) -> tuple[Tensor, ...]:
         """Returns the log-probability (B,) of a text (B, T) for each of the sources (B, S)."""
-        (texts,) = inputs
+        words, texts = inputs["words"], inputs["texts"]
         scores = self.next(F.pad(texts[:, :-1], (1, 0), value=EOS), (self.model.encoder(words), None))
         return (scores.gather(2, texts[:, :, None])[:, :, 0].masked_fill(texts.eq(PAD), 0).sum(1),)
 
@@ -83,29 +86,39 @@ def seq2seq_graphs(model: FairseqEncoderDecoderModel) -> dict[str, Traced]:
     if isinstance(model, GatedPretrained):
         library.register_caches()
     model.prepare_for_onnx_export_()
-    start, (batch, source, length) = Start(model), (2, 5, 7)
+    start = Start(model)
 
-    def sample(more: int) -> tuple[Tensor, State]:
-        words = torch.full((batch + more, source + more), UNK)
+    def sample(sizes: Mapping[str, int]) -> tuple[Tensor, State]:
+        words = torch.full((sizes["B"], sizes["S"]), UNK)
         words[:, -1] = PAD
         _, state = start.begin(words)
-        for size in range(2, length + more + 1):
-            start.next(words.new_zeros((batch + more, size)), state)
+        for size in range(2, sizes["T"] + 1):
+            start.next(words.new_zeros((sizes["B"], size)), state)
         return words, state
 
-    (words, state), (_, larger_state) = sample(0), sample(1)
-    parts, grows = Inputs(), list[bool]()
-    for number, (part, larger) in enumerate(zip(tensors_of(state), tensors_of(larger_state), strict=True)):
-        sizes = {axis: size for axis, size in enumerate(part.shape) if larger.size(axis) != size}  # the dynamic ones
-        axes = {axis: names.ROWS if size == batch else "T" if size >= length else "S" for axis, size in sizes.items()}
-        grows.append("T" in axes.values())
-        parts[f"{names.GROWING if grows[-1] else 'given'}{number}"] = part, axes
-    longer_parts = [f"{name} and more" for name, is_longer in zip(parts, grows, strict=True) if is_longer]
-    sources: Inputs = {names.WORDS: (words, {0: names.ROWS, 1: "S"})}
-    prefixes: Inputs = {names.WORDS: (words.new_zeros((batch, length + 1)), {0: names.ROWS, 1: "N"})}
-    scored = {names.WORDS: (words, {0: "B", 1: "S"}), names.TEXTS: example("B T")}
+    (words, state), (more_words, larger_state) = sample(SIZES), sample(LARGER_SIZES)
+    pairs = [*zip(tensors_of(state), tensors_of(larger_state), strict=True)]
+    grows = [
+        any(size != more and size >= SIZES["T"] for size, more in zip(part.shape, larger.shape, strict=True))
+        for part, larger in pairs
+    ]
+    names = [f"{GROWING if is_longer else 'constant'}.{number}" for number, is_longer in enumerate(grows)]
+
+    def step_inputs(words: Tensor, state: State, sizes: Mapping[str, int]) -> Groups:
+        prefixes = words.new_zeros((sizes["B"], sizes["T"] + 1))
+        return ({"words": prefixes, **dict(zip(names, tensors_of(state), strict=True))},)
+
+    longer_parts = [f"longer.{name}" for name in names if name.startswith(GROWING)]
+    texts, more_texts = (example("B T", sizes) for sizes in (SIZES, LARGER_SIZES))
     return {
-        names.START: Traced(start, sources, [names.SCORES, *parts]),
-        names.STEP: Traced(Step(model, state, grows), {**prefixes, **parts}, [names.SCORES, *longer_parts]),
-        names.SCORE: Traced(Score(model), scored, ["score"]),
+        "start": Traced(start, ({"words": words},), ({"words": more_words},), ["scores", *names]),
+        "step": Traced(
+            Step(model, state, grows),
+            step_inputs(words, state, SIZES),
+            step_inputs(more_words, larger_state, LARGER_SIZES),
+            ["scores", *longer_parts],
+        ),
+        "score": Traced(
+            Score(model), ({"words": words, "texts": texts},), ({"words": more_words, "texts": more_texts},), ["score"]
+        ),
     }

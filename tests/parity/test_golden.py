@@ -75,7 +75,7 @@ def test_a_model_folder_answers_as_before(folder: Path) -> None:
         model.edit_also = parse_kinds("all")  # those versions did not leave anything alone
         found = [edited.as_dict() for edited in model.edit(given["texts"], given["drafts"])]
         for edit in (edit for each in found for edit in each["edits"]):
-            del edit["others"]
+            del edit["alternatives"]
     else:
         found = model.label(given["texts"], scores=True)
     assert len(found) == len(expected) > 0

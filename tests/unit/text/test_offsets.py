@@ -153,7 +153,7 @@ def pieces_of(units: Iterable[Unit]) -> list[str]:
 
 def edited(tokeniser: Tokeniser, text: str, start: int, end: int, written: str) -> str:
     """With a model that has no capitals, if its tokeniser drops them."""
-    form = TextStyle(lower=tokeniser.pieces("ABEH") == tokeniser.pieces("abeh"))
+    form = TextStyle(lowercase=tokeniser.pieces("ABEH") == tokeniser.pieces("abeh"))
     editor = Editor(
         OneEdit(text, Span(start, end), written), tokeniser, EditOptions(split=False, edit_also=NO_KINDS), form
     )

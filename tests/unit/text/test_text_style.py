@@ -38,7 +38,7 @@ def edited(text: str, form: TextStyle, words: dict[str, str]) -> tuple[str, list
     return editor.edit([text])[0].text, model.read
 
 
-STRAIGHT = TextStyle(straight=True, apart=False)
+STRAIGHT = TextStyle(straight_quotes=True, spaced_punctuation=False)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ STRAIGHT = TextStyle(straight=True, apart=False)
         (TextStyle(), "It\u2019s dont.", {"dont": "don't"}, "It\u2019s dont.", "It\u2019s don't."),
         (TextStyle(), "Abuot TEH c.", {"Abuot": "about", "TEH": "the", "c": "dog"}, "Abuot TEH c.", "About THE dog."),
         (TextStyle(), "About It.", {"About": "about", "It": "in"}, "About It.", "about in."),
-        (TextStyle(lower=True), "Teh CAT.", {"teh": "the", "cat": "dog"}, "teh cat.", "The DOG."),
+        (TextStyle(lowercase=True), "Teh CAT.", {"teh": "the", "cat": "dog"}, "teh cat.", "The DOG."),
     ],
 )
 def test_the_model_reads_its_form_and_the_text_keeps_its_own(
@@ -68,7 +68,9 @@ PLAIN = "Mr. Smith, come here."
 
 def plain_editor() -> Editor:
     """Trained on text without blanks before its punctuation."""
-    return Editor(Replacing({"vlaues": "values"}), Tokeniser(Namespace(bpe="words")), form=TextStyle(apart=False))
+    return Editor(
+        Replacing({"vlaues": "values"}), Tokeniser(Namespace(bpe="words")), form=TextStyle(spaced_punctuation=False)
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,12 +104,12 @@ def test_a_file_of_the_other_form_is_warned_of_once(
         for each in texts:
             assert [edited.text for edited in editor.edit([each])] == [each]
 
-    edit(TextStyle(apart=not apart), text, text)
+    edit(TextStyle(spaced_punctuation=not apart), text, text)
     edit(TextStyle(), text, text)
-    edit(TextStyle(apart=apart), "Mr. Smith came", "Mr. Smith came")  # says nothing either way
-    edit(TextStyle(apart=False), LINE, PLAIN, f"{LINE}\n{LINE}\n{PLAIN}", LINE)
+    edit(TextStyle(spaced_punctuation=apart), "Mr. Smith came", "Mr. Smith came")  # says nothing either way
+    edit(TextStyle(spaced_punctuation=False), LINE, PLAIN, f"{LINE}\n{LINE}\n{PLAIN}", LINE)
     assert not warnings_of(caplog)
-    edit(TextStyle(apart=apart), text, text)
+    edit(TextStyle(spaced_punctuation=apart), text, text)
     (said,) = warnings_of(caplog)
     assert message in said
 
@@ -140,12 +142,15 @@ def test_what_is_no_list_of_texts_is_refused(given: tuple[Any, ...], message: st
 @pytest.mark.parametrize(
     ("counts", "form"),
     [
-        ({"▁it": 9, "▁it's": 100, "▁it\u2019s": 1, ",": 5, "▁,": 1}, TextStyle(straight=True, apart=False)),
-        ({"▁it's": 9, "▁it\u2019s": 9, "▁.": 3}, TextStyle(apart=True)),
-        ({"Ġthe": 9, "Ġ,": 3, ",": 9}, TextStyle(apart=False)),
-        ({"it,": 9, "saw.": 3, "the": 8}, TextStyle(apart=False)),
+        (
+            {"▁it": 9, "▁it's": 100, "▁it\u2019s": 1, ",": 5, "▁,": 1},
+            TextStyle(straight_quotes=True, spaced_punctuation=False),
+        ),
+        ({"▁it's": 9, "▁it\u2019s": 9, "▁.": 3}, TextStyle(spaced_punctuation=True)),
+        ({"Ġthe": 9, "Ġ,": 3, ",": 9}, TextStyle(spaced_punctuation=False)),
+        ({"it,": 9, "saw.": 3, "the": 8}, TextStyle(spaced_punctuation=False)),
         ({"▁": 9, "a": 3, ".": 9}, TextStyle()),  # letters
-        ({f"▁{a}{b}": 1 for a in "abcdefghijk" for b in "abcdefghijk"}, TextStyle(lower=True)),
+        ({f"▁{a}{b}": 1 for a in "abcdefghijk" for b in "abcdefghijk"}, TextStyle(lowercase=True)),
         ({}, TextStyle()),
     ],
 )
