@@ -73,7 +73,7 @@ class IntendedWordFeatures(NgramFeatures):
         pieces = self.index.pieces
         if pieces is None:
             return {}
-        return named("pieces", pieces.in_rows(rows, self.unknown)._asdict())
+        return in_group("pieces", pieces.in_rows(rows, self.unknown)._asdict())
 
     def joined_counts(self, rows: Array, shapes: Array) -> Array:
         """Returns what ``edits.embedding.joined_counts`` returns in torch: (B, T)."""
@@ -99,7 +99,7 @@ class IntendedWordFeatures(NgramFeatures):
         """Returns the candidates for words (n,) that are replaced; ``pad`` says that there is none."""
         nearest = self.index.nearest_to(rows.tolist(), self.unknown)
         shapes = np.where(rows == pad, SHAPES, self.look_up(self.shapes, rows)).astype(np.int64)
-        return named("candidates", nearest._asdict()) | named("replaced", {"ids": rows, "shapes": shapes})
+        return in_group("candidates", nearest._asdict()) | in_group("replaced", {"ids": rows, "shapes": shapes})
 
 
 def ngram_inputs(ngrams: Array, starts: Array) -> dict[str, Array]:
@@ -107,13 +107,13 @@ def ngram_inputs(ngrams: Array, starts: Array) -> dict[str, Array]:
     lengths = np.diff(starts)
     owners = np.repeat(np.arange(len(lengths)), lengths)
     counts = np.maximum(lengths, 1).astype(np.float32)
-    return named("ngrams", {"ids": ngrams, "owners": owners, "counts": counts})
+    return in_group("ngrams", {"ids": ngrams, "owners": owners, "counts": counts})
 
 
-def named(group: str, inputs: dict[str, Any]) -> dict[str, Array]:
+def in_group(group: str, inputs: dict[str, Any]) -> dict[str, Array]:
     """Returns a group of inputs by the names that they have in a graph.
 
-    >>> named("pieces", {"rows": np.zeros(1)})
+    >>> in_group("pieces", {"rows": np.zeros(1)})
     {'pieces.rows': array([0.])}
     """
     return {f"{group}.{name}": values for name, values in inputs.items()}

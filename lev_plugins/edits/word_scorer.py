@@ -287,15 +287,17 @@ class WordScorer(nn.Module):
         It is the bias, plus the frequency feature, less the penalties for another shape; the last row, for
         placeholders that replace no word, has no penalties.
         """
-        of_word = sample.select(self.shapes)[None]
-        of_replaced = torch.arange(SHAPES, device=self.shapes.device)[:, None]
-        blank = (of_word // CASES).ne(of_replaced // CASES)
-        case = self.case_changes[of_replaced % CASES, of_word % CASES]
-        penalties = F.pad(self.weight("blank") * blank + self.weight("case") * case, (0, 0, 0, 1))
         biases = sample.select(self.bias) + self.weight("frequency") * sample.select(self.log_counts)
         if sample.log_weights is not None:
             biases = biases + sample.log_weights
-        return biases - penalties
+        return biases - self.penalties(sample.select(self.shapes))
+
+    def penalties(self, shapes: Tensor) -> Tensor:
+        """Returns the penalties of words of these shapes (n,) that replace a word of each shape: (SHAPES + 1, n)."""
+        of_word, of_replaced = shapes[None], torch.arange(SHAPES, device=shapes.device)[:, None]
+        blank = (of_word // CASES).ne(of_replaced // CASES)
+        case = self.case_changes[of_replaced % CASES, of_word % CASES]
+        return F.pad(self.weight("blank") * blank + self.weight("case") * case, (0, 0, 0, 1))
 
 
 def add_at(scores: Tensor, places: Tensor, values: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lev_plugins.edits.candidates import CASES, SHAPES
+from lev_plugins.edits.candidates import SHAPES
 from lev_plugins.edits.embedding import NORM_EPS, WHOLE_VOCABULARY, IntendedWordEmbedding
 from lev_plugins.edits.word_scorer import WordScorer
 from lev_plugins.text.ids import UNK
@@ -60,10 +60,6 @@ class CompactTables(nn.Module):
         lengths = vectors[:-1].norm(dim=1).clamp(min=NORM_EPS)
         directions, scales = rounded(vectors[:-1] / lengths[:, None], PRODUCT_MAX)
         ngrams, ngram_scales = rounded(words.grams, TABLE_MAX)
-        shapes = torch.arange(SHAPES)
-        blank = (shapes[None] // CASES).ne(shapes[:, None] // CASES)
-        case = scorer.case_changes[shapes[:, None] % CASES, shapes[None] % CASES]
-        penalties = scorer.weight("blank") * blank + scorer.weight("case") * case
         tables = {
             "directions": directions.t().contiguous(),
             "direction_scales": scales.half(),
@@ -72,7 +68,7 @@ class CompactTables(nn.Module):
             "ngrams": ngrams,
             "ngram_scales": ngram_scales.half(),
             "biases": scorer.biases_by_shape(WHOLE_VOCABULARY)[-1].half(),
-            "penalties": F.pad(penalties, (0, 0, 0, 1)),  # none where no word is replaced
+            "penalties": scorer.penalties(torch.arange(SHAPES)),
             "shapes": scorer.shapes.to(torch.uint8),
         }
         for name, values in tables.items():

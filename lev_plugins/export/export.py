@@ -19,7 +19,7 @@ import hashlib
 import logging
 import warnings
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import onnx
@@ -30,14 +30,13 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import nn
 
 from lev_plugins.editor.folder import ENDINGS, GRAPH_WEIGHTS, INDEX, path_of, stored_arrays
-from lev_plugins.export.compact import TABLE_MAX, CompactTables, rounded
+from lev_plugins.export.compact import TABLE_MAX, rounded
 from lev_plugins.export.label_graph import enct5_graphs
 from lev_plugins.export.levt_graphs import levt_graphs
 from lev_plugins.export.search_graphs import seq2seq_graphs
 from lev_plugins.export.tracing import Traced, trace
 from lev_plugins.labelling.model import EncT5
 from lev_plugins.levt.model import LevT
-from lev_plugins.levt.spelling import SpellingDecoder
 from lev_plugins.utils.model_folder import GRAPHS
 
 ALIGNED = 64  # weights begin at multiples of it in their file, so that they can be used where they are mapped
@@ -58,7 +57,7 @@ def write(model: FairseqEncoderDecoderModel | EncT5, folder: Path, only_compact:
         warnings.simplefilter("ignore")
         with torch.backends.mkldnn.flags(enabled=False):
             graphs = {} if compacts and only_compact else graphs_of(model)
-            in_8_bits = compact_graphs(model) if compacts else {}
+            in_8_bits = levt_graphs(model, is_compact=True) if compacts else {}
             for bits, some in {32: graphs, 8: in_8_bits}.items():
                 for name, traced in some.items():
                     trace(traced, folder / path_of(name, bits))
@@ -107,14 +106,9 @@ def round_weights(path: Path) -> None:
     path.write_bytes(model.SerializeToString())
 
 
-def has_compact_form(model: nn.Module) -> TypeGuard[LevT]:
+def has_compact_form(model: nn.Module) -> bool:
     """Returns whether a model has a form in which each vector of a word is stored once, in 8 bits."""
     return isinstance(model, LevT) and model.word_index is not None and model.encoder.backbone is None
-
-
-def compact_graphs(model: LevT) -> dict[str, Traced]:
-    assert isinstance(model.decoder, SpellingDecoder)
-    return levt_graphs(model, CompactTables(model.decoder.word_embedding, model.decoder.word_scorer))
 
 
 def graphs_of(model: FairseqEncoderDecoderModel | EncT5) -> dict[str, Traced]:

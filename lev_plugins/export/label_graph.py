@@ -1,21 +1,10 @@
 """The graph of an ``enct5``: texts -> the scores of their labels."""
 
-from collections.abc import Mapping
-
 import torch
 from torch import Tensor
 
 from lev_plugins.edits.embedding import WordFeatures
-from lev_plugins.export.tracing import (
-    LARGER_SIZES,
-    SIZES,
-    Groups,
-    Ngrams,
-    SourceInputs,
-    SpellingGraph,
-    Traced,
-    example,
-)
+from lev_plugins.export.tracing import SIZES, SourceInputs, SpellingGraph, Traced, example, ngram_examples
 from lev_plugins.labelling.criterion import answers_of
 from lev_plugins.labelling.model import EncT5
 
@@ -39,18 +28,14 @@ class Label(SpellingGraph):
 
 def enct5_graphs(model: EncT5) -> dict[str, Traced]:
     """Returns the graph of an enct5."""
-    inputs, larger_inputs = (example_inputs(model, sizes) for sizes in (SIZES, LARGER_SIZES))
-    return {"label": Traced(Label(model), inputs, larger_inputs, ["scores"])}
-
-
-def example_inputs(model: EncT5, sizes: Mapping[str, int]) -> Groups:
-    kind, latents = model.spec.kind, sizes["B"] * sizes["T"]
-    batch = {"latents": example("B T", sizes), "where": torch.arange(latents)}
+    kind, texts = model.spec.kind, SourceInputs(example("1 B S"))
+    if model.word_index is not None:
+        texts = SourceInputs(example(f"{FEATURES} B S"), ngram_examples())
+    batch = {"latents": example("B T"), "where": torch.arange(SIZES["n"])}
     if kind == "multilabel":
-        batch["asked"] = torch.zeros(latents, dtype=torch.long)
+        batch["asked"] = example("n")
     if kind == "tagging":
-        batch |= {name: example("B T", sizes) for name in ("decoder_segments", "latent_encdec_segments")}
-        batch["encdec_segments"] = example("B S", sizes)
-    if model.word_index is None:
-        return SourceInputs(example("1 B S", sizes)), batch
-    return SourceInputs(example(f"{FEATURES} B S", sizes), Ngrams.example(sizes)), batch
+        batch |= {name: example("B T") for name in ("decoder_segments", "latent_encdec_segments")}
+        batch["encdec_segments"] = example("B S")
+    axes = {"asked": {0: "L"}} if "asked" in batch else {}
+    return {"label": Traced(Label(model), (texts, batch), ["scores"], axes)}

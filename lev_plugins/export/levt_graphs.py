@@ -3,7 +3,7 @@
 What reads the parts of a decoder is all in ``LevTGraph``. Shapes: see ``lev_plugins.export.tracing``.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from itertools import count
 from typing import NamedTuple
@@ -19,16 +19,13 @@ from lev_plugins.edits.word_scorer import CandidateTensors
 from lev_plugins.export import compact
 from lev_plugins.export.compact import CompactTables
 from lev_plugins.export.tracing import (
-    LARGER_SIZES,
-    SIZES,
-    Groups,
     Ngrams,
     Pieces,
     SourceInputs,
     SpellingGraph,
     Traced,
     example,
-    named,
+    ngram_examples,
 )
 from lev_plugins.levt.model import LevT
 from lev_plugins.levt.policies import Ensemble
@@ -80,11 +77,6 @@ class LevTGraph(SpellingGraph):
         super().__init__(model.decoder.embedding.tokens)
         self.model, self.decoder, self.tables = model, model.decoder, tables
 
-    @property
-    def speller(self) -> SpellingDecoder:
-        assert isinstance(self.decoder, SpellingDecoder)
-        return self.decoder
-
     # ---- words -------------------------------------------------------------------------------------------------------
 
     def ngram_vectors(self, ngrams: Tensor) -> Tensor:
@@ -124,7 +116,7 @@ class LevTGraph(SpellingGraph):
         tokens = text.words[0]
         if text.removed is None or text.unknown_vectors is None:
             return self.decoder.embedding(tokens)
-        decoder, look_up = self.speller, self.look_up(text.words, text.unknown_vectors)
+        decoder, look_up = speller_of(self.model), self.look_up(text.words, text.unknown_vectors)
         counts = decoder.removed_counts(text.removed.counts.clamp(max=decoder.removed_counts.num_embeddings - 1))
         removed = decoder.removed_projection(self.spelling_of(text.removed.first, text.unknown_vectors))
         x = decoder.embedding(tokens, look_up=lambda tokens: look_up(tokens) + removed + counts)
@@ -137,7 +129,7 @@ class LevTGraph(SpellingGraph):
         """Returns the scores of the dictionary's words for each placeholder: (n, V)."""
         if at.replaced is None or at.candidates is None or text.removed is None or text.unknown_vectors is None:
             return self.decoder.token_logits(hidden, at.placeholders)
-        scorer, replaced = self.speller.word_scorer, at.replaced.ids
+        scorer, replaced = speller_of(self.model).word_scorer, at.replaced.ids
         states = self.decoder.placeholder_features(hidden, at.placeholders)
         similarity = scorer.similarity(replaced, states.dtype)
         spelling = self.spelling_of(text.removed.first.flatten()[at.placeholders], text.unknown_vectors)
@@ -160,8 +152,8 @@ class Encoder(LevTGraph):
         look_up = self.look_up(sources.words, unknown[0]) if unknown else None
         padding, aligned = padding_of(tokens, self.model.pad), []
         states = self.model.encoder(tokens, padding, look_up, sources.pieces or ())
-        if sources.pieces is not None and self.speller.aligned_projection is not None:
-            aligned = [self.speller.aligned_projection(states)]
+        if isinstance(self.decoder, SpellingDecoder) and self.decoder.aligned_projection is not None:
+            aligned = [self.decoder.aligned_projection(states)]
         keys_values = self.decoder.keys_values(states, padding)
         memory = [tensor for pairs in keys_values.values() for pair in pairs for tensor in pair]
         return torch.stack(memory), *(unknown if self.tables is None else []), *aligned
@@ -208,57 +200,45 @@ class Fill(LevTGraph):
         return words, log_probs
 
 
-def levt_graphs(model: LevT, tables: CompactTables | None = None) -> dict[str, Traced]:
+def speller_of(model: LevT) -> SpellingDecoder:
+    assert isinstance(model.decoder, SpellingDecoder)
+    return model.decoder
+
+
+def levt_graphs(model: LevT, is_compact: bool = False) -> dict[str, Traced]:
     """Returns the three graphs of a levt.
 
     model: a levt
-    tables: in graphs of 8 bits, those of the words
+    is_compact: those of 8 bits, of a levt with --spelling
     """
-    inputs, larger = (example_inputs(model, tables is not None, sizes) for sizes in (SIZES, LARGER_SIZES))
-    text, *_ = inputs["decide"]
-    encoded: list[str] = [name for name in ("memory", "unknown_vectors", "source_states") if name in named((text,))]
-    decisions = ["deletion", "no_insertion", "insertion", "insertion_count"]
-    graphs: dict[str, tuple[type[LevTGraph], list[str]]] = {
-        "encoder": (Encoder, encoded),
-        "decide": (Decide, decisions),
-        "fill": (Fill, ["words_to_insert", "log_probs"]),
-    }
-    return {
-        name: Traced(graph(model, tables), inputs[name], larger[name], outputs)
-        for name, (graph, outputs) in graphs.items()
-    }
-
-
-def example_inputs(model: LevT, is_compact: bool, sizes: Mapping[str, int]) -> dict[str, Groups]:
-    """Returns examples of the inputs of each graph.
-
-    model: a levt
-    is_compact: the graphs have ``CompactTables``
-    sizes: the dynamic sizes
-    """
-
-    def ids(shape: str) -> Tensor:
-        return example(shape, sizes)
-
-    def floats(shape: str) -> Tensor:
-        return example(shape, sizes, torch.float)
-
-    decoder = model.decoder
+    decoder, encoded, tables = model.decoder, ["memory"], None
+    if is_compact:
+        tables = CompactTables(speller_of(model).word_embedding, speller_of(model).word_scorer)
     blocks = sum(len(decoder.stack(name)) for name in decoder.stacks)
     attention = decoder.stack("shared")[0].cross_attn
     heads, dim = attention.heads, attention.out_proj.out_features
     features = 1 if model.word_index is None else len(WordFeatures._fields)
-    source = SourceInputs(ids(f"{features} B S"))
-    memory, mask = floats(f"{2 * blocks} B {heads} S {dim // heads}"), example("B S", sizes, torch.bool)
-    text, at = TextInputs(ids(f"{features} B T"), memory, mask), PlaceholderInputs(ids("n"))
+    source = SourceInputs(example(f"{features} B S"))
+    memory = example(f"{2 * blocks} B {heads} S {dim // heads}", torch.float)
+    text = TextInputs(example(f"{features} B T"), memory, example("B S", torch.bool))
+    at = PlaceholderInputs(example("n"))
     if model.word_index is not None:
-        ngrams = Ngrams.example(sizes)
-        source = source._replace(ngrams=ngrams)
-        text = text._replace(removed=RemovedTokens(ids("B T"), ids("B T")))
-        text = text._replace(ngrams=ngrams) if is_compact else text._replace(unknown_vectors=floats(f"U {dim}"))
-        candidates = CandidateTensors(ids("n K"), floats("n K"), ids("n K"))
-        at = at._replace(replaced=Replaced(ids("n"), ids("n")), candidates=candidates)
+        source = source._replace(ngrams=ngram_examples())
+        text = text._replace(removed=RemovedTokens(example("B T"), example("B T")))
+        if tables is None:
+            encoded.append("unknown_vectors")
+            text = text._replace(unknown_vectors=example(f"U {dim}", torch.float))
+        else:
+            text = text._replace(ngrams=ngram_examples())
+        candidates = CandidateTensors(example("n K"), example("n K", torch.float), example("n K"))
+        at = at._replace(replaced=Replaced(example("n"), example("n")), candidates=candidates)
     if model.encoder.backbone is not None:
-        source = source._replace(pieces=Pieces(ids("R W"), ids("Q"), ids("Q")))
-        text = text._replace(source_states=floats(f"B S {dim}"), source_positions=ids("B T"))
-    return {"encoder": (source,), "decide": (text,), "fill": (text, at)}
+        encoded.append("source_states")
+        source = source._replace(pieces=Pieces(example("R W"), example("Q"), example("Q")))
+        text = text._replace(source_states=example(f"B S {dim}", torch.float), source_positions=example("B T"))
+    decisions = ["deletion", "no_insertion", "insertion", "insertion_count"]
+    return {
+        "encoder": Traced(Encoder(model, tables), (source,), encoded),
+        "decide": Traced(Decide(model, tables), (text,), decisions),
+        "fill": Traced(Fill(model, tables), (text, at), ["words_to_insert", "log_probs"]),
+    }

@@ -3,8 +3,6 @@
 Shapes: see ``lev_plugins.export.tracing``; V words of the dictionary.
 """
 
-from collections.abc import Mapping
-
 import torch
 import torch.nn.functional as F
 from fairseq.models import FairseqEncoderDecoderModel
@@ -12,8 +10,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from lev_plugins.correction.gated_pretrained import GatedPretrained
-from lev_plugins.editor.beam_search import GROWING
-from lev_plugins.export.tracing import LARGER_SIZES, SIZES, Groups, Traced, example
+from lev_plugins.editor.beam_search import GROWING, ROWS
+from lev_plugins.export.tracing import SIZES, Traced, example
 from lev_plugins.pretrained import library
 from lev_plugins.text.ids import EOS, PAD, UNK
 
@@ -86,39 +84,29 @@ def seq2seq_graphs(model: FairseqEncoderDecoderModel) -> dict[str, Traced]:
     if isinstance(model, GatedPretrained):
         library.register_caches()
     model.prepare_for_onnx_export_()
-    start = Start(model)
+    start, (batch, source, length) = Start(model), (SIZES["B"], SIZES["S"], SIZES["T"])
 
-    def sample(sizes: Mapping[str, int]) -> tuple[Tensor, State]:
-        words = torch.full((sizes["B"], sizes["S"]), UNK)
+    def sample(more: int) -> tuple[Tensor, State]:
+        words = torch.full((batch + more, source + more), UNK)
         words[:, -1] = PAD
         _, state = start.begin(words)
-        for size in range(2, sizes["T"] + 1):
-            start.next(words.new_zeros((sizes["B"], size)), state)
+        for size in range(2, length + more + 1):
+            start.next(words.new_zeros((batch + more, size)), state)
         return words, state
 
-    (words, state), (more_words, larger_state) = sample(SIZES), sample(LARGER_SIZES)
-    pairs = [*zip(tensors_of(state), tensors_of(larger_state), strict=True)]
-    grows = [
-        any(size != more and size >= SIZES["T"] for size, more in zip(part.shape, larger.shape, strict=True))
-        for part, larger in pairs
-    ]
-    names = [f"{GROWING if is_longer else 'constant'}.{number}" for number, is_longer in enumerate(grows)]
-
-    def step_inputs(words: Tensor, state: State, sizes: Mapping[str, int]) -> Groups:
-        prefixes = words.new_zeros((sizes["B"], sizes["T"] + 1))
-        return ({"words": prefixes, **dict(zip(names, tensors_of(state), strict=True))},)
-
-    longer_parts = [f"longer.{name}" for name in names if name.startswith(GROWING)]
-    texts, more_texts = (example("B T", sizes) for sizes in (SIZES, LARGER_SIZES))
+    (words, state), (_, larger_state) = sample(0), sample(1)
+    parts, axes, grows = dict[str, Tensor](), dict[str, dict[int, str]](), list[bool]()
+    for number, (part, larger) in enumerate(zip(tensors_of(state), tensors_of(larger_state), strict=True)):
+        sizes = {axis: size for axis, size in enumerate(part.shape) if larger.size(axis) != size}  # the dynamic ones
+        names = {axis: ROWS if size == batch else "T" if size >= length else "S" for axis, size in sizes.items()}
+        grows.append("T" in names.values())
+        name = f"{GROWING if grows[-1] else 'constant'}.{number}"
+        parts[name], axes[name] = part, names
+    longer_parts = [f"longer.{name}" for name, is_longer in zip(parts, grows, strict=True) if is_longer]
+    prefixes, axes["words"] = words.new_zeros((batch, length + 1)), {0: ROWS, 1: "N"}
+    step_inputs = {"words": prefixes, **parts}
     return {
-        "start": Traced(start, ({"words": words},), ({"words": more_words},), ["scores", *names]),
-        "step": Traced(
-            Step(model, state, grows),
-            step_inputs(words, state, SIZES),
-            step_inputs(more_words, larger_state, LARGER_SIZES),
-            ["scores", *longer_parts],
-        ),
-        "score": Traced(
-            Score(model), ({"words": words, "texts": texts},), ({"words": more_words, "texts": more_texts},), ["score"]
-        ),
+        "start": Traced(start, ({"words": words},), ["scores", *parts]),
+        "step": Traced(Step(model, state, grows), (step_inputs,), ["scores", *longer_parts], axes),
+        "score": Traced(Score(model), ({"words": words, "texts": example("B T")},), ["score"]),
     }

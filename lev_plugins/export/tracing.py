@@ -18,9 +18,9 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from lev_plugins.edits.embedding import NGRAM_SCALE, CollectingTable, NgramEmbedding, WordVectors
 from lev_plugins.nn.weight_cache import EvalCache
 
-# the dynamic sizes in two sets of examples, whose comparison shows them; in each, all differ
-SIZES = {"B": 2, "S": 5, "T": 7, "U": 3, "P": 11, "n": 4, "K": 6, "W": 8, "Q": 9, "R": 12}
-LARGER_SIZES = {name: size + 1 for name, size in SIZES.items()}
+# the dynamic sizes of the examples, by which they are recognised: primes, which the sizes of a model rarely are; one of
+# those would merely be declared as dynamic
+SIZES = {"B": 3, "S": 5, "T": 11, "R": 13, "W": 17, "U": 19, "n": 23, "K": 29, "P": 31, "Q": 37}
 NAMES = {size: name for name, size in SIZES.items()}
 
 
@@ -30,10 +30,6 @@ class Ngrams(NamedTuple):
     ids: Tensor  # (P,) of all these words
     owners: Tensor  # (P,) the word that has each n-gram
     counts: Tensor  # (U,) the n-grams of each word, at least 1
-
-    @classmethod
-    def example(cls, sizes: Mapping[str, int]) -> "Ngrams":
-        return cls(example("P", sizes), example("P", sizes), example("U", sizes, torch.float))
 
 
 class Pieces(NamedTuple):
@@ -56,23 +52,27 @@ Groups = tuple[Any, ...]  # of inputs, the arguments of a module's ``forward``
 
 
 class Traced(NamedTuple):
-    """A module to trace, with examples of its inputs in two sizes, and the names of its outputs."""
+    """A module to trace, with examples of its inputs, and the names of its outputs."""
 
     module: nn.Module
     inputs: Groups
-    larger_inputs: Groups
     outputs: list[str]
+    axes: Mapping[str, dict[int, str]] = {}  # the dynamic sizes of inputs by their axes, if they are not in SIZES
 
 
-def example(shape: str, sizes: Mapping[str, int], dtype: torch.dtype = torch.long) -> Tensor:
+def example(shape: str, dtype: torch.dtype = torch.long) -> Tensor:
     """Returns an input for tracing.
 
-    >>> example("2 K", {"K": 3})
+    >>> example("2 B")
     tensor([[0, 0, 0],
             [0, 0, 0]])
     """
     fill = 0 if dtype == torch.long else 1  # ids are 0
-    return torch.full([sizes.get(size) or int(size) for size in shape.split()], fill, dtype=dtype)
+    return torch.full([SIZES.get(size) or int(size) for size in shape.split()], fill, dtype=dtype)
+
+
+def ngram_examples() -> Ngrams:
+    return Ngrams(example("P"), example("P"), example("U", torch.float))
 
 
 def named(groups: Groups) -> dict[str, Tensor]:
@@ -109,18 +109,16 @@ class ByPosition(nn.Module):
 def trace(traced: Traced, path: Path) -> None:
     """Writes a module as a graph."""
     module = ByPosition(traced.module, traced.inputs).eval()
-    examples, larger = named(traced.inputs), named(traced.larger_inputs)
+    examples = named(traced.inputs)
     axes = {
-        name: {axis: NAMES.get(size, name) for axis, size in enumerate(tensor.shape) if larger[name].size(axis) != size}
+        name: {axis: NAMES[size] for axis, size in enumerate(tensor.shape) if size in NAMES}
         for name, tensor in examples.items()
     }
     caches = [part for part in module.modules() if isinstance(part, EvalCache)]
     if caches:
         module(*examples.values())
     for cache in caches:
-        if (
-            cache.entry is not None
-        ):  # the exporter makes weights of buffers, which graphs share, and constants of others
+        if cache.entry is not None:  # buffers become weights, which graphs share, and other tensors constants
             cache.register_buffer("value", cache.entry[1])
     torch.onnx.export(
         module,
@@ -128,7 +126,7 @@ def trace(traced: Traced, path: Path) -> None:
         str(path),
         input_names=[*examples],
         output_names=traced.outputs,
-        dynamic_axes=axes,
+        dynamic_axes={**axes, **traced.axes},
         dynamo=False,
     )
 
