@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from lev_plugins.correction.gated_pretrained import GatedPretrained
 from lev_plugins.editor.beam_search import GROWING, ROWS
-from lev_plugins.export.tracing import SIZES, Traced, example
+from lev_plugins.export.tracing import Traced
 from lev_plugins.pretrained import library
 from lev_plugins.text.ids import EOS, PAD, UNK
 
@@ -84,7 +84,7 @@ def seq2seq_graphs(model: FairseqEncoderDecoderModel) -> dict[str, Traced]:
     if isinstance(model, GatedPretrained):
         library.register_caches()
     model.prepare_for_onnx_export_()
-    start, (batch, source, length) = Start(model), (SIZES["B"], SIZES["S"], SIZES["T"])
+    start, (batch, source, length) = Start(model), (2, 5, 7)
 
     def sample(more: int) -> tuple[Tensor, State]:
         words = torch.full((batch + more, source + more), UNK)
@@ -103,10 +103,12 @@ def seq2seq_graphs(model: FairseqEncoderDecoderModel) -> dict[str, Traced]:
         name = f"{GROWING if grows[-1] else 'constant'}.{number}"
         parts[name], axes[name] = part, names
     longer_parts = [f"longer.{name}" for name, is_longer in zip(parts, grows, strict=True) if is_longer]
-    prefixes, axes["words"] = words.new_zeros((batch, length + 1)), {0: ROWS, 1: "N"}
-    step_inputs = {"words": prefixes, **parts}
+    sources, step = {"words": words}, {"words": words.new_zeros((batch, length + 1)), **parts}
+    pairs = {**sources, "texts": words.new_zeros((batch, length))}
+    source_axes, text_axes = {"words": {0: ROWS, 1: "S"}}, {"texts": {0: ROWS, 1: "T"}}
+    axes["words"] = {0: ROWS, 1: "N"}
     return {
-        "start": Traced(start, ({"words": words},), ["scores", *parts]),
-        "step": Traced(Step(model, state, grows), (step_inputs,), ["scores", *longer_parts], axes),
-        "score": Traced(Score(model), ({"words": words, "texts": example("B T")},), ["score"]),
+        "start": Traced(start, (sources,), ["scores", *parts], source_axes),
+        "step": Traced(Step(model, state, grows), (step,), ["scores", *longer_parts], axes),
+        "score": Traced(Score(model), (pairs,), ["score"], source_axes | text_axes),
     }

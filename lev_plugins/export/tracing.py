@@ -18,9 +18,8 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from lev_plugins.edits.embedding import NGRAM_SCALE, CollectingTable, NgramEmbedding, WordVectors
 from lev_plugins.nn.weight_cache import EvalCache
 
-# the dynamic sizes of the examples, by which they are recognised: primes, which the sizes of a model rarely are; one of
-# those would merely be declared as dynamic
-SIZES = {"B": 3, "S": 5, "T": 11, "R": 13, "W": 17, "U": 19, "n": 23, "K": 29, "P": 31, "Q": 37}
+# the dynamic sizes of the examples, by which they are recognised: primes that are too large for a number of heads
+SIZES = {"B": 17, "S": 19, "T": 23, "R": 29, "W": 31, "U": 37, "n": 41, "K": 43, "P": 47, "Q": 53}
 NAMES = {size: name for name, size in SIZES.items()}
 
 
@@ -57,15 +56,14 @@ class Traced(NamedTuple):
     module: nn.Module
     inputs: Groups
     outputs: list[str]
-    axes: Mapping[str, dict[int, str]] = {}  # the dynamic sizes of inputs by their axes, if they are not in SIZES
+    axes: Mapping[str, dict[int, str]] = {}  # the dynamic sizes of inputs by their axes, where not those of SIZES
 
 
 def example(shape: str, dtype: torch.dtype = torch.long) -> Tensor:
     """Returns an input for tracing.
 
-    >>> example("2 B")
-    tensor([[0, 0, 0],
-            [0, 0, 0]])
+    >>> example("1 B")
+    tensor([[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]])
     """
     fill = 0 if dtype == torch.long else 1  # ids are 0
     return torch.full([SIZES.get(size) or int(size) for size in shape.split()], fill, dtype=dtype)
