@@ -36,5 +36,5 @@ class Model:
 
 if __name__ == "__main__":
     options = EditOptions(words=WordList(Path(sys.argv[2])))
-    editor = Editor(Model(sys.argv[1]), Tokeniser(None), options, TextStyle(apart=False))
+    editor = Editor(Model(sys.argv[1]), Tokeniser(None), options, TextStyle(spaced_punctuation=False))
     Checker(editor).start_io()

@@ -182,7 +182,7 @@ class UnexpectedWords:
 
 def sentences(files: Iterable[tuple[Path, int]]) -> Iterator[tuple[str, int]]:
     """The sentences of a fitting length, each once, with straight apostrophes and quotes, and its file's number."""
-    style, seen = TextStyle(straight=True), set()
+    style, seen = TextStyle(straight_quotes=True), set()
     for path, number in files:
         for line in read_lines(path):
             text = " ".join(style.read(line).split())

@@ -29,7 +29,7 @@ from lev_plugins.text.offsets import words_with_places
 from lev_plugins.text.text_style import TextStyle
 
 Change = tuple[int, int, int, int]  # tokens of the source and of the target: start, end, start, end
-STYLE = TextStyle(straight=True)
+STYLE = TextStyle(straight_quotes=True)
 
 
 def tokens_of(line: str) -> list[str]:

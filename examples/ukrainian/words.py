@@ -38,7 +38,7 @@ def with_forms(counts: Counter[str], words: set[str], paradigms: list[list[str]]
 
 def run(args: argparse.Namespace) -> None:
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-    style = TextStyle(straight=True)
+    style = TextStyle(straight_quotes=True)
     counts = words_of(style.read(line) for path in args.text for line in read_lines(path))
     words = {style.read(word).lower() for word in read_lines(args.words)} if args.words else set[str]()
     unseen = with_forms(counts, words, read_paradigms(language_folder(args.language_files)))

@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         bounded("--promise-broken", args.promise_broken, above=0)
     require_free(args.output, "OUT")
     config = read_config(args.folder)
-    style = from_entries(TextStyle, config.form, f"{args.folder / model_folder.CONFIG}: form")
+    style = from_entries(TextStyle, config.text_style, f"{args.folder / model_folder.CONFIG}: text_style")
     parent = args.output.absolute().parent
     pairs = [(style.read(noisy), style.read(clean)) for noisy, clean in read_pairs(args.pairs)]
     parent.mkdir(parents=True, exist_ok=True)

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lev_plugins.editor.names import GROWING, ROWS, START, STEP, WORDS
 from lev_plugins.editor.session import Session
 from lev_plugins.edits.candidates import best_places
 from lev_plugins.text.ids import EOS, PAD, Array, Rows, padded
 
+GROWING = "growing"  # begins the names of the parts of a decoder's state that are longer after each word
+ROWS = "B"  # the dynamic size (``export.tracing``) along which rows of the state are selected
 MAX_EXTRA_WORDS = 200  # that an output may have beyond its source, as in ``tasks.text_correction``
 
 
@@ -37,7 +38,7 @@ class BeamSearch:
         beam: hypotheses that are followed for each source
         keep_bias: log-odds that the next words of the source get in addition, as in ``generators.copy_bias``
         """
-        self.start, self.step = (Session(folder, name, bits) for name in (START, STEP))
+        self.start, self.step = (Session(folder, name, bits) for name in ("start", "step"))
         self.positions, self.beam, self.keep_bias = positions, beam, keep_bias
 
     def write(self, sources: Rows, copies: Rows, longest: int | None = None) -> Rows:
@@ -104,7 +105,7 @@ class StepwiseDecoder:
 
     def __init__(self, search: BeamSearch, sources: Rows) -> None:
         self.step, self.sources = search.step, [*range(len(sources))]
-        self.scores, *state = search.start({WORDS: padded(sources)})  # (B, V) log-probabilities of the first word
+        self.scores, *state = search.start({"words": padded(sources)})  # (B, V) log-probabilities of the first word
         by_name = zip(search.start.outputs[1:], state, strict=True)
         self.state = {name: values for name, values in by_name if name in self.step.inputs}
         self.growing = [name for name in self.state if name.startswith(GROWING)]
@@ -116,8 +117,8 @@ class StepwiseDecoder:
         reordered = self.growing if sources == self.sources else [*self.state]
         self.sources = sources
         self.state |= {name: self.state[name].take(rows, self.step.inputs[name].index(ROWS)) for name in reordered}
-        scores, *grown = self.step({WORDS: np.array([prefix.words for prefix in hypotheses]), **self.state})
-        self.state |= zip(self.growing, grown, strict=True)
+        scores, *longer = self.step({"words": np.array([prefix.words for prefix in hypotheses]), **self.state})
+        self.state |= zip(self.growing, longer, strict=True)
         return scores
 
 

@@ -131,8 +131,7 @@ class Editor:
         if folder is None:
             options.check_for(model.task)
             return cls(model, tokeniser, options, form_of(model.words))
-        # older folders do not store the form
-        form = from_entries(TextStyle, folder.form, f"{path}: form") if folder.form else form_of(model.words)
+        form = from_entries(TextStyle, folder.text_style, f"{path}: text_style")
         words = Path(path) / model_folder.KEPT if model_folder.KEPT in folder.files else None
         return cls(model, tokeniser, options, form, folder.calibration, words)
 

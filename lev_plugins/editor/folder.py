@@ -142,14 +142,13 @@ class StoredIndex(WordIndex):
         pretrained = config.model_flags.get("backbone") is not None
         try:
             with np.load(path, allow_pickle=False) as file:
-                names = ["owners", "numbers", "shapes"] if "owners" in file else []  # 0.2.0: computed below
-                stored = {name: file[name] for name in [*names, *(("pieces", "piece_starts") if pretrained else ())]}
-            if "owners" in stored:
+                names = ["owners", "numbers", "shapes", *(["pieces", "piece_starts"] if pretrained else [])]
+                stored = {name: file[name] for name in names}
                 begins = np.append(0, np.cumsum(stored["numbers"], dtype=np.int64))
                 stored["owners"] = unpack(stored["owners"], begins)
         except Exception as error:  # NumPy reads the header of an array as Python: TokenError, MemoryError, ...
             raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
-        fit = "shapes" not in stored or (len(stored["shapes"]), len(begins)) == (size + 1, buckets + 1)
+        fit = (len(stored["shapes"]), len(begins)) == (size + 1, buckets + 1)
         require(fit, f"{path} does not fit the dictionary: {model_folder.AGAIN}")
         word_pieces = None
         if pretrained:
@@ -157,11 +156,9 @@ class StoredIndex(WordIndex):
             tokenizer = WordTokenizer(folder / BACKBONE, Vocabulary(folder / BACKBONE / DICTIONARY))
             word_pieces = WordPieces(tokenizer, stored["pieces"], stored["piece_starts"])
         super().__init__(*words_and_counts(dictionary), buckets, word_pieces)
-        if (
-            "owners" in stored
-        ):  # fill the cached properties; how many n-grams a word has follows from which words have each
-            owners, no_ngrams = stored["owners"], np.zeros(0, dtype=np.int64)
-            self.inverted_lists = owners, begins
-            lengths = np.bincount(owners, minlength=size + 1)
-            hashes = letter_hashes([*self.words, ""])
-            self.spellings = Spellings(no_ngrams, np.append(0, np.cumsum(lengths)), stored["shapes"], hashes)
+        # fill the cached properties; how many n-grams a word has follows from which words have each
+        owners, no_ngrams = stored["owners"], np.zeros(0, dtype=np.int64)
+        self.inverted_lists = owners, begins
+        lengths = np.bincount(owners, minlength=size + 1)
+        hashes = letter_hashes([*self.words, ""])
+        self.spellings = Spellings(no_ngrams, np.append(0, np.cumsum(lengths)), stored["shapes"], hashes)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lev_plugins.editor import names
 from lev_plugins.editor.beam_search import BeamSearch
 from lev_plugins.editor.folder import StoredIndex, Vocabulary, whole_number
 from lev_plugins.editor.onnx_refinement import GraphPolicies, Graphs
@@ -115,7 +114,7 @@ class OnnxSeq2Seq(Seq2SeqSegments):
         settings: dict[str, Any] = {**flags}
         positions = whole_number(config.model_flags, "max_target_positions")
         self.search = BeamSearch(folder, options.bits, positions, **settings)
-        self.scorer = Session(folder, names.SCORE, options.bits)
+        self.scorer = Session(folder, "score", options.bits)
 
     def try_out(self) -> None:
         """Runs each graph once, with the last word of each dictionary."""
@@ -131,7 +130,7 @@ class OnnxSeq2Seq(Seq2SeqSegments):
         return self.search.write(sources, self.copies(sources))
 
     def score(self, sources: Rows, outputs: Rows) -> list[float]:
-        return self.scorer({names.WORDS: padded(sources), names.TEXTS: padded(outputs)})[0].tolist()
+        return self.scorer({"words": padded(sources), "texts": padded(outputs)})[0].tolist()
 
 
 def dictionaries_of(folder: Path, config: ModelConfig) -> tuple[tuple[Vocabulary, Vocabulary], list[int]]:
@@ -160,7 +159,7 @@ class OnnxScorer(Scorer):
         """
         info, words, flags = LabellingInfo.of(config, folder), Vocabulary(folder / WORDS), config.model_flags
         super().__init__(info, words, info.labels(folder), folder)
-        self.graph, self.words = Session(folder, names.LABEL, bits), words
+        self.graph, self.words = Session(folder, "label", bits), words
         self.index = StoredIndex(words, folder, config) if flags.get("spelling") else None
         every = tuple(range(len(self.labels or ()))) if info.kind == "multilabel" else ()
         self.request = LabelRequest(info.kind, every, bool(every) and flags.get("latents") == "label")
@@ -181,8 +180,8 @@ class OnnxScorer(Scorer):
         inputs = collate(examples, [[i] for i in range(len(examples))], request, PAD, packed=False)
         tokens = inputs.pop("src_tokens")
         if self.index is None:
-            inputs[names.WORDS] = tokens[None]
+            inputs["words"] = tokens[None]
         else:
             spelling = NgramFeatures(self.index, list(unknown))
-            inputs |= {names.WORDS: spelling.read(tokens), **spelling.ngrams}
+            inputs |= {"words": spelling.read(tokens), **spelling.ngrams}
         return self.split_by_example(self.graph(inputs)[0], examples)

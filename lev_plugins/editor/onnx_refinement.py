@@ -1,4 +1,4 @@
-"""The policies of a LevT as graphs in ONNX Runtime, for ``generators.refinement``."""
+"""The policies of a LevT as graphs in ONNX Runtime, for ``edits.refinement``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from lev_plugins.editor import names
 from lev_plugins.editor.folder import path_of
 from lev_plugins.editor.session import Session
 from lev_plugins.editor.word_features import IntendedWordFeatures
@@ -26,9 +25,8 @@ class Graphs:
         placeholder: the id that the model reads as a placeholder
         """
         self.vocabulary, self.placeholder = vocabulary, placeholder
-        bits = bits if (folder / path_of(names.ENCODER, bits)).is_file() else 8  # a compact folder has no others
-        graphs = (names.ENCODER, names.DECIDE, names.FILL)
-        self.encoder, self.decide, self.fill = (Session(folder, name, bits) for name in graphs)
+        bits = bits if (folder / path_of("encoder", bits)).is_file() else 8  # a compact folder has no others
+        self.encoder, self.decide, self.fill = (Session(folder, name, bits) for name in ("encoder", "decide", "fill"))
 
 
 class GraphPolicies(Policies):
@@ -45,9 +43,9 @@ class GraphPolicies(Policies):
         inputs = {} if spelling is None else {**spelling.ngrams, **spelling.pieces(rows)}
         # not ``self.features``: without spelling, a source may have a dictionary of its own, which is the longer one
         words = rows[None] if spelling is None else spelling.read(rows)
-        self.memory, *outputs = graphs.encoder({names.WORDS: words, **inputs})
-        self.unknown_vectors, self.source_states = outputs[:1], outputs[1:]  # [] where the model has none
-        self.real, self.sources = rows != PAD, rows.tolist()
+        outputs = graphs.encoder({"words": words, **inputs})
+        self.encoded = {**dict(zip(graphs.encoder.outputs, outputs, strict=True)), "source_mask": rows != PAD}
+        self.sources = rows.tolist()
         # what was decided together with the last deletions, by the number of each sentence
         self.insertions: dict[int, Array] = {}
 
@@ -70,7 +68,7 @@ class GraphPolicies(Policies):
 
     def decide(self, sentences: list[Sentence]) -> tuple[Array, Array]:
         """Returns the log-odds of deletions (B, T), and the fields of ``Insertions`` (3, B, T - 1)."""
-        deletion, none, best, _, counts = self.graphs.decide(self.inputs(sentences, *removed_tokens(sentences)))
+        deletion, none, best, counts = self.graphs.decide(self.inputs(sentences, *removed_tokens(sentences)))
         return deletion[:, :, 1] - deletion[:, :, 0], np.stack([counts, best - none, none])
 
     def token(self, sentences: list[Sentence]) -> Choices:
@@ -80,7 +78,7 @@ class GraphPolicies(Policies):
         if self.spelling is not None:
             candidates = self.spelling.candidates_of(replaced.flat[positions], PAD)
         inputs = self.inputs(sentences, replaced, (replaced != PAD).astype(np.int64))
-        words, log_probs = self.graphs.fill({names.PLACEHOLDERS: positions, **inputs, **candidates})
+        words, log_probs = self.graphs.fill({"placeholders": positions, **inputs, **candidates})
         # a stranger's graph may know more words than the dictionary
         words = np.where((words >= 0) & (words < self.graphs.vocabulary), words, UNK)
         offers = [list(zip(*pair, strict=True)) for pair in zip(words.tolist(), log_probs.tolist(), strict=True)]
@@ -95,21 +93,15 @@ class GraphPolicies(Policies):
         """
         numbers = [sentence.number for sentence in sentences]
         rows = padded([sentence.tokens for sentence in sentences])
-        is_whole_batch = len(numbers) == len(self.real)
-        inputs = {
-            names.WORDS: self.features(rows),
-            names.MEMORY: self.memory if is_whole_batch else self.memory[:, numbers],
-            names.SOURCE_MASK: self.real if is_whole_batch else self.real[numbers],
-            **dict(zip(names.REMOVED, (removed, counts), strict=True)),
-        }
-        for vectors in self.unknown_vectors:
-            inputs[names.UNKNOWN_VECTORS] = vectors
-        if self.spelling is not None and not self.unknown_vectors:
-            inputs |= self.spelling.spelled(removed)
-        for states in self.source_states:
+        inputs = {"words": self.features(rows), "removed.first": removed, "removed.counts": counts, **self.encoded}
+        if len(numbers) < len(self.sources):
+            inputs["memory"] = inputs["memory"][:, numbers]
+            inputs |= {name: inputs[name][numbers] for name in ("source_mask", "source_states") if name in inputs}
+        if self.spelling is not None and "unknown_vectors" not in inputs:
+            inputs |= self.spelling.removed_by_ngrams(removed)
+        if "source_states" in inputs:
             pairs = zip(rows.tolist(), (self.sources[number] for number in numbers), strict=True)
-            inputs[names.SOURCE_STATES] = states[numbers]
-            inputs[names.SOURCE_ALIGNMENT] = np.array([align_to_source(*pair, PAD) for pair in pairs])
+            inputs["source_positions"] = np.array([align_to_source(*pair, PAD) for pair in pairs])
         return inputs
 
     def features(self, rows: Array) -> Array:

@@ -23,7 +23,7 @@ class Session:
     def __init__(self, folder: Path, name: str, bits: int) -> None:
         """
         folder: the model folder
-        name: one of the graphs in ``editor.names``
+        name: one of the graphs in ``editor.folder``
         bits: those of its products, 32 or 8
         """
         weights = model_folder.member(folder, f"{GRAPHS}/{GRAPH_WEIGHTS}")
@@ -53,7 +53,7 @@ class Session:
         return UserError(f"{self.path} cannot be {action} ({reason}): {advice}{model_folder.AGAIN}")
 
     def __call__(self, values: Mapping[str, Array]) -> list[Array]:
-        """Runs the graph on values by name (``editor.names``), of which it ignores those that it does not read."""
+        """Runs the graph on values by name, of which it ignores those that it does not read."""
         inputs = {name: value for name, value in values.items() if name in self.inputs}
         try:
             outputs = self.session.run(None, inputs)

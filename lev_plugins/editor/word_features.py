@@ -1,4 +1,4 @@
-"""Features of words that the ONNX graphs read: rows of their tables, by the rules of ``spelling.embedding``.
+"""Features of words that the ONNX graphs read: rows of their tables, by the rules of ``edits.embedding``.
 
 Rows: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown words of the batch.
 """
@@ -6,10 +6,10 @@ Rows: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from lev_plugins.editor import names
 from lev_plugins.editor.folder import StoredIndex
 from lev_plugins.edits.candidates import CAPITALISED, CASES, LEVELS, SHAPES, UPPERCASE, Spellings, flat_ngrams
 from lev_plugins.text.ids import UNK, Array
@@ -73,10 +73,10 @@ class IntendedWordFeatures(NgramFeatures):
         pieces = self.index.pieces
         if pieces is None:
             return {}
-        return dict(zip(names.PIECES, pieces.in_rows(rows, self.unknown), strict=True))
+        return in_group("pieces", pieces.in_rows(rows, self.unknown)._asdict())
 
     def joined_counts(self, rows: Array, shapes: Array) -> Array:
-        """Returns what ``spelling.embedding.joined_counts`` returns in torch: (B, T)."""
+        """Returns what ``edits.embedding.joined_counts`` returns in torch: (B, T)."""
         (values, occurrences), counts = self.index.hash_counts, np.zeros_like(rows)
         if len(values):
             (left, _), (right, power) = (self.look_up(self.letter_hashes, side) for side in (rows[:, :-1], rows[:, 1:]))
@@ -87,24 +87,33 @@ class IntendedWordFeatures(NgramFeatures):
             counts[:, :-1] = occurrences[place] * occurs
         return counts
 
-    def spelled(self, removed: Array) -> dict[str, Array]:
-        """Returns what a compact graph reads of removed words (B, T), by their n-grams: ids after the unknown words."""
+    def removed_by_ngrams(self, removed: Array) -> dict[str, Array]:
+        """Returns what a compact graph reads of removed words (B, T): n-grams, and ids after those of unknown words."""
         rows = np.unique(removed[(removed > UNK) & (removed < self.size)])
         ngrams, starts = flat_ngrams([*self.unknown, *(self.index.words[row] for row in rows)], self.index.buckets)
         offset, in_dictionary = self.size + 1 + len(self.unknown), np.isin(removed, rows)
         ids = np.where(in_dictionary, offset + np.searchsorted(rows, removed), removed)
-        return {**ngram_inputs(ngrams, starts), names.SPELLED: ids}
+        return {**ngram_inputs(ngrams, starts), "removed.first": ids}
 
     def candidates_of(self, rows: Array, pad: int) -> dict[str, Array]:
         """Returns the candidates for words (n,) that are replaced; ``pad`` says that there is none."""
         nearest = self.index.nearest_to(rows.tolist(), self.unknown)
         shapes = np.where(rows == pad, SHAPES, self.look_up(self.shapes, rows)).astype(np.int64)
-        return dict(zip(names.CANDIDATES, (*nearest, shapes, rows), strict=True))
+        return in_group("candidates", nearest._asdict()) | in_group("replaced", {"ids": rows, "shapes": shapes})
 
 
 def ngram_inputs(ngrams: Array, starts: Array) -> dict[str, Array]:
     """Returns what a graph reads of the n-grams (P,) of words; ``starts`` (U + 1,): where those of each word begin."""
     lengths = np.diff(starts)
     owners = np.repeat(np.arange(len(lengths)), lengths)
-    inputs = (ngrams, owners, np.maximum(lengths, 1).astype(np.float32))
-    return dict(zip(names.NGRAMS, inputs, strict=True))
+    counts = np.maximum(lengths, 1).astype(np.float32)
+    return in_group("ngrams", {"ids": ngrams, "owners": owners, "counts": counts})
+
+
+def in_group(group: str, inputs: dict[str, Any]) -> dict[str, Array]:
+    """Returns a group of inputs by the names that they have in a graph.
+
+    >>> in_group("pieces", {"rows": np.zeros(1)})
+    {'pieces.rows': array([0.])}
+    """
+    return {f"{group}.{name}": values for name, values in inputs.items()}

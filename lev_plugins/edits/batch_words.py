@@ -131,15 +131,12 @@ class UnknownWords:
         return list(self.numbers)
 
 
-class CandidateTensors(TypedDict, total=False):
+class CandidateTensors(TypedDict):
     """The ``Candidates`` for n replaced words, as tensors."""
 
     ids: Tensor  # (n, K)
     ngram_overlap: Tensor  # (n, K)
     edit_distance: Tensor  # (n, K)
-    # only in an ONNX graph, where they are inputs: the shapes (n,) of the words that are replaced, and the words
-    shapes: Tensor
-    replaced: Tensor
 
 
 class BatchWords(TypedDict):

@@ -11,6 +11,7 @@ Shapes: n words, P n-grams of all words, R words of a sample; see also ``lev_plu
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,10 +96,14 @@ def draw_sample(required: Tensor, number: int) -> VocabularySample:
 # ---- vectors ---------------------------------------------------------------------------------------------------------
 
 
+VectorOf = Callable[[Tensor, Tensor], Tensor]
+
+
 class WordFeatures(NamedTuple):
     """The rows of tables that make up the vectors of tokens, (B, T) each.
 
-    ONNX graphs read them as one array in this order (``onnx.word_features``); an ``NgramEmbedding`` has the first four.
+    ONNX graphs read them as one array in this order (``editor.word_features``); of an ``NgramEmbedding``, the first
+    four.
     """
 
     ids: Tensor
@@ -124,7 +129,6 @@ class WordVectors(NamedTuple):
     letter_hashes: Tensor  # (2, V + 1 + U), or (2, U)
     words: BatchWords
     sample: VocabularySample = WHOLE_VOCABULARY  # the words of the dictionary that have vectors
-    features: WordFeatures | None = None  # in an ONNX graph, where they are an input: of the tokens that are read
 
     def vector_of(self, ids: Tensor, own_rows: Tensor) -> Tensor:
         """Returns the mean of the n-grams of words plus their own rows: (...), (...) -> (..., C)."""
@@ -215,7 +219,7 @@ class NgramEmbedding(nn.Module):
             words: the vectors of the batch
             held_out: (B, T) number of occurrences of each token in the training text to leave out, such as its own
         """
-        return self.combine(words, words.features or self.features(tokens, words, held_out))
+        return self.combine(self.features(tokens, words, held_out), words.vector_of)
 
     def features(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None) -> WordFeatures:
         level = self.level(tokens, words, held_out)
@@ -228,9 +232,14 @@ class NgramEmbedding(nn.Module):
             count = count - held_out.long()
         return torch.bucketize(count, self.levels, right=True)
 
-    def combine(self, words: WordVectors, features: WordFeatures) -> Tensor:
-        """Returns the sum of the rows: (B, T, C)."""
-        vectors = words.vector_of(features.ids, features.own_rows)
+    def combine(self, features: WordFeatures, vector_of: VectorOf) -> Tensor:
+        """Returns the sum of the rows: (B, T, C).
+
+        Args:
+            features: the rows
+            vector_of: ``WordVectors.vector_of``, or what stands for it in a graph
+        """
+        vectors = vector_of(features.ids, features.own_rows)
         return vectors + self.familiarity(features.level) + self.capitals(features.shapes)
 
 
@@ -315,15 +324,15 @@ class IntendedWordEmbedding(NgramEmbedding):
         joined_level = torch.bucketize(counts, self.levels, right=True)
         return WordFeatures(tokens, own_rows, level, shapes, guesses, distances, joined_level)
 
-    def combine(self, words: WordVectors, features: WordFeatures) -> Tensor:
+    def combine(self, features: WordFeatures, vector_of: VectorOf) -> Tensor:
         assert features.guesses is not None and features.distances is not None and features.joined_level is not None
-        guess = words.vector_of(features.guesses, features.guesses)
+        guess = vector_of(features.guesses, features.guesses)
         unseen = features.level.eq(0)[:, :, None]
         intended = (self.from_guess(guess) + self.slips(features.distances)) * unseen
         with_previous = len(LEVELS) + 1 + F.pad(features.joined_level[:, :-1], (1, 0))
         table = self.joined["weight"]
         joined = F.embedding(features.joined_level, table) + F.embedding(with_previous, table)
-        return super().combine(words, features) + intended + joined
+        return super().combine(features, vector_of) + intended + joined
 
     def directions(self, words: WordVectors) -> Tensor:
         """Returns the vectors of the dictionary's words, of length 1: (V, C), or (R, C) of a sample."""

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from lev_plugins.edits.actions import row_index
 from lev_plugins.edits.batch_words import BatchWords, CandidateTensors
 from lev_plugins.edits.candidates import CASES, MAX_CANDIDATES, SHAPES, GuessWeights, WordIndex
-from lev_plugins.edits.embedding import NORM_EPS, VocabularySample, WordVectors
+from lev_plugins.edits.embedding import NORM_EPS, WHOLE_VOCABULARY, VocabularySample, WordVectors
 from lev_plugins.nn.linear import SharedLinear
 from lev_plugins.nn.weight_cache import EvalCache
 
@@ -177,38 +177,74 @@ class WordScorer(nn.Module):
             directions: (V or R, C) the vectors of the words to score, of length 1
             candidates: those for ``replaced``
         """
-        replaces_none = replaced.eq(self.padding_idx)
-        context, similarity = self.context_and_similarity(replaced, states.dtype)
-        context = torch.where(replaces_none[:, None], self.weight("context"), context).to(states.dtype)
-        replaced_vector = similarity * self.weight("replaced_word") * words.spelling_of(replaced)
-        query = context * F.normalize(self.query(states) + replaced_vector, dim=-1, eps=NORM_EPS)
-        shapes = candidates["shapes"] if "shapes" in candidates else words.shapes[replaced]
-        shapes = shapes.masked_fill(replaces_none, SHAPES)
-        learned = self.bias, self.frequency, self.blank, self.case
-        biases = self.biases.rows(lambda: self.biases_by_shape(words.sample), shapes, *learned)
+        similarity = self.similarity(replaced, states.dtype)
+        queries = self.queries(states, replaced, similarity, words.spelling_of(replaced))
+        shapes = words.shapes[replaced].masked_fill(replaced.eq(self.padding_idx), SHAPES)
+        biases = self.biases_of(shapes, words.sample)
         # few passes over (n, V), which is most of the work where the dictionary is large
         if self.biases.learns:
-            scores = torch.addmm(biases.to(query.dtype), query, directions.T)
+            scores = torch.addmm(biases.to(queries.dtype), queries, directions.T)
         else:
-            scores = self.product(query, directions)
+            scores = self.product(queries, directions)
             scores += biases
+        return self.add_comparisons(scores, replaced, similarity, candidates, words.sample)
+
+    def queries(self, states: Tensor, replaced: Tensor, similarity: Tensor | float, spelling: Tensor) -> Tensor:
+        """Returns the vectors (n, C) whose products with the directions of words are a part of the scores.
+
+        Args:
+            states: (n, C) the decoder's states of the placeholders
+            replaced: (n,) the words that they replace; padding: none
+            similarity: as returned by the method of this name
+            spelling: (n, C) of the replaced words
+        """
+        context: Tensor | float = MISSPELT_WORD_WEIGHTS.known_context
+        if self.pretrained:
+            context = torch.where(self.is_known(replaced), self.weight("known_context"), context).to(states.dtype)
+        replaces_none = replaced.eq(self.padding_idx)[:, None]
+        context = torch.where(replaces_none, self.weight("context"), context).to(states.dtype)
+        replaced_vector = similarity * self.weight("replaced_word") * spelling
+        return context * F.normalize(self.query(states) + replaced_vector, dim=-1, eps=NORM_EPS)
+
+    def biases_of(self, shapes: Tensor, sample: VocabularySample) -> Tensor:
+        """Returns the rows of ``biases_by_shape`` for the shapes (n,) of the replaced words: (n, V or R)."""
+        learned = self.bias, self.frequency, self.blank, self.case
+        return self.biases.rows(lambda: self.biases_by_shape(sample), shapes, *learned)
+
+    def add_comparisons(
+        self,
+        scores: Tensor,
+        replaced: Tensor,
+        similarity: Tensor | float,
+        candidates: CandidateTensors,
+        sample: VocabularySample = WHOLE_VOCABULARY,
+    ) -> Tensor:
+        """Adds, in place, how much each candidate looks like the replaced word, and the penalty of the word itself.
+
+        Args:
+            scores: (n, V or R)
+            replaced: (n,) the words that are replaced; padding: none
+            similarity: as returned by the method of this name
+            candidates: those for ``replaced``
+            sample: the words that are scored
+        """
         of_distance = F.pad(self.weight("edit_distance"), (0, 1))  # MAX_DISTANCE: 0
         features = self.weight("ngram_overlap") * candidates["ngram_overlap"]
         features = features + of_distance[candidates["edit_distance"]]
-        scores = add_at(scores, words.sample.classes(candidates["ids"]), similarity * features)
+        scores = add_at(scores, sample.classes(candidates["ids"]), similarity * features)
         # an unknown word is no class, so the penalty goes to <pad>, which is never written
-        itself = candidates.get("replaced", replaced)
-        itself = itself.where(itself < self.vocabulary, self.padding_idx)[:, None]
-        return add_at(scores, words.sample.classes(itself), -self.weight("self_replacement").expand_as(itself))
+        itself = replaced.where(replaced < self.vocabulary, self.padding_idx)[:, None]
+        return add_at(scores, sample.classes(itself), -self.weight("self_replacement").expand_as(itself))
 
-    def context_and_similarity(self, replaced: Tensor, dtype: torch.dtype) -> tuple[Tensor | float, Tensor | float]:
-        """Returns the weight of the context and the factor of similarity for ``replaced`` (n,): (n, 1), or for all."""
+    def is_known(self, replaced: Tensor) -> Tensor:
+        return replaced[:, None] < self.vocabulary
+
+    def similarity(self, replaced: Tensor, dtype: torch.dtype) -> Tensor | float:
+        """Returns the factor of all features that compare a word with ``replaced`` (n,): (n, 1), or one for all."""
+        factor = MISSPELT_WORD_WEIGHTS.known_similarity
         if not self.pretrained:
-            return MISSPELT_WORD_WEIGHTS.known_context, MISSPELT_WORD_WEIGHTS.known_similarity
-        is_known = replaced[:, None] < self.vocabulary
-        context = torch.where(is_known, self.weight("known_context"), MISSPELT_WORD_WEIGHTS.known_context)
-        similarity = torch.where(is_known, self.weight("known_similarity"), MISSPELT_WORD_WEIGHTS.known_similarity)
-        return context.to(dtype), similarity.to(dtype)
+            return factor
+        return torch.where(self.is_known(replaced), self.weight("known_similarity"), factor).to(dtype)
 
     def biases_by_shape(self, sample: VocabularySample) -> Tensor:
         """Returns the part of the score that depends on the shape of the replaced word alone: (SHAPES + 1, V).
@@ -216,15 +252,17 @@ class WordScorer(nn.Module):
         It is the bias, plus the frequency feature, less the penalties for another shape; the last row, for
         placeholders that replace no word, has no penalties.
         """
-        of_word = sample.select(self.shapes)[None]
-        of_replaced = torch.arange(SHAPES, device=self.shapes.device)[:, None]
-        blank = (of_word // CASES).ne(of_replaced // CASES)
-        case = self.case_changes[of_replaced % CASES, of_word % CASES]
-        penalties = F.pad(self.weight("blank") * blank + self.weight("case") * case, (0, 0, 0, 1))
         biases = sample.select(self.bias) + self.weight("frequency") * sample.select(self.log_counts)
         if sample.log_weights is not None:
             biases = biases + sample.log_weights
-        return biases - penalties
+        return biases - self.penalties(sample.select(self.shapes))
+
+    def penalties(self, shapes: Tensor) -> Tensor:
+        """Returns the penalties of words of these shapes (n,) that replace a word of each shape: (SHAPES + 1, n)."""
+        of_word, of_replaced = shapes[None], torch.arange(SHAPES, device=shapes.device)[:, None]
+        blank = (of_word // CASES).ne(of_replaced // CASES)
+        case = self.case_changes[of_replaced % CASES, of_word % CASES]
+        return F.pad(self.weight("blank") * blank + self.weight("case") * case, (0, 0, 0, 1))
 
 
 def add_at(scores: Tensor, places: Tensor, values: Tensor) -> Tensor:

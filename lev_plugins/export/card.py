@@ -16,7 +16,11 @@ WHAT = {
     "transformer": "A corrector of text (Transformer)",
     "enct5": "A model that labels texts (EncT5)",
 }
-FORM = {"straight": "typewriter apostrophes", "lower": "no capitals", "apart": "blanks before punctuation"}
+TEXT_STYLES = {
+    "straight_quotes": "typewriter apostrophes",
+    "lowercase": "no capitals",
+    "spaced_punctuation": "blanks before punctuation",
+}
 PIPELINES = {"tagging": "token-classification", "editor": "text-generation"}
 # settings of a training that the card shows, as SECTION.NAME of fairseq's configuration. The flag of such a setting is
 # its name; that of ``SECTION._name`` is the section, as in --task, unless ``SECTION_FLAGS`` has another
@@ -87,7 +91,7 @@ def facts(config: ModelConfig, weights: int) -> list[list[str]]:
     rows.append(["parameters", f"{weights:,}"])
     rows += [] if config.updates is None else [["updates", f"{config.updates:,}"]]
     rows.append(["text is cut by", f"`{config.tokeniser}`" if config.tokeniser else "white space"])
-    styles = [style for name, style in FORM.items() if config.form.get(name)]
+    styles = [style for name, style in TEXT_STYLES.items() if config.text_style.get(name)]
     rows += [["text is written with", ", ".join(styles)]] if styles else []
     rows += [["confidence of an edit", "calibrated on held-out text"]] if config.calibration else []
     return rows + [[name, f"`{value}`"] for name, value in defaults.items()]

@@ -4,14 +4,15 @@ encoder   a source -> the keys and values that each decoder block reads of it, a
 decide    a text -> what the deletion and the placeholder policy say of it, both in one pass
 fill      a text with placeholders -> the best words for each of them, and their log-probabilities
 start     of a model that writes from left to right: a source -> what its first word may be, and the state
-step      texts, and their state -> what comes next, and the parts of the state that grew
+step      texts, and their state -> what comes next, and the parts of the state that are longer now
 score     sources, and a text for each -> how likely it is
 label     of an enct5: texts -> the scores of their labels
 
-What depends on the dictionary alone is looked up outside: for each word, its row of each table. ``onnx.word_features``
-does that. A graph has all the rest: vectors, blocks, policies, and the choice. All graphs share one file of weights;
-``onnx.names`` has the names of their inputs and outputs. The modules are in ``onnx.levt_graphs`` (encoder, decide and
-fill), ``onnx.search_graphs`` (start, step and score) and ``onnx.label_graph``.
+What depends on the dictionary alone is looked up outside: for each word, its row of each table.
+``editor.word_features`` does that. A graph has all the rest: vectors, blocks, policies, and the choice. All graphs
+share one file of weights. The names of their inputs are those of the fields and parameters that the modules read
+(``export.tracing.named``). The modules are in ``export.levt_graphs`` (encoder, decide and fill),
+``export.search_graphs`` (start, step and score) and ``export.label_graph``.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import nn
 
 from lev_plugins.editor.folder import ENDINGS, GRAPH_WEIGHTS, INDEX, path_of, stored_arrays
-from lev_plugins.export.compact import TABLE_MAX, compact, rounded
+from lev_plugins.export.compact import TABLE_MAX, rounded
 from lev_plugins.export.label_graph import enct5_graphs
 from lev_plugins.export.levt_graphs import levt_graphs
 from lev_plugins.export.search_graphs import seq2seq_graphs
@@ -51,12 +52,12 @@ def write(model: FairseqEncoderDecoderModel | EncT5, folder: Path, only_compact:
     """
     (folder / GRAPHS).mkdir()
     with warnings.catch_warnings(), torch.no_grad():
-        compacted = compact(model) if isinstance(model, LevT) and has_compact_form(model) else None
+        compacts = has_compact_form(model)
         # warnings that some sizes are fixed, as intended, and of torch about GPUs while oneDNN is switched off
         warnings.simplefilter("ignore")
         with torch.backends.mkldnn.flags(enabled=False):
-            graphs = {} if compacted and only_compact else graphs_of(model)
-            in_8_bits = levt_graphs(*compacted) if compacted else {}
+            graphs = {} if compacts and only_compact else graphs_of(model)
+            in_8_bits = levt_graphs(model, is_compact=True) if compacts else {}
             for bits, some in {32: graphs, 8: in_8_bits}.items():
                 for name, traced in some.items():
                     trace(traced, folder / path_of(name, bits))
@@ -64,7 +65,7 @@ def write(model: FairseqEncoderDecoderModel | EncT5, folder: Path, only_compact:
     try:
         for name in graphs | in_8_bits:
             exact, in_8 = (folder / path_of(name, bits) for bits in ENDINGS)
-            if compacted:
+            if compacts:
                 round_weights(in_8)
             else:
                 # 7 bits, so that processors without VNNI, which add up in 16 bits, do not overflow

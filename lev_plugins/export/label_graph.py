@@ -3,39 +3,39 @@
 import torch
 from torch import Tensor
 
-from lev_plugins.editor import names
-from lev_plugins.export.tracing import SIZES, Inputs, SpellingGraph, Traced, example, ngram_examples
+from lev_plugins.edits.embedding import WordFeatures
+from lev_plugins.export.tracing import SIZES, SourceInputs, SpellingGraph, Traced, example, ngram_examples
 from lev_plugins.labelling.criterion import answers_of
 from lev_plugins.labelling.model import EncT5
+
+FEATURES = 4  # the fields of ``WordFeatures`` that an ``NgramEmbedding`` has
 
 
 class Label(SpellingGraph):
     """Scores the labels of texts."""
 
-    def __init__(self, model: EncT5, input_names: list[str]) -> None:
-        """``input_names``: parameters of ``EncT5.forward``."""
+    def __init__(self, model: EncT5) -> None:
         super().__init__(model.encoder.tokens)
-        self.model, self.input_names = model, input_names
+        self.model = model
 
-    def forward(self, words: Tensor, *inputs: Tensor) -> Tensor:
-        """Returns the scores of features of texts (F, B, S) and further inputs; with --spelling, n-grams are last."""
-        batch = dict(zip(self.input_names, inputs, strict=False))
-        if self.model.word_index is not None:
-            vectors = self.vectors(words, self.ngram_means(*inputs[len(self.input_names) :]))
-            batch["words"] = self.table.look_up(words[0], vectors)
-        return answers_of(self.model(words[0], **batch).logits, self.model.spec.kind)
+    def forward(self, texts: SourceInputs, batch: dict[str, Tensor]) -> Tensor:
+        """Returns the scores of texts; ``batch``: the other parameters of ``EncT5.forward``."""
+        if texts.ngrams is not None:
+            vector_of = self.vectors(self.ngram_means(texts.ngrams)).vector_of
+            batch = {**batch, "words": self.table.combine(WordFeatures(*texts.words.unbind(0)), vector_of)}
+        return answers_of(self.model(texts.words[0], **batch).logits, self.model.spec.kind)
 
 
 def enct5_graphs(model: EncT5) -> dict[str, Traced]:
     """Returns the graph of an enct5."""
-    kind, features = model.spec.kind, 1 if model.word_index is None else 4  # see ``WordFeatures``
-    latents = SIZES["B"] * SIZES["T"]
-    inputs: Inputs = {"latents": example("B T"), "where": (torch.arange(latents), {0: "n"})}
+    kind, texts = model.spec.kind, SourceInputs(example("1 B S"))
+    if model.word_index is not None:
+        texts = SourceInputs(example(f"{FEATURES} B S"), ngram_examples())
+    batch = {"latents": example("B T"), "where": torch.arange(SIZES["n"])}
     if kind == "multilabel":
-        inputs["asked"] = example("T")[0], {0: "L"}
+        batch["asked"] = example("n")
     if kind == "tagging":
-        inputs |= {name: example("B T") for name in ("decoder_segments", "latent_encdec_segments")}
-        inputs["encdec_segments"] = example("B S")
-    words = {names.WORDS: example(f"{features} B S")}
-    label = Label(model, list(inputs))
-    return {names.LABEL: Traced(label, {**words, **inputs, **ngram_examples(model)}, [names.SCORES])}
+        batch |= {name: example("B T") for name in ("decoder_segments", "latent_encdec_segments")}
+        batch["encdec_segments"] = example("B S")
+    axes = {"asked": {0: "L"}} if "asked" in batch else {}
+    return {"label": Traced(Label(model), (texts, batch), ["scores"], axes)}

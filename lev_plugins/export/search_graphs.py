@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from lev_plugins.correction.gated_pretrained import GatedPretrained
-from lev_plugins.editor import names
-from lev_plugins.export.tracing import Inputs, Traced, example
+from lev_plugins.editor.beam_search import GROWING, ROWS
+from lev_plugins.export.tracing import Traced
 from lev_plugins.pretrained import library
 from lev_plugins.text.ids import EOS, PAD, UNK
 
@@ -39,8 +39,8 @@ class Start(nn.Module):
         output = self.model.decoder(words, encoder_out=state[0], incremental_state=state[1])
         return self.model.get_normalized_probs(output, log_probs=True)
 
-    def forward(self, words: Tensor) -> tuple[Tensor, ...]:
-        scores, state = self.begin(words)
+    def forward(self, inputs: dict[str, Tensor]) -> tuple[Tensor, ...]:
+        scores, state = self.begin(inputs["words"])
         return scores[:, -1], *tensors_of(state)
 
 
@@ -54,12 +54,13 @@ class Step(Start):
         grows: for each tensor of the state, whether it is longer after each word
         """
         super().__init__(model)
-        (self.parts, self.form), self.grows = tree_flatten(state), grows
+        (self.parts, self.structure), self.grows = tree_flatten(state), grows
 
-    def forward(self, words: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-        tensors = iter(inputs)
+    def forward(self, inputs: dict[str, Tensor]) -> tuple[Tensor, ...]:
+        words, *tensors_of_state = inputs.values()
+        tensors = iter(tensors_of_state)
         parts = [next(tensors) if isinstance(part, Tensor) else part for part in self.parts]
-        state = tree_unflatten(parts, self.form)
+        state = tree_unflatten(parts, self.structure)
         scores = self.next(words, state)
         return scores[:, -1], *(part for part, grows in zip(tensors_of(state), self.grows, strict=True) if grows)
 
@@ -67,9 +68,9 @@ class Step(Start):
 class Score(Start):
     """Scores texts by teacher forcing."""
 
-    def forward(self, words: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, inputs: dict[str, Tensor]) -> tuple[Tensor, ...]:
         """Returns the log-probability (B,) of a text (B, T) for each of the sources (B, S)."""
-        (texts,) = inputs
+        words, texts = inputs["words"], inputs["texts"]
         scores = self.next(F.pad(texts[:, :-1], (1, 0), value=EOS), (self.model.encoder(words), None))
         return (scores.gather(2, texts[:, :, None])[:, :, 0].masked_fill(texts.eq(PAD), 0).sum(1),)
 
@@ -94,18 +95,20 @@ def seq2seq_graphs(model: FairseqEncoderDecoderModel) -> dict[str, Traced]:
         return words, state
 
     (words, state), (_, larger_state) = sample(0), sample(1)
-    parts, grows = Inputs(), list[bool]()
+    parts, axes, grows = dict[str, Tensor](), dict[str, dict[int, str]](), list[bool]()
     for number, (part, larger) in enumerate(zip(tensors_of(state), tensors_of(larger_state), strict=True)):
         sizes = {axis: size for axis, size in enumerate(part.shape) if larger.size(axis) != size}  # the dynamic ones
-        axes = {axis: names.ROWS if size == batch else "T" if size >= length else "S" for axis, size in sizes.items()}
-        grows.append("T" in axes.values())
-        parts[f"{names.GROWING if grows[-1] else 'given'}{number}"] = part, axes
-    longer_parts = [f"{name} and more" for name, is_longer in zip(parts, grows, strict=True) if is_longer]
-    sources: Inputs = {names.WORDS: (words, {0: names.ROWS, 1: "S"})}
-    prefixes: Inputs = {names.WORDS: (words.new_zeros((batch, length + 1)), {0: names.ROWS, 1: "N"})}
-    scored = {names.WORDS: (words, {0: "B", 1: "S"}), names.TEXTS: example("B T")}
+        names = {axis: ROWS if size == batch else "T" if size >= length else "S" for axis, size in sizes.items()}
+        grows.append("T" in names.values())
+        name = f"{GROWING if grows[-1] else 'constant'}.{number}"
+        parts[name], axes[name] = part, names
+    longer_parts = [f"longer.{name}" for name, is_longer in zip(parts, grows, strict=True) if is_longer]
+    sources, step = {"words": words}, {"words": words.new_zeros((batch, length + 1)), **parts}
+    pairs = {**sources, "texts": words.new_zeros((batch, length))}
+    source_axes, text_axes = {"words": {0: ROWS, 1: "S"}}, {"texts": {0: ROWS, 1: "T"}}
+    axes["words"] = {0: ROWS, 1: "N"}
     return {
-        names.START: Traced(start, sources, [names.SCORES, *parts]),
-        names.STEP: Traced(Step(model, state, grows), {**prefixes, **parts}, [names.SCORES, *longer_parts]),
-        names.SCORE: Traced(Score(model), scored, ["score"]),
+        "start": Traced(start, (sources,), ["scores", *parts], source_axes),
+        "step": Traced(Step(model, state, grows), (step,), ["scores", *longer_parts], axes),
+        "score": Traced(Score(model), (pairs,), ["score"], source_axes | text_axes),
     }

@@ -1,73 +1,132 @@
-"""Modules become ONNX graphs by tracing: what a module needs for that, and the part that spells words.
+"""Modules become ONNX graphs by tracing: the names of their inputs, and the part that spells words.
+
+A module reads its inputs in groups: named tuples or dictionaries of tensors, in which None stands for what a model
+lacks. ONNX passes single tensors by position. ``named`` gives them their names.
 
 Shapes: B sentences, S length of the sources, T of the texts, n placeholders, U unknown words, P groups of letters, K
 candidates, C channels; L blocks of all decoder stacks; of a pre-trained encoder, R rows of W pieces, Q of them in all.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from lev_plugins.editor import names
-from lev_plugins.edits.embedding import NGRAM_SCALE, CollectingTable, NgramEmbedding, WordFeatures, WordVectors
-from lev_plugins.labelling.model import EncT5
-from lev_plugins.levt.model import LevT
+from lev_plugins.edits.embedding import NGRAM_SCALE, CollectingTable, NgramEmbedding, WordVectors
 from lev_plugins.nn.weight_cache import EvalCache
 
-# the sizes of the examples: all differ, so that tracing confuses none
-SIZES = {"B": 2, "S": 5, "T": 7, "U": 3, "P": 11, "n": 4, "K": 6, "W": 8, "Q": 9, "R": 12}
-Inputs = dict[str, tuple[Tensor, dict[int, str]]]
+# the dynamic sizes of the examples, by which they are recognised: primes that are too large for a number of heads
+SIZES = {"B": 17, "S": 19, "T": 23, "R": 29, "W": 31, "U": 37, "n": 41, "K": 43, "P": 47, "Q": 53}
+NAMES = {size: name for name, size in SIZES.items()}
 
 
-def example(shape: str, dtype: torch.dtype = torch.long) -> tuple[Tensor, dict[int, str]]:
-    """Returns an input for tracing, and its dynamic sizes.
+class Ngrams(NamedTuple):
+    """The n-grams of words of a batch."""
 
-    >>> example("2 K")
-    (tensor([[0, 0, 0, 0, 0, 0],
-            [0, 0, 0, 0, 0, 0]]), {1: 'K'})
-    """
-    sizes = [SIZES.get(name) or int(name) for name in shape.split()]
-    axes = {axis: name for axis, name in enumerate(shape.split()) if name in SIZES}
-    return torch.full(sizes, 0 if dtype == torch.long else 1, dtype=dtype), axes  # ids are 0
+    ids: Tensor  # (P,) of all these words
+    owners: Tensor  # (P,) the word that has each n-gram
+    counts: Tensor  # (U,) the n-grams of each word, at least 1
+
+
+class Pieces(NamedTuple):
+    """The fields of ``PiecesInRows`` as tensors."""
+
+    rows: Tensor  # (R, W)
+    places: Tensor  # (Q,)
+    owners: Tensor  # (Q,)
+
+
+class SourceInputs(NamedTuple):
+    """The texts that an encoder reads."""
+
+    words: Tensor  # (F, B, S) the features of their words, or their ids (1, B, S)
+    ngrams: Ngrams | None = None  # with --spelling, those of the unknown words
+    pieces: Pieces | None = None  # with --backbone
+
+
+Groups = tuple[Any, ...]  # of inputs, the arguments of a module's ``forward``
 
 
 class Traced(NamedTuple):
-    """A module to trace, an example of each input with the names of its dynamic sizes, and the names of the outputs."""
+    """A module to trace, with examples of its inputs, and the names of its outputs."""
 
     module: nn.Module
-    inputs: Inputs
+    inputs: Groups
     outputs: list[str]
+    axes: Mapping[str, dict[int, str]] = {}  # the dynamic sizes of inputs by their axes, where not those of SIZES
+
+
+def example(shape: str, dtype: torch.dtype = torch.long) -> Tensor:
+    """Returns an input for tracing.
+
+    >>> example("1 B")
+    tensor([[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]])
+    """
+    fill = 0 if dtype == torch.long else 1  # ids are 0
+    return torch.full([SIZES.get(size) or int(size) for size in shape.split()], fill, dtype=dtype)
+
+
+def ngram_examples() -> Ngrams:
+    return Ngrams(example("P"), example("P"), example("U", torch.float))
+
+
+def named(groups: Groups) -> dict[str, Tensor]:
+    """Returns the tensors by the names that they have in ONNX.
+
+    >>> ngrams = Ngrams(*torch.arange(3))
+    >>> [*named((SourceInputs(torch.zeros(1), ngrams), {"texts": torch.zeros(1)}))]
+    ['words', 'ngrams.ids', 'ngrams.owners', 'ngrams.counts', 'texts']
+    """
+    tensors: dict[str, Tensor] = {}
+    for group in groups:
+        for name, value in (group if isinstance(group, dict) else group._asdict()).items():
+            if isinstance(value, Tensor):
+                tensors[name] = value
+            elif value is not None:
+                tensors |= {f"{name}.{field}": tensor for field, tensor in value._asdict().items()}
+    return tensors
+
+
+class ByPosition(nn.Module):
+    """Passes inputs that come by position to a module that reads them in groups."""
+
+    def __init__(self, module: nn.Module, groups: Groups) -> None:
+        super().__init__()
+        self.module = module
+        self.leaves, self.structure = tree_flatten(groups)
+
+    def forward(self, *inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
+        tensors = iter(inputs)
+        leaves = [next(tensors) if isinstance(leaf, Tensor) else leaf for leaf in self.leaves]
+        return self.module(*tree_unflatten(leaves, self.structure))
 
 
 def trace(traced: Traced, path: Path) -> None:
     """Writes a module as a graph."""
-    examples = tuple(tensor for tensor, _ in traced.inputs.values())
-    caches = [module for module in traced.module.eval().modules() if isinstance(module, EvalCache)]
+    module = ByPosition(traced.module, traced.inputs).eval()
+    examples = named(traced.inputs)
+    axes = {
+        name: {axis: NAMES[size] for axis, size in enumerate(tensor.shape) if size in NAMES}
+        for name, tensor in examples.items()
+    }
+    caches = [part for part in module.modules() if isinstance(part, EvalCache)]
     if caches:
-        traced.module(*examples)
+        module(*examples.values())
     for cache in caches:
-        if (
-            cache.entry is not None
-        ):  # the exporter makes weights of buffers, which graphs share, and constants of others
+        if cache.entry is not None:  # buffers become weights, which graphs share, and other tensors constants
             cache.register_buffer("value", cache.entry[1])
     torch.onnx.export(
-        traced.module,
-        examples,
+        module,
+        tuple(examples.values()),
         str(path),
-        input_names=list(traced.inputs),
+        input_names=[*examples],
         output_names=traced.outputs,
-        dynamic_axes={name: axes for name, (_, axes) in traced.inputs.items()},
+        dynamic_axes={**axes, **traced.axes},
         dynamo=False,
     )
-
-
-def ngram_examples(model: LevT | EncT5) -> Inputs:
-    """Returns examples of the inputs that spell the unknown words; a model without --spelling has none."""
-    if model.word_index is None:
-        return {}
-    return dict(zip(names.NGRAMS, (example("P"), example("P"), example("U", torch.float)), strict=True))
 
 
 class SpellingGraph(nn.Module):
@@ -84,20 +143,14 @@ class SpellingGraph(nn.Module):
     def ngram_vectors(self, ngrams: Tensor) -> Tensor:
         return self.table.grams[ngrams]
 
-    def ngram_means(self, ngrams: Tensor, owners: Tensor, counts: Tensor) -> Tensor:
-        """Returns the vectors of the unknown words (U, C).
+    def ngram_means(self, ngrams: Ngrams) -> Tensor:
+        """Returns the vectors of the words that have the n-grams: (U, C)."""
+        vectors = self.ngram_vectors(ngrams.ids)
+        zeros = torch.zeros_like(ngrams.counts[:, None] * vectors[:1])
+        total = zeros.scatter_add(0, ngrams.owners[:, None].expand_as(vectors), vectors)
+        return NGRAM_SCALE * (total / ngrams.counts[:, None])
 
-        ngrams: (P,) of all these words
-        owners: (P,) the word that has each n-gram
-        counts: (U,) the n-grams of each word, at least 1
-        """
-        vectors = self.ngram_vectors(ngrams)
-        zeros = torch.zeros_like(counts[:, None] * vectors[:1])
-        total = zeros.scatter_add(0, owners[:, None].expand_as(vectors), vectors)
-        return NGRAM_SCALE * (total / counts[:, None])
-
-    def vectors(self, words: Tensor, unknown: Tensor) -> WordVectors:
-        """Returns what the embedding reads of the features of words (F, B, T) and the vectors of the unknown ones."""
+    def vectors(self, unknown: Tensor) -> WordVectors:
+        """Returns the vectors of all words of a batch; ``unknown``: those of the unknown words (U, C)."""
         vectors = self.table.vectors(None)
-        means = CollectingTable(vectors.ngram_means.weight, more=unknown)
-        return vectors._replace(ngram_means=means, features=WordFeatures(*words.unbind(0)))
+        return vectors._replace(ngram_means=CollectingTable(vectors.ngram_means.weight, more=unknown))

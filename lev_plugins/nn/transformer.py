@@ -55,15 +55,27 @@ class Sinusoids(nn.Module):
     """fairseq's table of positions; the first real token has position pad + 1."""
 
     table: Tensor  # (n, C)
+    frequencies: Tensor  # (C / 2,)
 
     def __init__(self, rows: int, dim: int, pad: int) -> None:
         super().__init__()
         table = SinusoidalPositionalEmbedding.get_embedding(rows, dim, pad)
         self.register_buffer("table", table, persistent=False)
+        half, self.pad = dim // 2, pad
+        frequencies = torch.exp(torch.arange(half) * -(math.log(10_000) / (half - 1)))
+        self.register_buffer("frequencies", frequencies, persistent=False)
 
     def forward(self, positions: Tensor) -> Tensor:
         """(...) -> (..., C)"""
+        if torch.jit.is_tracing():  # a graph computes the rows, which are smaller so
+            return self.computed(positions)
         return F.embedding(positions, self.table)
+
+    def computed(self, positions: Tensor) -> Tensor:
+        """Returns the rows of positions without the table."""
+        angles = positions[..., None] * self.frequencies
+        rows = torch.cat([angles.sin(), angles.cos()], -1) * positions.ne(self.pad)[..., None]
+        return F.pad(rows, (0, self.table.size(1) % 2))
 
 
 class TextEmbedding(nn.Module):

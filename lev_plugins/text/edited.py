@@ -66,7 +66,7 @@ class Edit:
         }
         if self.name_threshold is not None:
             entries["dial"] = round(self.name_threshold, JSON_DIGITS)
-        entries["others"] = [
+        entries["alternatives"] = [
             {"replacement": edit.replacement, "confidence": round(edit.confidence, JSON_DIGITS)}
             for edit in self.alternatives
         ]

@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 class TokenDictionary(Protocol):
-    """A dictionary of fairseq, or the ``onnx.folder.Vocabulary`` of a model folder."""
+    """A dictionary of fairseq, or the ``editor.folder.Vocabulary`` of a model folder."""
 
     nspecial: int
     symbols: list[str]

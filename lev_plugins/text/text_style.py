@@ -25,7 +25,7 @@ PUNCTUATION = (",", ".")
 MIN_MISMATCHES = 2  # of punctuation, for a warning: a single one is a matter of taste
 JOINED = re.compile(r"\w(?:[,!?](?=\s)|[.!?]$)", re.MULTILINE)  # punctuation right behind a word, as people write it
 APART = re.compile(r"\w [,.!?](?=\s|$)", re.MULTILINE)  # punctuation behind a blank, as tokenisers write it
-WARNINGS = {  # by the ``apart`` of the model
+WARNINGS = {  # by the ``spaced_punctuation`` of the model
     False: "the text has blanks before its punctuation, but this model was trained on text without, so its edits may "
     "be wrong: join them first (in Python with sacremoses' MosesDetokenizer, for example)",
     True: "the text has no blanks before its punctuation, but this model was trained on tokenised text, so its edits "
@@ -35,21 +35,21 @@ WARNINGS = {  # by the ``apart`` of the model
 
 @dataclass(frozen=True)
 class TextStyle:
-    """The style of a model's text; config.json stores it as ``form``."""
+    """The style of a model's text; config.json stores it as ``text_style``."""
 
-    straight: bool = False  # apostrophes and quotes are straight
-    lower: bool = False  # all letters are small
-    apart: bool | None = None  # there are blanks before punctuation; None: unknown
+    straight_quotes: bool = False  # apostrophes and quotes are straight
+    lowercase: bool = False  # all letters are small
+    spaced_punctuation: bool | None = None  # there are blanks before punctuation; None: unknown
 
     @classmethod
     def of(cls, counts: Mapping[str, int]) -> "TextStyle":
         """Reads the style from the pieces of a dictionary, and how often each occurs.
 
         >>> TextStyle.of({"▁the": 50, ",": 30, "▁Don't": 3, "▁,": 1})
-        TextStyle(straight=True, lower=False, apart=False)
-        >>> TextStyle.of({"the": 50, ",": 30, ".": 30, "n't": 3}).apart
+        TextStyle(straight_quotes=True, lowercase=False, spaced_punctuation=False)
+        >>> TextStyle.of({"the": 50, ",": 30, ".": 30, "n't": 3}).spaced_punctuation
         True
-        >>> TextStyle.of({"▁the": 1, ",": 1, "▁,": 1}).apart  # of a pre-trained model, which has no counts
+        >>> TextStyle.of({"▁the": 1, ",": 1, "▁,": 1}).spaced_punctuation  # of a pre-trained model, which has no counts
         """
         straight = sum(count for piece, count in counts.items() if "'" in piece)
         curly = sum(count for piece, count in counts.items() if not set(APOSTROPHES).isdisjoint(piece))
@@ -64,33 +64,34 @@ class TextStyle:
         if not blank:  # pieces are what stands between blanks
             joined = sum(counts[word] for word in words if word.endswith(PUNCTUATION))
         return cls(
-            straight=curly < MAX_CURLY * straight,
-            lower=len(words) >= MIN_WORDS and all(word == word.lower() for word in words),
-            apart=separate > joined if (separate or joined) and has_words and has_counts else None,
+            straight_quotes=curly < MAX_CURLY * straight,
+            lowercase=len(words) >= MIN_WORDS and all(word == word.lower() for word in words),
+            spaced_punctuation=separate > joined if (separate or joined) and has_words and has_counts else None,
         )
 
     def read(self, text: str) -> str:
         """Converts a text to the style of the model; its length stays the same.
 
-        >>> TextStyle(straight=True, lower=True).read("It\u2019s Me")
+        >>> TextStyle(straight_quotes=True, lowercase=True).read("It\u2019s Me")
         "it's me"
         """
-        if self.straight:
+        if self.straight_quotes:
             text = text.translate(TO_STRAIGHT)
-        if self.lower:
+        if self.lowercase:
             text = "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
         return text
 
     def write(self, original: str, replacement: str, text: str) -> str:
         """Converts what the model wrote in place of ``original`` to the style of ``text``.
 
-        >>> TextStyle(straight=True, lower=True).write("Dont", "don't", "Dont. It\u2019s me.") == "Don\u2019t"
+        >>> style = TextStyle(straight_quotes=True, lowercase=True)
+        >>> style.write("Dont", "don't", "Dont. It\u2019s me.") == "Don\u2019t"
         True
-        >>> TextStyle(straight=True).write("\u043f\u02bc", "'", "\u02bc") == "\u02bc"  # the apostrophe of the text
+        >>> style.write("\u043f\u02bc", "'", "\u02bc") == "\u02bc"  # the apostrophe of the text
         True
         """
         curly = next((sign for sign in APOSTROPHES if sign in text), None)
-        if self.straight and curly and "'" not in text:
+        if self.straight_quotes and curly and "'" not in text:
             replacement = replacement.replace("'", curly)
         originals, replacements = original.split(" "), replacement.split(" ")
         if len(originals) == len(replacements):
@@ -104,16 +105,16 @@ class TextStyle:
         ['About', 'about', 'on']
         """
         is_spelling = replacement.islower() and SIMILAR < OSA.normalized_similarity(word.lower(), replacement) < 1
-        return in_case_of(word, replacement) if self.lower or is_spelling else replacement
+        return in_case_of(word, replacement) if self.lowercase or is_spelling else replacement
 
     def check(self, texts: Sequence[str]) -> None:
         """Warns, once, of texts whose punctuation is all written in the other way, as in a tokenised file."""
-        if self.apart is None:
+        if self.spaced_punctuation is None:
             return
-        patterns = {False: JOINED, True: APART}  # by ``apart``
+        patterns = {False: JOINED, True: APART}  # by ``spaced_punctuation``
         counts = {style: sum(len(p.findall(text)) for text in texts) for style, p in patterns.items()}
-        if not counts[self.apart] and counts[not self.apart] >= MIN_MISMATCHES:
-            warn_once(WARNINGS[self.apart])
+        if not counts[self.spaced_punctuation] and counts[not self.spaced_punctuation] >= MIN_MISMATCHES:
+            warn_once(WARNINGS[self.spaced_punctuation])
 
 
 @cache

@@ -31,7 +31,7 @@ from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.json_schema import from_entries, read_object
 from lev_plugins.utils.ranges import check_ranges, flag_name
 
-FORMAT = 1
+FORMAT = 2
 CONFIG, WEIGHTS, CARD, THRESHOLDS = "config.json", "model.safetensors", "README.md", "thresholds.json"
 KEPT = "words.txt"  # words that an editor leaves alone
 SAMPLE, PROMISED = "sample.txt", "promised.txt"  # for lev-plugins adapt: text of the training, and held-out text
@@ -112,7 +112,7 @@ class ModelConfig:
     labelling: dict[str, Flag] = field(default_factory=dict)  # how a labeller reads text
     decoding: Decoding = field(default_factory=Decoding)
     calibration: dict[str, float] = field(default_factory=dict)  # weights by which confidences become probabilities
-    form: dict[str, bool | None] = field(default_factory=dict)  # the style of its training text: ``text.text_style``
+    text_style: dict[str, bool | None] = field(default_factory=dict)  # of its training text: ``text.text_style``
     updates: int | None = None
     promise: float | None = None  # the most words of 1,000 right ones that it breaks in held-out text
     noise: dict[str, Flag] = field(default_factory=dict)  # of its training, as flags of ``lev-plugins noise``
@@ -214,9 +214,9 @@ def read_unchecked(folder: str | Path) -> ModelConfig:
     if type(version) is not int:
         raise UserError(f"{path} was not written by lev-plugins export (it has no format version): {make}")
     require(
-        1 <= version <= FORMAT,
-        f"{folder} has format version {version}, but this version of lev-plugins reads only up to {FORMAT}: "
-        "pip install --upgrade lev-plugins",
+        version == FORMAT,
+        f"{folder} has format version {version}, but this version of lev-plugins reads version {FORMAT}: export its "
+        "checkpoint again with lev-plugins export",
     )
     return from_entries(ModelConfig, entries, str(path))
 

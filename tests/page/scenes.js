@@ -60,7 +60,7 @@ const scenes = {
     by("accept").click();
   },
   async choosing_another_replacement() {
-    await checked("teh cat", { ...edit(0, 3, "the"), others: [{ replacement: "ten", confidence: 0.1 }] });
+    await checked("teh cat", { ...edit(0, 3, "the"), alternatives: [{ replacement: "ten", confidence: 0.1 }] });
     by("others").children[0].click();
   },
   async accepting_what_is_as_sure_as_the_dial() {

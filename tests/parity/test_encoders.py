@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 import lev_plugins
 from lev_plugins.cli.main import main
-from lev_plugins.editor import names
 from lev_plugins.editor.graph_file import check_graph
 from lev_plugins.edits.batch_words import (
     BatchWords,
@@ -282,9 +281,9 @@ def test_a_labeller_reads_the_states_of_the_library(family: Family, tmp_path: Pa
     assert torch.allclose(again(**batch).logits, output.logits, atol=1e-5)
     path = tmp_path / "label.onnx"
     with torch.no_grad():
-        tracing.trace(enct5_graphs(model)[names.LABEL], path)
+        tracing.trace(enct5_graphs(model)["label"], path)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    values = {"latents": batch["latents"], "where": batch["where"], names.WORDS: tokens[None]}
+    values = {"latents": batch["latents"], "where": batch["where"], "words": tokens[None]}
     (scores,) = session.run(None, {name: value.numpy() for name, value in values.items()})
     assert np.abs(scores - output.logits.log_softmax(-1).detach().numpy()).max() < 1e-4 or np.allclose(
         scores, output.logits.softmax(-1).detach().numpy(), atol=1e-4

@@ -75,7 +75,7 @@ def test_golden_model_folders_give_the_same_answers(folder: Path) -> None:
         model.edit_also = parse_kinds("all")  # those versions did not leave anything alone
         answers = [edited.as_dict() for edited in model.edit(inputs["texts"], inputs["drafts"])]
         for edit in (edit for answer in answers for edit in answer["edits"]):
-            del edit["others"]
+            del edit["alternatives"]
     else:
         answers = model.label(inputs["texts"], scores=True)
     assert len(answers) == len(expected) > 0

@@ -1,18 +1,18 @@
 """The small folder of a ``levt --spelling``: what it leaves out, and that its edits are those of 8 bits."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 import lev_plugins
 from lev_plugins.editor.folder import pack, unpack
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.edits.embedding import WHOLE_VOCABULARY
 from lev_plugins.export import load_model
-from lev_plugins.export.compact import Biases, ComputedSinusoids, compact
+from lev_plugins.export.compact import CompactTables, scores, vectors
 from lev_plugins.levt.model import LevT
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError
@@ -70,44 +70,43 @@ def test_a_text_is_edited_as_it_is_beside_any_others(system: System, folders: tu
 
 def test_its_words_have_the_vectors_of_the_model(system: System) -> None:
     model = model_of(system)
-    _, tables = compact(model)
-    words = model.decoder.embedding.tokens.vectors(None)
+    embedding = model.words.embedding
+    tables, words = CompactTables(embedding, model.words.scorer), embedding.vectors(None)
     ids = torch.arange(tables.vocabulary + 1)[None]
     with torch.no_grad():
-        exact, rounded = words.vector_of(ids, ids), tables.rows(ids)
+        exact, rounded = (
+            words.vector_of(ids, ids),
+            vectors(ids, ids, torch.zeros(1, embedding.embedding_dim), tables),
+        )
     # to 7 bits: half a step of the largest of all channels, times the root of their number
     error = (exact - rounded).norm(dim=-1) / exact.norm(dim=-1).clamp(min=1e-2)
     assert 0 < error.max() < 0.5 / 63 * exact.size(-1) ** 0.5
     torch.testing.assert_close(exact[0, -1], rounded[0, -1], rtol=1e-3, atol=1e-5)  # the placeholder
 
 
-def test_its_biases_and_positions_are_those_of_the_model(system: System) -> None:
+def test_its_scores_are_those_of_the_model(system: System) -> None:
     model = model_of(system)
-    scorer, embedding = model.words.scorer, model.decoder.embedding
-    shapes = torch.tensor([0, 5, 8, 3])
+    words, scorer = model.words.embedding, model.words.scorer
+    tables, shapes = CompactTables(words, scorer), torch.tensor([0, 5, 8, 3])
+    queries = 4 * F.normalize(torch.randn(4, words.embedding_dim, generator=torch.Generator().manual_seed(1)))
     with torch.no_grad():
-        rows = Biases(scorer).rows(lambda: shapes, shapes)
-        torch.testing.assert_close(rows, scorer.biases_by_shape(WHOLE_VOCABULARY)[shapes], rtol=1e-3, atol=1e-3)
+        biases = scorer.biases_by_shape(WHOLE_VOCABULARY)[shapes]
+        torch.testing.assert_close(scores(0 * queries, shapes, tables), biases, rtol=1e-3, atol=1e-3)
+        exact = queries @ words.directions(words.vectors(None)).T + biases
+        assert 0 < (scores(queries, shapes, tables) - exact).abs().max() < 0.05
+
+
+def test_graphs_compute_the_positions_of_the_table(system: System) -> None:
+    embedding = model_of(system).decoder.embedding
     positions = torch.tensor([[embedding.pad, 2, 3, 90]])
-    computed = ComputedSinusoids(embedding.tokens.embedding_dim, embedding.pad)
-    torch.testing.assert_close(computed(positions), embedding.sinusoids(positions), rtol=1e-4, atol=1e-5)
+    sinusoids = embedding.sinusoids
+    torch.testing.assert_close(sinusoids.computed(positions), sinusoids(positions), rtol=1e-4, atol=1e-5)
 
 
 def test_torch_needs_the_weights(folders: tuple[Path, Path]) -> None:
     with pytest.raises(UserError, match=r"has no model\.safetensors, which torch needs: .* --trainable"):
         lev_plugins.load(folders[0], options=EditOptions(search_flags={"iter_decode_with_beam": 2}))
     assert lev_plugins.load(folders[1], options=EditOptions(search_flags={"iter_decode_with_beam": 2}))
-
-
-def test_a_folder_with_the_index_of_version_0_2_is_read(
-    system: System, folders: tuple[Path, Path], tmp_path: Path
-) -> None:
-    folder = Path(shutil.copytree(folders[0], tmp_path / "old"))
-    np.savez(folder / "index.npz", having=np.zeros(3, dtype=np.int32))
-    config = model_folder.read_unchecked(folder)
-    config.files["index.npz"] = model_folder.digest(folder / "index.npz")
-    model_folder.save(config, folder)
-    assert system.answers(lev_plugins.load(folder)) == system.answers(lev_plugins.load(folders[0]))
 
 
 @pytest.mark.parametrize("numbers", [[], [0], [127, 128, 16_383, 16_384, 2_097_152, 2**31 - 1]])

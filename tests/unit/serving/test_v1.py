@@ -12,8 +12,8 @@ def test_texts_become_what_edit_prints(server: Client) -> None:
     answer = server.edit("teh 😀 tset\n", "", "fine")
     assert answer.status == 200 and answer.headers["content-type"] == "application/json"
     other = {"replacement": "then", "confidence": 0.05}
-    first = {"start": 0, "end": 3, "replacement": "the", "confidence": 0.9, "iteration": 1, "others": [other]}
-    second = {"start": 6, "end": 10, "replacement": "test", "confidence": 0.8, "iteration": 1, "others": []}
+    first = {"start": 0, "end": 3, "replacement": "the", "confidence": 0.9, "iteration": 1, "alternatives": [other]}
+    second = {"start": 6, "end": 10, "replacement": "test", "confidence": 0.8, "iteration": 1, "alternatives": []}
     assert answer.json == {
         "model": "m1",
         "results": [

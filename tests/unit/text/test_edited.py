@@ -90,7 +90,7 @@ def test_inside_a_word() -> None:
 def test_json() -> None:
     edited = Edited("a", (Edit(0, 1, "b", 0.123456, 2, alternatives=(Edit(0, 1, "c", 0.01),)),))
     edit = {"start": 0, "end": 1, "replacement": "b", "confidence": 0.1235, "iteration": 2}
-    edit["others"] = [{"replacement": "c", "confidence": 0.01}]
+    edit["alternatives"] = [{"replacement": "c", "confidence": 0.01}]
     assert edited.as_dict() == {"text": "b", "edits": [edit]}
     name = Edit(0, 1, "b", 0.6, name_threshold=0.216)
     assert name.as_dict().items() > {"confidence": 0.6, "dial": 0.216}.items()

@@ -154,7 +154,7 @@ def pieces_of_units(units: Iterable[Unit]) -> list[str]:
 
 def edit_word(tokeniser: Tokeniser, text: str, start: int, end: int, replacement: str) -> str:
     """Edits a word, with a lower-case model if the tokeniser drops capitals."""
-    form = TextStyle(lower=tokeniser.pieces("ABEH") == tokeniser.pieces("abeh"))
+    form = TextStyle(lowercase=tokeniser.pieces("ABEH") == tokeniser.pieces("abeh"))
     editor = Editor(
         OneEdit(text, Span(start, end), replacement), tokeniser, EditOptions(split=False, edit_also=NO_KINDS), form
     )

@@ -41,7 +41,7 @@ def edit_with_style(text: str, form: TextStyle, words: dict[str, str]) -> tuple[
     return editor.edit([text])[0].text, model.inputs
 
 
-STRAIGHT = TextStyle(straight=True, apart=False)
+STRAIGHT = TextStyle(straight_quotes=True, spaced_punctuation=False)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ STRAIGHT = TextStyle(straight=True, apart=False)
         (TextStyle(), "It\u2019s dont.", {"dont": "don't"}, "It\u2019s dont.", "It\u2019s don't."),
         (TextStyle(), "Abuot TEH c.", {"Abuot": "about", "TEH": "the", "c": "dog"}, "Abuot TEH c.", "About THE dog."),
         (TextStyle(), "About It.", {"About": "about", "It": "in"}, "About It.", "about in."),
-        (TextStyle(lower=True), "Teh CAT.", {"teh": "the", "cat": "dog"}, "teh cat.", "The DOG."),
+        (TextStyle(lowercase=True), "Teh CAT.", {"teh": "the", "cat": "dog"}, "teh cat.", "The DOG."),
     ],
 )
 def test_the_model_reads_its_style_and_the_text_keeps_its_own(
@@ -71,7 +71,9 @@ PLAIN_TEXT = "Mr. Smith, come here."
 
 def plain_editor() -> Editor:
     """Returns an editor trained on text without blanks before its punctuation."""
-    return Editor(Replacing({"vlaues": "values"}), Tokeniser(Namespace(bpe="words")), form=TextStyle(apart=False))
+    return Editor(
+        Replacing({"vlaues": "values"}), Tokeniser(Namespace(bpe="words")), form=TextStyle(spaced_punctuation=False)
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,12 +107,12 @@ def test_another_style_warns_once(blanks: bool, text: str, message: str, caplog:
         for line in texts:
             assert [edit_with_style.text for edit_with_style in editor.edit([line])] == [line]
 
-    edit(TextStyle(apart=not blanks), text, text)
+    edit(TextStyle(spaced_punctuation=not blanks), text, text)
     edit(TextStyle(), text, text)
-    edit(TextStyle(apart=blanks), "Mr. Smith came", "Mr. Smith came")  # says nothing either way
-    edit(TextStyle(apart=False), LINE, PLAIN_TEXT, f"{LINE}\n{LINE}\n{PLAIN_TEXT}", LINE)
+    edit(TextStyle(spaced_punctuation=blanks), "Mr. Smith came", "Mr. Smith came")  # says nothing either way
+    edit(TextStyle(spaced_punctuation=False), LINE, PLAIN_TEXT, f"{LINE}\n{LINE}\n{PLAIN_TEXT}", LINE)
     assert not warnings_of(caplog)
-    edit(TextStyle(apart=blanks), text, text)
+    edit(TextStyle(spaced_punctuation=blanks), text, text)
     (warning,) = warnings_of(caplog)
     assert message in warning
 
@@ -146,12 +148,15 @@ def test_wrong_types_of_texts_are_refused(arguments: tuple[Any, ...], message: s
 @pytest.mark.parametrize(
     ("counts", "form"),
     [
-        ({"▁it": 9, "▁it's": 100, "▁it\u2019s": 1, ",": 5, "▁,": 1}, TextStyle(straight=True, apart=False)),
-        ({"▁it's": 9, "▁it\u2019s": 9, "▁.": 3}, TextStyle(apart=True)),
-        ({"Ġthe": 9, "Ġ,": 3, ",": 9}, TextStyle(apart=False)),
-        ({"it,": 9, "saw.": 3, "the": 8}, TextStyle(apart=False)),
+        (
+            {"▁it": 9, "▁it's": 100, "▁it\u2019s": 1, ",": 5, "▁,": 1},
+            TextStyle(straight_quotes=True, spaced_punctuation=False),
+        ),
+        ({"▁it's": 9, "▁it\u2019s": 9, "▁.": 3}, TextStyle(spaced_punctuation=True)),
+        ({"Ġthe": 9, "Ġ,": 3, ",": 9}, TextStyle(spaced_punctuation=False)),
+        ({"it,": 9, "saw.": 3, "the": 8}, TextStyle(spaced_punctuation=False)),
         ({"▁": 9, "a": 3, ".": 9}, TextStyle()),  # letters
-        ({f"▁{a}{b}": 1 for a in "abcdefghijk" for b in "abcdefghijk"}, TextStyle(lower=True)),
+        ({f"▁{a}{b}": 1 for a in "abcdefghijk" for b in "abcdefghijk"}, TextStyle(lowercase=True)),
         ({}, TextStyle()),
     ],
 )

@@ -65,8 +65,8 @@ def test_initial_gradients_of_spelling_fit_into_16_bits(seed: int) -> None:
     """The same loss scale of --fp16 works with and without --spelling."""
     dataset = spelling.noisy_dataset(seed)
     largest = largest_gradients(spelling.model(), collated(dataset, range(4)))
-    query = max(value for name, value in largest.items() if "word_scorer.query" in name)
-    assert query <= 2 * max(value for name, value in largest.items() if "word_scorer" not in name)
+    query = max(value for name, value in largest.items() if "words.scorer.query" in name)
+    assert query <= 2 * max(value for name, value in largest.items() if "words.scorer" not in name)
     dataset.index = None
     plain = LevT.build_model(toy_config(share_all_embeddings=True), toy_task(spelling.dictionary()))
     assert max(largest.values()) <= 4 * max(largest_gradients(plain, collated(dataset, range(4))).values())

@@ -89,7 +89,8 @@ def link(name: str, target: str) -> Callable[[Path], None]:
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "newer": (entry("format", value=2), r"has format version 2, but .* reads only up to 1: pip install --upgrade lev-"),
+    "older": (entry("format", value=1), "has format version 1, but .* reads version 2"),
+    "newer": (entry("format", value=3), "has format version 3, but .* reads version 2"),
     "no format": (edited(lambda c: c.pop("format")), "was not written by lev-plugins export"),
     "not JSON": (content("config.json", b"{"), r"config\.json is not valid JSON"),
     "no config": (lambda folder: (folder / "config.json").unlink(), "is not a model folder, because it has no config"),
@@ -98,7 +99,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "other dictionary": (content("dict.noisy.txt", b"a 1\n"), r"dict\.noisy\.txt is not the file that was exported"),
     "unknown entry": (entry("more", value=1), "has an unknown entry 'more'"),
     "missing entry": (edited(lambda c: c.pop("task")), "has no entry 'task'"),
-    "form": (entry("form", "tall", value=True), "form has an unknown entry 'tall'"),
+    "text style": (entry("text_style", "tall", value=True), "text_style has an unknown entry 'tall'"),
     "unknown flag": (entry("model_flags", "encoder_embed_path", value="/etc/passwd"), "unknown entry 'encoder_embed_"),
     "unknown task flag": (entry("task_flags", "data", value="/"), "task_flags has an unknown entry 'data'"),
     "another task": (entry("task", value="translation"), "task must be text_labelling for a labeller"),
