@@ -5,8 +5,7 @@ Rows: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -110,7 +109,7 @@ def ngram_inputs(ngrams: Array, starts: Array) -> dict[str, Array]:
     return in_group("ngrams", {"ids": ngrams, "owners": owners, "counts": counts})
 
 
-def in_group(group: str, inputs: dict[str, Any]) -> dict[str, Array]:
+def in_group(group: str, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Returns a group of inputs by the names that they have in a graph.
 
     >>> in_group("pieces", {"rows": np.zeros(1)})
