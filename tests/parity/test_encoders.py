@@ -49,7 +49,7 @@ from tests.pretrained import (
     made_and_imported,
     make,
 )
-from tests.pretrained import build_levt as build_gated
+from tests.pretrained import build as build_gated
 from tests.systems import SYSTEMS
 
 transformers = pytest.importorskip("transformers")

@@ -83,9 +83,9 @@ def plain_editor() -> Editor:
 )
 @pytest.mark.parametrize("text", [LINE, "Is this the vlaues? Maybe ! yes", "the vlaues : ici ; ( a ) :)", PLAIN_TEXT])
 def test_edits_do_not_depend_on_other_texts(text: str, neighbours: list[str]) -> None:
-    edit_with_style = plain_editor().edit([*neighbours, text, *neighbours])[len(neighbours)]
-    assert edit_with_style.text == text.replace("vlaues", "values")
-    assert [len(result.edits) for result in plain_editor().edit([text])] == [len(edit_with_style.edits)]
+    edited = plain_editor().edit([*neighbours, text, *neighbours])[len(neighbours)]
+    assert edited.text == text.replace("vlaues", "values")
+    assert [len(result.edits) for result in plain_editor().edit([text])] == [len(edited.edits)]
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -105,7 +105,7 @@ def test_another_style_warns_once(blanks: bool, text: str, message: str, caplog:
     def edit(form: TextStyle, *texts: str) -> None:
         editor = Editor(Replacing({}), Tokeniser(Namespace(bpe="words")), form=form)
         for line in texts:
-            assert [edit_with_style.text for edit_with_style in editor.edit([line])] == [line]
+            assert [edited.text for edited in editor.edit([line])] == [line]
 
     edit(TextStyle(spaced_punctuation=not blanks), text, text)
     edit(TextStyle(), text, text)
@@ -136,7 +136,7 @@ def test_another_style_warns_once(blanks: bool, text: str, message: str, caplog:
 def test_wrong_types_of_texts_are_refused(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(UserError, match=message):
         plain_editor().edit(*arguments)
-    assert [edit_with_style.text for edit_with_style in plain_editor().edit(text for text in (LINE, PLAIN_TEXT))] == [
+    assert [edited.text for edited in plain_editor().edit(text for text in (LINE, PLAIN_TEXT))] == [
         EDITED,
         PLAIN_TEXT,
     ]
