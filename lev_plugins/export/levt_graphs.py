@@ -20,7 +20,7 @@ from lev_plugins.export.tracing import Inputs, SpellingGraph, Traced, example, n
 from lev_plugins.levt.model import EncodedSource, LevT
 from lev_plugins.levt.policies import Ensemble
 from lev_plugins.levt.spelling import SpelledBatch, SpelledWords
-from lev_plugins.levt.words import BatchTable, Context
+from lev_plugins.levt.words import BatchTable, PolicyContext
 from lev_plugins.nn.transformer import KeysValues, padding_of
 
 
@@ -108,7 +108,7 @@ class Decide(LevTGraph):
         spelling = self.spelling(spelling) if spelling else ()
         decoder, removed = self.decoder, RemovedTokens(*spelling[1:3]) if spelling else None
         source = self.source(words, memory, mask, *spelling[:1], *spelling[3:])
-        context = Context(removed, spelling[4] if len(spelling) > 3 else None)
+        context = PolicyContext(removed, spelling[4] if len(spelling) > 3 else None)
         hidden = decoder.hidden_states("deletion", words[0], source, context)
         shares = decoder.sharing["deletion"] == decoder.sharing["placeholder"]
         computed = hidden if shares else ()
@@ -137,7 +137,7 @@ class Fill(LevTGraph):
         spelling: vectors of unknown words (U, C), the replaced words (B, T), whether there is one (B, T), and the
             fields of ``CandidateTensors``; the shape of a replaced word is SHAPES if there is none
         """
-        decoder, context, columns = self.decoder, Context(), 3 + len(names.CANDIDATES)
+        decoder, context, columns = self.decoder, PolicyContext(), 3 + len(names.CANDIDATES)
         if spelling:
             spelling = self.spelling(spelling)
             ids, ngram_overlap, edit_distance, shapes, replaced = spelling[3:columns]
@@ -145,7 +145,7 @@ class Fill(LevTGraph):
                 ids=ids, ngram_overlap=ngram_overlap, edit_distance=edit_distance, shapes=shapes, replaced=replaced
             )
             alignment = spelling[columns + 1] if len(spelling) > columns else None
-            context = Context(RemovedTokens(*spelling[1:3]), alignment, candidates)
+            context = PolicyContext(RemovedTokens(*spelling[1:3]), alignment, candidates)
         source = self.source(words, memory, mask, *spelling[:1], *spelling[columns:])
         hidden = decoder.hidden_states("token", words[0], source, context)
         scores = decoder.token_logits(hidden, placeholders, source, context)

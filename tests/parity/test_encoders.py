@@ -156,7 +156,7 @@ def test_states_of_words_are_the_means_of_the_library(family: Family) -> None:
     model = with_identity(build(family.ours))
     assert isinstance(model.encoder.reader.encoder, LibraryEncoder) == (family.name not in OWN)
     tokens, words = read(model, *UNICODE, *LINES)
-    rows, places, owners = words.pieces
+    rows, places, owners = words["pieces"]
     assert bool(rows.eq(1).any())
     with torch.no_grad():
         found = model.encoder.reader(tokens, rows, places, owners).flatten(0, 1)
@@ -242,7 +242,7 @@ def test_graphs_say_what_the_model_does(family: Family, tmp_path: Path) -> None:
         tokens, words = read(model, *texts)
         with torch.no_grad():
             expected = model.encoder.reader(tokens, *words["pieces"]).numpy()
-        values = dict(zip(example, (tokens.numpy(), *(part.numpy() for part in words.pieces)), strict=True))
+        values = dict(zip(example, (tokens.numpy(), *(part.numpy() for part in words["pieces"])), strict=True))
         found, near = (session.run(None, values)[0] for session in sessions)
         assert np.abs(found - expected).max() < 1e-4
         assert np.corrcoef(near.flat, expected.flat)[0, 1] > 0.9
