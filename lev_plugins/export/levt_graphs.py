@@ -29,7 +29,7 @@ from lev_plugins.export.tracing import (
 from lev_plugins.levt.model import EncodedSource, LevT
 from lev_plugins.levt.policies import Ensemble
 from lev_plugins.levt.spelling import SpelledWords
-from lev_plugins.levt.words import BatchTable, Context
+from lev_plugins.levt.words import BatchTable, PolicyContext
 from lev_plugins.nn.transformer import KeysValues, TextEmbedding, padding_of
 
 
@@ -134,7 +134,7 @@ class GraphWords(NamedTuple):
             vectors = vectors + self.words.removed_projection(self.spelling_of(removed.first)) + counts
         return embedding(tokens, look_up=lambda tokens: vectors, padded=padded)
 
-    def logits(self, states: Tensor, index: Tensor, context: Context) -> Tensor:
+    def logits(self, states: Tensor, index: Tensor, context: PolicyContext) -> Tensor:
         scorer, replaced = self.words.scorer, cast(Replaced, cast(PlaceholderInputs, self.at).replaced)
         similarity = scorer.similarity(replaced.ids, states.dtype)
         spelling = self.spelling_of(cast(RemovedTokens, context.removed).first.flatten()[index])
@@ -181,7 +181,7 @@ class Decide(LevTGraph):
         number: the most likely number above 0 (B, T - 1)
         """
         decoder, source = self.decoder, self.source(text)
-        context = Context(text.removed, text.source_positions)
+        context = PolicyContext(text.removed, text.source_positions)
         hidden = decoder.hidden_states("deletion", text.words[0], source, context)
         shares = decoder.sharing["deletion"] == decoder.sharing["placeholder"]
         computed = hidden if shares else hidden[:1]
@@ -203,7 +203,7 @@ class Fill(LevTGraph):
     def forward(self, text: TextInputs, at: PlaceholderInputs) -> tuple[Tensor, Tensor]:
         """Returns the ALTERNATIVES best words for each placeholder, best first, and their log-probabilities."""
         candidates = None if at.candidates is None else cast(CandidateTensors, at.candidates._asdict())
-        source, context = self.source(text, at), Context(text.removed, text.source_positions, candidates)
+        source, context = self.source(text, at), PolicyContext(text.removed, text.source_positions, candidates)
         hidden = self.decoder.hidden_states("token", text.words[0], source, context)
         scores = self.decoder.token_logits(hidden, at.placeholders, source, context)
         # not the scores minus ``logsumexp``: that of ONNX Runtime loses the many small terms of a large dictionary

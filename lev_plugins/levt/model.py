@@ -36,7 +36,7 @@ from lev_plugins.levt.config import (
     build_words,
     check_levt_config,
 )
-from lev_plugins.levt.words import NO_CONTEXT, BatchTable, Context, WordTable, insertion_contexts
+from lev_plugins.levt.words import NO_CONTEXT, BatchTable, PolicyContext, WordTable, insertion_contexts
 from lev_plugins.nn.linear import Linear, head_projection
 from lev_plugins.nn.output_loss import IGNORE, HeadOutput, PolicyOutput
 from lev_plugins.nn.transformer import (
@@ -188,7 +188,7 @@ class LevTDecoder(nn.Module):
             name: [layer.cross_attn.project(states, padding.real) for layer in self.stack(name)] for name in self.stacks
         }
 
-    def embed(self, tokens: Tensor, source: EncodedSource, context: Context, padded: bool) -> Tensor:
+    def embed(self, tokens: Tensor, source: EncodedSource, context: PolicyContext, padded: bool) -> Tensor:
         """Returns the input of the first block: (B, T) -> (B, T, C). The arguments are those of ``hidden_states``."""
         x = source.table.embed(self.embedding, tokens, padded, context.removed)
         if source.aligned_states is not None:
@@ -201,7 +201,7 @@ class LevTDecoder(nn.Module):
         head: str,
         tokens: Tensor,
         source: EncodedSource,
-        context: Context = NO_CONTEXT,
+        context: PolicyContext = NO_CONTEXT,
         computed: Sequence[Tensor] = (),
         padding: Padding | None = None,
     ) -> list[Tensor]:
@@ -246,7 +246,7 @@ class LevTDecoder(nn.Module):
         return self.placeholder_head(torch.cat([h[:, :-1], h[:, 1:]], -1))  # (B, T-1, 2C)
 
     def token_logits(
-        self, hidden: list[Tensor], index: Tensor, source: EncodedSource, context: Context = NO_CONTEXT
+        self, hidden: list[Tensor], index: Tensor, source: EncodedSource, context: PolicyContext = NO_CONTEXT
     ) -> Tensor:
         """Eq. (5) at the placeholders only: (n, V)
 
@@ -411,7 +411,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         # learn from it.
         with torch.no_grad():
             if learning.rollin == "dae":
-                inserted = shuffled(flat[index], learning.generator)
+                inserted = random_words(flat[index], learning.generator)
             edited = flat.scatter(0, index, inserted).view_as(target)
             if draft is not None and states["from_draft"] is not None:
                 edited = mix_rows(states["from_draft"], self.words.readable(draft), edited, self.pad)
@@ -420,7 +420,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
             # 1 = delete, not 0 as in Eq. (3)
             deletion_labels = (~remains).long().masked_fill(edited.eq(self.pad), IGNORE)
             alignment = source_positions(edited, src_tokens, self.pad) if decoder.reads_alignment else None
-        hidden = decoder.hidden_states("deletion", edited, source, Context(alignment=alignment))
+        hidden = decoder.hidden_states("deletion", edited, source, PolicyContext(alignment=alignment))
         deletion_logits = decoder.deletion_logits(hidden)
 
         return LevTOutput(
@@ -430,7 +430,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         )
 
 
-def shuffled(words: Tensor, generator: torch.Generator | None) -> Tensor:
+def random_words(words: Tensor, generator: torch.Generator | None) -> Tensor:
     """Returns random words (n,) among the missing ones of a batch, with repetition.
 
     This is the ablation of Table 2b (``dae``), in which the model never sees its own insertions.

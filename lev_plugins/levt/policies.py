@@ -24,7 +24,7 @@ from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.refinement import Choices, Insertions, Policies, Sentence, removed_tokens, replaced_tokens
 from lev_plugins.edits.source_alignment import align_to_source
 from lev_plugins.levt.model import LevT
-from lev_plugins.levt.words import NO_CONTEXT, Context
+from lev_plugins.levt.words import NO_CONTEXT, PolicyContext
 from lev_plugins.nn.transformer import NO_PADDING, Padding
 from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Array, padded
 from lev_plugins.text.mark_bits import KEEP, in_one_span
@@ -159,7 +159,7 @@ class EnsemblePolicies(Policies):
         """Returns the fields of ``Insertions`` as one tensor (3, B, T - 1)."""
         context = NO_CONTEXT
         if self.ensemble.spells and not reuse:
-            context = Context(RemovedTokens(*map(self.to_device, removed_tokens(sentences))))
+            context = PolicyContext(RemovedTokens(*map(self.to_device, removed_tokens(sentences))))
         pairs = zip(self.models, self.hidden_states("placeholder", sentences, context, reuse), strict=True)
         scores = mean_log_probs([model.decoder.placeholder_logits(hidden) for model, hidden in pairs])
         # the best of noisy scores is a draw (the Gumbel-max trick); the record has log-probabilities without noise
@@ -174,7 +174,7 @@ class EnsemblePolicies(Policies):
         index = self.to_device(positions)
         if self.ensemble.spells:
             words = replaced_tokens(sentences, placeholder)
-            context = Context(removed_per_placeholder(self.to_device(words), PAD))
+            context = PolicyContext(removed_per_placeholder(self.to_device(words), PAD))
         of_models, logits = self.hidden_states("token", sentences, context), []
         for model, hidden, memory in zip(self.models, of_models, self.memories, strict=True):
             if context.removed is not None:
@@ -198,7 +198,7 @@ class EnsemblePolicies(Policies):
     # ---- passes ------------------------------------------------------------------------------------------------------
 
     def hidden_states(
-        self, head: str, sentences: list[Sentence], context: Context = NO_CONTEXT, reuse: bool = False
+        self, head: str, sentences: list[Sentence], context: PolicyContext = NO_CONTEXT, reuse: bool = False
     ) -> list[list[Tensor]]:
         """Returns ``LevTDecoder.hidden_states`` of each model.
 

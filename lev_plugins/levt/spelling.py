@@ -19,7 +19,7 @@ from lev_plugins.edits.actions import RemovedTokens
 from lev_plugins.edits.batch_words import BatchWords, CandidateTensors, EditingStates
 from lev_plugins.edits.embedding import WHOLE_VOCABULARY, IntendedWordEmbedding, WordVectors
 from lev_plugins.edits.word_scorer import WordScorer
-from lev_plugins.levt.words import Context, choose
+from lev_plugins.levt.words import PolicyContext, choose_classes
 from lev_plugins.nn.linear import Linear
 from lev_plugins.nn.output_loss import HeadOutput
 from lev_plugins.nn.transformer import TextEmbedding, token_embedding
@@ -102,7 +102,7 @@ class SpelledBatch:
 
         return embedding(tokens, look_up=look_up, padded=padded)
 
-    def logits(self, states: Tensor, index: Tensor, context: Context) -> Tensor:
+    def logits(self, states: Tensor, index: Tensor, context: PolicyContext) -> Tensor:
         """Returns the scores of all words (n, V), or of a sample of R words (n, R)."""
         replaced = cast(RemovedTokens, context.removed).first.flatten()[index]
         candidates = cast(CandidateTensors, context.candidates)
@@ -113,7 +113,7 @@ class SpelledBatch:
         self,
         states: Tensor,
         index: Tensor,
-        context: Context,
+        context: PolicyContext,
         labels: Tensor,
         sampled: bool,
         generator: torch.Generator | None,
@@ -121,7 +121,7 @@ class SpelledBatch:
         sample, logits = self.vectors.sample, self.logits(states, index, context)
         # the best word is not the one that stands for most words; a draw is with the weights, by which each word also
         # stands for those not in the sample
-        classes = choose(logits if sampled else sample.unweighted(logits), sampled, generator)
+        classes = choose_classes(logits if sampled else sample.unweighted(logits), sampled, generator)
         return HeadOutput(logits, sample.classes(labels)), sample.words(classes)
 
     def candidates(self, host_ids: list[int], replaced: Tensor) -> CandidateTensors:

@@ -20,7 +20,7 @@ from lev_plugins.nn.transformer import TextEmbedding
 from lev_plugins.text.ids import PAD, UNK
 
 
-class Context(NamedTuple):
+class PolicyContext(NamedTuple):
     """What one policy may read besides the tokens and the source; a LevT of the paper reads none of it."""
 
     # placeholder policy: the words of the draft that were deleted after each token; token policy: the one word that
@@ -30,15 +30,15 @@ class Context(NamedTuple):
     candidates: CandidateTensors | None = None  # token policy: for the words that are replaced
 
 
-NO_CONTEXT = Context()
+NO_CONTEXT = PolicyContext()
 
 
-def insertion_contexts(states: EditingStates) -> tuple[Context, Context]:
+def insertion_contexts(states: EditingStates) -> tuple[PolicyContext, PolicyContext]:
     """Returns what the placeholder policy and the token policy may read in a training step."""
     removed = RemovedTokens(states["removed"], states["removed_counts"])
     replaced = removed_per_placeholder(states["replaced"], PAD)
-    token = Context(replaced, states["target_alignment"], states["candidates"])
-    return Context(removed, states["kept_alignment"]), token
+    token = PolicyContext(replaced, states["target_alignment"], states["candidates"])
+    return PolicyContext(removed, states["kept_alignment"]), token
 
 
 class BatchTable(Protocol):
@@ -53,11 +53,11 @@ class BatchTable(Protocol):
             embedding: that of the encoder or of the decoder
             tokens: (B, T)
             padded: False: no token is padding
-            removed: ``Context.removed``
+            removed: ``PolicyContext.removed``
         """
         ...
 
-    def logits(self, states: Tensor, index: Tensor, context: Context) -> Tensor:
+    def logits(self, states: Tensor, index: Tensor, context: PolicyContext) -> Tensor:
         """Returns the scores of all words for placeholders: (n, C) -> (n, V).
 
         Args:
@@ -71,7 +71,7 @@ class BatchTable(Protocol):
         self,
         states: Tensor,
         index: Tensor,
-        context: Context,
+        context: PolicyContext,
         labels: Tensor,
         sampled: bool,
         generator: torch.Generator | None,
@@ -89,7 +89,7 @@ class BatchTable(Protocol):
         ...
 
     def candidates(self, host_ids: list[int], replaced: Tensor) -> CandidateTensors | None:
-        """Returns ``Context.candidates`` for the words ``replaced`` (n,), in decoding.
+        """Returns ``PolicyContext.candidates`` for the words ``replaced`` (n,), in decoding.
 
         ``host_ids`` are the same ids as a Python list, to save a device-to-host copy.
         """
@@ -123,7 +123,7 @@ class WordTable(Protocol):
         ...
 
 
-def choose(logits: Tensor, sampled: bool, generator: torch.Generator | None = None) -> Tensor:
+def choose_classes(logits: Tensor, sampled: bool, generator: torch.Generator | None = None) -> Tensor:
     """Returns the best class of each row of logits, or one drawn from the probabilities: (n, V) -> (n,)."""
     if sampled and len(logits):
         return torch.multinomial(logits.float().softmax(-1), 1, generator=generator)[:, 0]
@@ -157,14 +157,14 @@ class EmbeddedWords(nn.Module):
     ) -> Tensor:
         return embedding(tokens, padded=padded)
 
-    def logits(self, states: Tensor, index: Tensor, context: Context) -> Tensor:
+    def logits(self, states: Tensor, index: Tensor, context: PolicyContext) -> Tensor:
         return self.head(states)
 
     def decide(
         self,
         states: Tensor,
         index: Tensor,
-        context: Context,
+        context: PolicyContext,
         labels: Tensor,
         sampled: bool,
         generator: torch.Generator | None,
@@ -173,7 +173,7 @@ class EmbeddedWords(nn.Module):
             output = summed_loss(states, self.head.weight, labels)
             return output, output.best
         logits = self.logits(states, index, context)
-        return HeadOutput(logits, labels), choose(logits, sampled, generator)
+        return HeadOutput(logits, labels), choose_classes(logits, sampled, generator)
 
     def candidates(self, host_ids: list[int], replaced: Tensor) -> None:
         return None

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from lev_plugins.levt import words
 from lev_plugins.levt.config import SHARING
-from lev_plugins.levt.model import LevT, LevTOutput, shuffled
-from lev_plugins.levt.words import choose
+from lev_plugins.levt.model import LevT, LevTOutput, random_words
+from lev_plugins.levt.words import choose_classes
 from lev_plugins.nn.output_loss import HeadOutput, SummedLoss
 from lev_plugins.utils.errors import UserError
 from tests.helpers import run_model, toy_batch, toy_config, toy_dictionary, toy_model, toy_task
@@ -85,14 +85,14 @@ def test_a_task_that_prepares_no_edits_is_refused() -> None:
 def test_sampling_rolls_in_words_as_often_as_the_model_says() -> None:
     probabilities = torch.tensor([0.1, 0.2, 0.3, 0.4])
     logits = probabilities.log().expand(8000, 4)
-    drawn = choose(logits, sampled=True, generator=torch.Generator().manual_seed(1))
+    drawn = choose_classes(logits, sampled=True, generator=torch.Generator().manual_seed(1))
     shares = torch.bincount(drawn, minlength=4) / 8000
     assert (shares - probabilities).abs().max() < 4 * (0.25 / 8000) ** 0.5
 
 
 def test_dae_rolls_in_the_missing_words_at_random() -> None:
     missing = torch.tensor([5, 6, 7]).repeat(100)
-    drawn = shuffled(missing, torch.Generator().manual_seed(1))
+    drawn = random_words(missing, torch.Generator().manual_seed(1))
     assert not drawn.equal(missing)
     assert set(drawn.tolist()) == {5, 6, 7}
 

@@ -12,7 +12,7 @@ from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.word_pieces import WordPieces, WordTokenizer
 from lev_plugins.levt.generator import RefinementGenerator
 from lev_plugins.levt.spelling import SpelledBatch
-from lev_plugins.levt.words import Context
+from lev_plugins.levt.words import PolicyContext
 from lev_plugins.utils.errors import UserError
 from tests.helpers import PAD, collated, toy_criterion
 from tests.spelling import OWN, UNKNOWN, WORDS, batch_words, dictionary, model, noisy_dataset
@@ -39,7 +39,7 @@ def test_validation_reads_the_words_of_a_target_as_decoding_does() -> None:
     assert states["target"].eq(form).any()
     found = {training: levt.train(training)(**net_input).placeholder.logits for training in (True, False)}
     source = levt.encode(net_input["src_tokens"], net_input["words"])
-    context = Context(RemovedTokens(states["removed"], states["removed_counts"]))
+    context = PolicyContext(RemovedTokens(states["removed"], states["removed_counts"]))
     hidden = levt.decoder.hidden_states("placeholder", states["kept_tokens"], source, context)
     decoded = levt.decoder.placeholder_logits(hidden).flatten(0, 1)
     assert torch.equal(found[False], decoded) and not torch.allclose(found[True], decoded)
