@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from rapidfuzz.distance import Levenshtein
 
+from examples.toy.make import ENGLISH, GERMAN
 from lev_plugins.export.load_model import read_models
 from lev_plugins.training import checkpoints
 from tests.commands import hypotheses, outputs, same_hypotheses
@@ -54,7 +55,7 @@ def quick_start(page: Page) -> None:
     # "A target is the source translated word by word, with some words left out. A draft is the target with at most one
     # mistake."
     for source, draft, target in zip(*sides.values(), strict=True):
-        translated = iter(source.replace("w", "v").split())
+        translated = iter([ENGLISH[GERMAN.index(word)] for word in source.split()])
         assert all(word in translated for word in target.split())
         assert Levenshtein.distance(draft.split(), target.split()) <= 1
     prepared = page.printed("lev-plugins prepare")
@@ -83,7 +84,7 @@ def quick_start(page: Page) -> None:
     assert page.shown("sentence 1") in scores
     # "`H-0` is the result ... `D-0` is the same result"
     typed = page.printed("fairseq-interactive")
-    assert hypotheses(typed)[0][1] == outputs(typed)[0] == "v1 v7 v11 v12"
+    assert hypotheses(typed)[0][1] == outputs(typed)[0] == "today comes his cat"
 
 
 def scaling(page: Page) -> None:
@@ -105,7 +106,7 @@ def scaling(page: Page) -> None:
     whole = page.run("fairseq-generate", *DRAFTED, "test", "--path", "toy/average.pt").out
     assert outputs(whole) == shards[0] | shards[1] and len(outputs(whole)) == 100
     # "`lev-plugins score --generated` refuses a log in which a sentence is missing, or has two different outputs."
-    page.file("shards").write_text(f"{whole}{page.read('shard.0')}S-0\tw1\nD-0\t-0.1\tother\n", "utf-8")
+    page.file("shards").write_text(f"{whole}{page.read('shard.0')}S-0\theute\nD-0\t-0.1\tother\n", "utf-8")
     refused = ["lev-plugins", "score", "bleu", "toy/shard.0", "toy/test.tgt", "--generated"]
     assert "is incomplete: it has 52 sentences" in page.refusal(*refused)
     assert "has two different outputs D-0" in page.refusal(*refused[:3], "toy/shards", *refused[4:])
@@ -212,14 +213,14 @@ def editing(page: Page) -> None:
 
     # marks: "the words stay, and nothing is inserted between them"; "deleted"
     marked = outputs(page.printed("--keep-bias 2"))[0]
-    assert "v7 v8" in marked and "v3" not in marked
+    assert "gladly and" in marked and "teacher" not in marked
     [edited] = [json.loads(line) for line in page.printed("--cpu --json < toy/mine.source").splitlines()]
-    assert edited["text"] == applied("v1  v7 v8 v3 Zürich", edited["edits"]) and "v7 v8" in edited["text"]
+    assert edited["text"] == applied("comes  gladly and teacher Zürich", edited["edits"]) and "gladly and" in edited["text"]
     # "An edit that a mark requests has confidence 1."
     assert [edit["confidence"] for edit in edited["edits"] if edit["start"] <= 10 < edit["end"]] == [1]
 
     # "its translation is in the output"
-    assert all(term in page.read("mine.edited") for term in ("Zürich", "v4 v5"))
+    assert all(term in page.read("mine.edited") for term in ("Zürich", "brings his"))
 
     # "With `--keep-bias B`, an editor changes less ... With a negative B, the editor changes more."
     drafts, changes = page.lines("test.mt"), []
@@ -267,13 +268,13 @@ def labelling(page: Page) -> None:
     command = ["lev-plugins", "tune-thresholds", "toy/setter/checkpoint_best.pt", "toy/common.json", "--cpu"]
     page.run(*command, "--common")
     common = json.loads(page.read("common.json"))
-    assert thresholds.keys() == common.keys() == {"w0", "w10", "w20"} and len(set(common.values())) == 1
+    assert thresholds.keys() == common.keys() == {"also", "mal", "halt"} and len(set(common.values())) == 1
     assert "tuned on a test set" in page.refusal(*command, "--split", "test")
     # "A label is assigned if its probability reaches a threshold"
     [answer] = map(json.loads, page.printed("--thresholds toy/thresholds.json").splitlines()[-1:])
     reached = {label for label, score in answer["all_scores"].items() if score >= thresholds[label]}
-    assert set(answer["labels"]) == reached == {"w10", "w20"}
-    assert "'labels': ['w20', 'w10']" in page.printed("import Labeller")
+    assert set(answer["labels"]) == reached == {"mal", "halt"}
+    assert "'labels': ['halt', 'mal']" in page.printed("import Labeller")
 
     if page.file("tagger-byt5").exists():  # with the extra [pretrained]
         assert updates(page, "tagger-byt5") == 3
@@ -310,12 +311,12 @@ def models(page: Page) -> None:
 
     # "the edits and labels are the same", and "load neither torch nor fairseq"
     assert page.run("lev-plugins", "edit", "toy/light", stdin=text).out == edited
-    alone = "import lev_plugins, sys; print(lev_plugins.load('toy/light').edit(['w1 w2 w3'])[0].text)"
-    assert page.run("python", "-c", f"{alone}; print('torch' in sys.modules)").out == "v1 v2 v3\nFalse\n"
+    alone = "import lev_plugins, sys; print(lev_plugins.load('toy/light').edit(['kommt unser Lehrer'])[0].text)"
+    assert page.run("python", "-c", f"{alone}; print('torch' in sys.modules)").out == "comes our teacher\nFalse\n"
     # "`toy/lev_plugins_en-0.2.0-py3-none-any.whl`"
     [name] = re.findall(r"`toy/(lev_plugins_en-\S+\.whl)`", page.text)
     assert any(member.endswith("/config.json") for member in zipfile.ZipFile(page.file(name)).namelist())
-    assert page.printed("editor = lev_plugins.load") == "v1 v7 v11 v12\n"
+    assert page.printed("editor = lev_plugins.load") == "today comes his cat\n"
 
     # "`--diff` prints each line with its edits"
     first, *rest = page.printed("--resume toy/edited.txt").splitlines()
@@ -326,7 +327,7 @@ def models(page: Page) -> None:
     page.file("edited.txt").write_text(whole[: len(whole) // 2], "utf-8")
     page.run(*edit, "toy/corrector", "--batch-lines", 16, "--resume", "toy/edited.txt", stdin=text)
     assert page.read("edited.txt") == whole
-    assert page.printed("LevT.from_pretrained") == "['v1 v2 v3']\n"
+    assert page.printed("LevT.from_pretrained") == "['comes our teacher']\n"
 
 
 def pretrained(page: Page) -> None:
@@ -353,10 +354,10 @@ def pretrained(page: Page) -> None:
 def serving(page: Page) -> None:
     # "with the object of `lev-plugins edit --json` for each text"
     answer = json.loads(page.read("edited.json"))
-    page.file("mine").write_text("v15 v7 v11 v12\n", "utf-8")
+    page.file("mine").write_text("yes comes his cat\n", "utf-8")
     command = ["lev-plugins", "edit", EDITOR, "--data", "toy/data", "--cpu", "--json", "--drafts", "toy/mine"]
-    assert answer["results"] == [json.loads(page.run(*command, stdin="w1 w7 w11 w12\n").out)]
-    assert answer["results"][0]["text"] == "v1 v7 v11 v12" and answer["model"] == "checkpoint_best"
+    assert answer["results"] == [json.loads(page.run(*command, stdin="heute kommt ja seine Katze\n").out)]
+    assert answer["results"][0]["text"] == "today comes his cat" and answer["model"] == "checkpoint_best"
     # "A match has up to five replacements ... The rules are ..."
     matches = json.loads(page.read("checked.json"))["matches"]
     rules = set(re.findall(r"`(LEV_[A-Z]+)`", page.text))
