@@ -125,8 +125,8 @@ def noise(page: Page) -> None:
     # "writes one noisy line per input line" ... "text that no slip touches stays identical"
     first, second = page.printed("keyboard:2,swap:1").splitlines()
     assert "  " in first and [first, second] != ["The quick  brown fox", "jumps over the lazy dog."]
-    # "This command prints ..."
-    assert f"This command prints `{page.printed('--shift-rate 0.5').rstrip()}`:" in page.text
+    # "this command prints ..."
+    assert f"this command prints `{page.printed('--shift-rate 0.5').rstrip()}`:" in page.text
     # "The table has three columns"
     rows = [line.split("\t") for line in page.lines("confusions.tsv")]
     assert rows[0] == ["characters", "become", "rate"] and {len(row) for row in rows} == {3}
