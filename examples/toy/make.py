@@ -10,14 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 SIZES = {"train": 5000, "valid": 100, "test": 100}
-GERMAN = (
+# Every fifth word is a particle, which a translation leaves out; its English word is only in drafts.
+SENTENCE = (
     "also heute kommt unser Lehrer ja sehr gern und bringt mal seine kleine graue Katze "
     "doch zu dem alten Haus halt ohne ihren roten Hut eben durch tiefen Schnee heim"
-).split()  # every fifth word is a particle, which a translation leaves out
-ENGLISH = (
+)
+TRANSLATION = (
     "so today comes our teacher yes very gladly and brings once his little gray cat "
     "yet to the old house stop without her red hat even through deep snow home"
-).split()  # those of the particles are in drafts alone
+)
+GERMAN, ENGLISH = SENTENCE.split(), TRANSLATION.split()
 LETTERS = "abcdef"
 NOISE = 0.2
 

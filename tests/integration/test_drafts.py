@@ -79,7 +79,10 @@ def test_a_file_of_drafts_is_edited_as_at_the_prompt(toy: Path, tmp_path: Path) 
     ("line", "says"),
     [
         ("heute\ttoday\tcomes", "an input line must be `source` or `source<TAB>draft`, but this one has 2 TABs"),
-        ("heute\t" + "today " * 1100, "a draft has 1102 tokens, including boundaries, but the model has positions for 1024"),
+        (
+            "heute\t" + "today " * 1100,
+            "a draft has 1102 tokens, including boundaries, but the model has positions for 1024",
+        ),
     ],
     ids=["a TAB too many", "too long"],
 )
