@@ -13,16 +13,16 @@ TWO_UPDATES = ["--max-tokens", 500, "--max-update", 2]
 
 
 def test_interactive_answers_empty_and_unknown_lines_in_order(toy: Path) -> None:
-    typed = "w1 w2 w3\n\n漢字 ☃ \u202eabc\nw4 w5 w6\n"
+    typed = "heute kommt unser\n\n漢字 ☃ \u202eabc\nLehrer ja sehr\n"
     outputs = hypotheses(succeed(*interactive(toy, LEVT, "--buffer-size", 4), stdin=typed).out)
     assert list(outputs) == [0, 1, 2, 3]
-    assert outputs[0][1] == "v1 v2 v3" and outputs[3][1] == "v4 v6"
+    assert outputs[0][1] == "today comes our" and outputs[3][1] == "teacher very"
 
 
 @pytest.mark.slow
 def test_interactive_refuses_input_that_is_not_utf8(toy: Path) -> None:
     locale = {"LC_ALL": "C.UTF-8"}  # where Python lets such bytes through
-    message = refused(*interactive(toy, LEVT), stdin=b"w1 w2\nw3 \xff w4\n", **locale)
+    message = refused(*interactive(toy, LEVT), stdin=b"heute kommt\nunser \xff Lehrer\n", **locale)
     assert "not UTF-8 (byte 0xff)" in message
 
 

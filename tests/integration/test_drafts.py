@@ -22,7 +22,7 @@ def marked(number: int, draft: str) -> str:
         draft,
         f"⟦!{draft} Zürich⟧",
         f"⟦~Zürich⟧ {draft}",
-        f"{draft} ⟦-v1 Bern v2⟧",
+        f"{draft} ⟦-today Bern comes⟧",
         f"⟦+⟧ {draft}",
         f"Zürich {draft} Bern",
         "",
@@ -88,9 +88,12 @@ def test_a_file_of_drafts_is_edited_as_at_the_prompt(toy: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("w1\tv1\tv2", "an input line must be `source` or `source<TAB>draft`, but this one has 2 TABs"),
-        ("w1\tv1 ⟦!v2⟧", "⟦!v2⟧ is a mark, but typed drafts must not have marks: use lev-plugins edit"),
-        ("w1\t" + "v1 " * 1100, "a draft has 1102 tokens, including boundaries, but the model has positions for 1024"),
+        ("heute\ttoday\tcomes", "an input line must be `source` or `source<TAB>draft`, but this one has 2 TABs"),
+        ("heute\ttoday ⟦!comes⟧", "⟦!comes⟧ is a mark, but typed drafts must not have marks: use lev-plugins edit"),
+        (
+            "heute\t" + "today " * 1100,
+            "a draft has 1102 tokens, including boundaries, but the model has positions for 1024",
+        ),
     ],
     ids=["a TAB too many", "a mark", "too long"],
 )
@@ -102,7 +105,7 @@ def test_lines_that_cannot_be_edited_at_the_prompt(toy: Path, tmp_path: Path, li
 
 def test_a_draft_too_long_is_never_cut(toy: Path, tmp_path: Path) -> None:
     drafts = texts(toy, "mt")
-    drafts[5] = "v1 " * 1100
+    drafts[5] = "today " * 1100
     data = prepared(toy, tmp_path / "long", drafts, "--valid-prefix", tmp_path / "long" / "test")
     says = "sentence 5, counted from 0, is too long: it has (4, 1102) tokens (source, target or draft)"
     assert says in refused(*generate(data, LEVT, *DRAFTED))

@@ -31,10 +31,12 @@ def checkout(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     succeed("lev-plugins", "export", LEVT, folder / "toy" / "light", "--data", toy)
     corpus = folder / "toy" / "corpus"
     corpus.mkdir()
-    text = (toy.parent / "train.mt").read_text("utf-8") + "\n\r\nÜber  v1\tv2 \n" + "v3 v4\u2028v5\r\n" * 20
+    text = (
+        (toy.parent / "train.mt").read_text("utf-8") + "\n\r\nÜber  today\tcomes \n" + "our teacher\u2028yes\r\n" * 20
+    )
     (corpus / "a.txt").write_text(text, "utf-8", newline="")
     (corpus / "b.txt").write_text("", "utf-8")
-    (corpus / "c.txt").write_text(f"{'v' * 12000}\nv7 v8 v8", "utf-8")  # longer than a partition; no line feed
+    (corpus / "c.txt").write_text(f"{'v' * 12000}\ngladly and and", "utf-8")  # longer than a partition; no line feed
     [program] = [block for _, block in blocks(SCALING_PAGE, "python") if "client.compute" in block]
     (folder / "program.py").write_text(program, "utf-8")
     edited = succeed("lev-plugins", "edit", "toy/light", stdin=read_folder(corpus), cwd=folder)
