@@ -40,10 +40,8 @@ checkpoint_every() {  # checkpoint_every UPDATES: the validation set is scored, 
 
 train_editor() {  # train_editor DATA FOLDER UPDATES RATE FLAG...: a small LevT; of equal flags, the last applies
     fairseq-train "$1" --save-dir "$2" "${FAIRSEQ[@]}" --log-format simple --log-interval 50 --seed "$SEED" \
-        --task text_editing --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --arch levt_tiny $(sizes 2 160 320 4) \
-        --decoder-layers 1 --encoder-normalize-before --decoder-normalize-before --share-all-embeddings \
-        --max-insertions 7 --dropout 0 --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 \
-        --optimizer fused_adam --adam-betas '(0.9,0.98)' --clip-norm 1 --max-tokens 2500 \
-        $(linear_rate "$4" $(($3 / 20)) "$3") --validate-interval-updates $(($3 / 5)) \
+        --task text_editing --draft-lang draft --arch levt_editor --criterion dual_policy --label-smoothing 0 \
+        --placeholder-label-smoothing 0 --optimizer fused_adam --adam-betas '(0.9,0.98)' --clip-norm 1 \
+        --max-tokens 2500 $(linear_rate "$4" $(($3 / 20)) "$3") --validate-interval-updates $(($3 / 5)) \
         --save-interval-updates $(($3 / 5)) --keep-interval-updates 1 --no-epoch-checkpoints "${@:5}" $TRAIN_FLAGS
 }

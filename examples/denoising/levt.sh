@@ -29,8 +29,8 @@ pairs() {  # pairs NOISE: repairs without gaps, their confusions, and a list of 
     prepare "$1" --tgtdict "$text/dict.txt" --extra-train-prefix "$text/list"
 }
 train_levt() {  # train_levt NOISE SEED FLAGS...
-    train_editor "$OUT/$1/words/data" "$OUT/$1/levt_$2" "$LEVT_UPDATES" 0.002 -s src -t tgt --seed "$2" --bpe words \
-        --spelling --dropout "$LEVT_DROPOUT" --optimizer adam "${@:3}" |& tee -a "$OUT/$1/levt_$2.log"
+    train_editor "$OUT/$1/words/data" "$OUT/$1/levt_$2" "$LEVT_UPDATES" 0.002 -s src -t tgt --seed "$2" --spelling \
+        --dropout "$LEVT_DROPOUT" --optimizer adam "${@:3}" |& tee -a "$OUT/$1/levt_$2.log"
 }
 edit() {  # edit NOISE SEED: the least confidence of an edit is chosen on the validation text
     lev-plugins export "$OUT/$1/levt_$2/checkpoint_last.pt" "$OUT/$1/editor_$2" --overwrite --bpe words \

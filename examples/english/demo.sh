@@ -31,7 +31,7 @@ once "cut the text into words and binarise it" lev-plugins prepare -s noisy -d d
 
 model() {
     train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 --cpu --seed 1 --distributed-world-size 1 -s noisy -t clean \
-        --bpe words --spelling --noise-kind insert,delete,substitute,swap,keyboard --noise-varied \
+        --spelling --noise-kind insert,delete,substitute,swap,keyboard --noise-varied \
         --noise-language-files en --noise-word-rate 0.2 --noise-char-rate 0.16 --noise-min-letters 3 \
         --noise-share 0.85 --validate-interval-updates "$UPDATES" --save-interval-updates $((UPDATES / 2)) \
         --log-interval 5 2>&1 | tee -a "$OUT/train.log" | python "$HERE/progress.py" "$UPDATES"

@@ -40,7 +40,7 @@ once text text; once other other
 once data lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --clean-train \
     --srcdict "$OUT/text/dict.txt" --train-prefix "$OUT/text/train" --valid-prefix "$OUT/text/valid" --dest "$OUT/data"
 
-once model train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 -s noisy -t clean --bpe words --spelling \
+once model train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 -s noisy -t clean --spelling \
     --spelling-buckets 24576 --noise-kind $KINDS --noise-language-files "$LANGUAGE_FILES" --noise-varied \
     --noise-word-rate 0.125 --noise-char-rate 0.16 --noise-min-letters 3 --noise-lower-rate 0.3 --noise-share 0.85
 

@@ -34,7 +34,7 @@ prepare() {
     lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --srcdict "$OUT/words/dict.txt" "$@"
 }
 train() {  # train NAME DATA UPDATES RATE FLAG...: checkpoints in OUT/NAME
-    train_editor "$2" "$OUT/$1" "$3" "$4" -s noisy -t clean --bpe words --spelling $(sizes 2 256 768 4) \
+    train_editor "$2" "$OUT/$1" "$3" "$4" -s noisy -t clean --spelling $(sizes 2 256 768 4) \
         --optimizer adam --max-tokens 3000 "${@:5}" \
         ${BACKBONE:+--backbone "$BACKBONE" --optimizer scaled_adam --backbone-lr-factor 0.05}
 }

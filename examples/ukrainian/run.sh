@@ -30,7 +30,7 @@ once gold gold  # now, as a missing HARM should not stop it after the training
 once data lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --dest "$OUT/data" \
     --srcdict "$OUT/words/dict.txt" --train-prefix "$OUT/pairs/train" \
     --extra-train-prefix "$OUT/pairs/synthetic" --valid-prefix "$OUT/pairs/valid"
-once model train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 -s noisy -t clean --bpe words --spelling \
+once model train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 -s noisy -t clean --spelling \
     --spelling-buckets 24576 $(sizes 2 160 480 4) --decoder-layers 1 --dropout "$DROPOUT" \
     --validate-interval-updates $((UPDATES / 4)) --save-interval-updates $((UPDATES / 4)) \
     --upsample-primary "$UPSAMPLE" ${BACKBONE:+--backbone "$BACKBONE" --optimizer scaled_adam --backbone-lr-factor 0.05}

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from lev_plugins.cli.flags import refuse_removed
 from lev_plugins.utils import compatibility
 from lev_plugins.utils.errors import explained
 
@@ -88,7 +87,6 @@ def run(words: list[str]) -> int:
         os.environ.setdefault(name, value)
     if command not in LIGHT:
         compatibility.require_training()
-    refuse_removed(command, words[1:])
     args = build_parser(command).parse_args(words[1:])
     with compatibility.quiet("fairseq"):
         return args.run(args)

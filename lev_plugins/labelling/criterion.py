@@ -1,6 +1,5 @@
 """``--criterion labelling``: cross-entropy, squared error or binary cross-entropy per label; validation scores."""
 
-from argparse import SUPPRESS
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -36,7 +35,6 @@ class LabellingConfig(FairseqDataclass):
         "weights in the loss: balanced gives rarer labels of the training text more weight; multilabel: to a label "
         "that is present",
     )
-    positive_label: Optional[str] = flag(None, SUPPRESS)  # removed, and refused below
     score_at: int = flag(5, "multilabel: k in the scores rp_at_k and ndcg_at_k")
 
 
@@ -117,8 +115,6 @@ class LabellingCriterion(FairseqCriterion):
         self.kind, self.labels = info.kind, task.labels
         self.weights = label_weights(cfg.class_weights, task.labels, info.kind, info.train_examples)
         self.classes = len(task.labels or ())
-        removed = "--positive-label was removed: F1 is that of the last label of prepare-labels --labels FILE"
-        require(cfg.positive_label is None, removed)
         self.score_at = cfg.score_at
         self.numbers = task.labels.names if info.step is not None else None  # of --round-labels
 

@@ -1,5 +1,6 @@
 """The flags of a LevT, and the table of words that follows from them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
@@ -131,10 +132,16 @@ def build_words(cfg: LevTConfig, embedding: TextEmbedding, vocabulary: int) -> E
 
 
 # the defaults that each preset changes in `levt` (sizes of the paper's base model: 512 wide, 6 + 6 blocks)
-LEVT_PRESETS: dict[str, dict[str, int]] = {
+LEVT_PRESETS: Mapping[str, Mapping[str, object]] = {
     "levt_tiny": both_sides(embed_dim=64, ffn_embed_dim=128, layers=2, attention_heads=2),
     "levt_iwslt": both_sides(embed_dim=512, ffn_embed_dim=1024, layers=6, attention_heads=4),
     "levt_big": both_sides(embed_dim=1024, ffn_embed_dim=4096, layers=6, attention_heads=16),
     # the encoder runs once, the decoder three times an iteration
     "levt_fast": {"encoder_layers": 9, "decoder_layers": 3},
+    # small editors of one's own language, with --spelling; they learn from drafts alone
+    "levt_editor": {
+        **both_sides(embed_dim=160, ffn_embed_dim=320, layers=2, attention_heads=4, normalize_before=True),
+        **{"decoder_layers": 1, "share_all_embeddings": True, "max_insertions": 7, "dropout": 0.0},
+        **{"bpe": "words", "rollin_alpha": 1.0, "rollin_beta": 1.0},
+    },
 }

@@ -1,6 +1,6 @@
 """``--task text_editing``: source, optional draft -> target, by iterative refinement or from left to right."""
 
-from argparse import SUPPRESS, Namespace
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Optional
@@ -51,8 +51,12 @@ class TextEditingConfig(ScoredConfig, NoiseConfig):
     draft_lang: Optional[str] = flag(
         None, "suffix of the binarised drafts, as in train.DRAFT-TARGET.DRAFT (default: no drafts)"
     )
-    rollin_alpha: float = flag(0.5, "share of drafted examples that learn deletions from their draft (Eq. 6)")
-    rollin_beta: float = flag(0.5, "share of drafted examples that learn insertions from their draft (Eq. 7)")
+    rollin_alpha: Optional[float] = flag(
+        None, "share of drafted examples that learn deletions from their draft (Eq. 6; default: 0.5)"
+    )
+    rollin_beta: Optional[float] = flag(
+        None, "share of drafted examples that learn insertions from their draft (Eq. 7; default: 0.5)"
+    )
     max_ratio: float = flag(2.0, "decoding: insert no more once the output has this many times the source's tokens")
     max_ratio_floor: int = flag(10, "decoding: number of tokens that --max-ratio always allows")
     min_words: int = flag(0, "decoding: minimum number of tokens in the output")
@@ -67,7 +71,6 @@ class TextEditingConfig(ScoredConfig, NoiseConfig):
     oracle: ChoiceEnum(ORACLES) = flag(  # type: ignore[valid-type]
         "none", "decoding: actions to take from the reference (Figure 5 of the LevT paper)"
     )
-    cuda_graphs: bool = flag(False, SUPPRESS)  # removed, and refused below
     seed: int = II("common.seed")
 
 
@@ -85,8 +88,6 @@ class TextEditingTask(ScoredTask):
     @classmethod
     def check_config(cls, cfg: TextEditingConfig) -> None:
         super().check_config(cfg)
-        removed = "--cuda-graphs has been removed: leave it out, and use a large --max-tokens on a GPU"
-        require(not cfg.cuda_graphs, removed)
         check_noise(cfg)
 
     def build_model(self, cfg: FairseqDataclass | Namespace, from_checkpoint: bool = False) -> BaseFairseqModel:
@@ -97,7 +98,7 @@ class TextEditingTask(ScoredTask):
         if not from_checkpoint:
             require(
                 kind in CRITERIONS,
-                "--task text_editing trains --arch levt, levt_tiny, levt_iwslt, levt_big, levt_fast or "
+                "--task text_editing trains --arch levt, levt_tiny, levt_iwslt, levt_big, levt_fast, levt_editor or "
                 f"post_edit_transformer, but --arch is {arch}: use --task text_correction",
             )
         if kind in CRITERIONS:
@@ -159,7 +160,8 @@ class TextEditingTask(ScoredTask):
         if noisy:
             targets = load_spelt_targets(pair, path, split, cfg.source_lang, cfg.target_lang)
             noise = NoisyWords(*noise_and_codec(pair, cfg, self.tgt_dict, self.tgt_dict), longest, targets)
-        rollin = RollIn(cfg.seed, cfg.rollin_alpha, cfg.rollin_beta, every_epoch=training)
+        alpha, beta = (0.5 if share is None else share for share in (cfg.rollin_alpha, cfg.rollin_beta))
+        rollin = RollIn(cfg.seed, alpha, beta, every_epoch=training)
         self.datasets[split] = TextEditingDataset(
             pair,
             drafts,

@@ -11,9 +11,9 @@ from fairseq.models import MODEL_DATACLASS_REGISTRY, register_model_architecture
 def register_presets(model: str, presets: Mapping[str, Mapping[str, object]]) -> None:
     """Registers architectures of a ``model``; ``presets`` has the defaults that each ``--arch`` changes.
 
-    The user's flags take precedence. All other defaults are filled in as well, for checkpoints of older versions, which
-    knew fewer flags.
+    The user's flags take precedence. A preset may also change flags of the task whose default is None.
     """
+    # fairseq leaves out the flags of a model that are not given
     defaults = {field.name: field.default for field in fields(MODEL_DATACLASS_REGISTRY[model]) if field.name != "_name"}
     plain = {
         flag: value for flag, value in defaults.items() if value is not MISSING and not str(value).startswith("${")
@@ -31,5 +31,5 @@ def fill_in(args: Namespace, defaults: Mapping[str, object]) -> None:
     Namespace(layers=4, embed_dim=64)
     """
     for key, value in defaults.items():
-        if key not in args:
+        if getattr(args, key, None) is None:
             setattr(args, key, value)

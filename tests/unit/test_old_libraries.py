@@ -57,7 +57,7 @@ def test_presets_complete_a_checkpoint(arch: str) -> None:
     cfg = OmegaConf.create({"_name": arch, "encoder_layers": 4, "backbone": None})
     with open_dict(cfg):
         ARCH_CONFIG_REGISTRY[arch](cfg)
-    expected = {**LEVT_PRESETS[arch], "encoder_layers": 4, "backbone": None, "max_insertions": 255}
+    expected = {"max_insertions": 255, **LEVT_PRESETS[arch], "encoder_layers": 4, "backbone": None}
     assert {name: cfg[name] for name in expected} == expected
 
 

@@ -185,7 +185,6 @@ def test_collected_answers_are_not_restored_from_a_checkpoint() -> None:
     [
         ("regression", {"class_weights": "balanced"}, "--label-kind regression"),
         ("tagging", {"class_weights": "LONG=1"}, "--class-weights must be balanced, but is LONG=1"),
-        ("classification", {"positive_label": "dry"}, "--positive-label was removed"),
         ("multilabel", {"score_at": 0}, "--score-at must be at least 1, but is 0"),
     ],
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from fairseq import options
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from torch import Tensor
 
@@ -119,3 +120,20 @@ def test_a_preset_has_the_flags_that_older_checkpoints_lack() -> None:
     args = Namespace(deletion_layers=0)
     ARCH_CONFIG_REGISTRY["levt_tiny"](args)
     assert (args.backbone, args.backbone_lr_factor, args.spelling, args.deletion_layers) == (None, 1, False, 0)
+
+
+def test_the_editor_preset_is_the_recipe_of_small_editors() -> None:
+    def parse(*words: str) -> Namespace:
+        return options.parse_args_and_arch(options.get_training_parser(), [*words])
+
+    flags = ["data", "--task", "text_editing", "--criterion", "dual_policy", "--arch", "levt_editor", "--spelling"]
+    args = parse(*flags)
+    recipe = {"encoder_layers": 2, "decoder_layers": 1, "decoder_embed_dim": 160, "encoder_ffn_embed_dim": 320}
+    recipe |= {"encoder_normalize_before": True, "share_all_embeddings": True, "max_insertions": 7, "dropout": 0.0}
+    recipe |= {"bpe": "words", "rollin_alpha": 1.0, "rollin_beta": 1.0, "encoder_attention_heads": 4}
+    assert {name: vars(args)[name] for name in recipe} == recipe
+    changed = ["--decoder-layers", "2", "--dropout", "0.2", "--rollin-beta", "0", "--bpe", "chars"]
+    args = parse(*flags, *changed)
+    assert (args.decoder_layers, args.dropout, args.rollin_beta, args.bpe) == (2, 0.2, 0.0, "chars")
+    args = parse(*flags[:-2], "levt_tiny")
+    assert (args.bpe, args.rollin_alpha) == (None, None)
