@@ -37,7 +37,7 @@ from urllib.parse import urlencode
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "lev_plugins"
-FOLDER = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling" / "model"
+FOLDER = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling-graphs" / "model"
 DRAFTS = ROOT / "tests" / "golden" / "0.1" / "levt"
 TEXT = "the vlaue of teh function."
 LIMITS = {"batch": 27, "edit": 31, "request": 9, "generate": 20}  # files

@@ -43,7 +43,8 @@ model() {  # model NAME DATA UPDATES FLAGS...: an EncT5, and its scores
         --maximize-best-checkpoint-metric --no-epoch-checkpoints --validate-interval 1000000 \
         --validate-interval-updates "$VALID_EVERY" --save-interval-updates "$VALID_EVERY" --keep-interval-updates 1 \
         $TRAIN_FLAGS "${@:4}" |& tee -a "$folder/$1.log"
-    python "$(dirname "$0")/score.py" "$folder/$1/checkpoint_best.pt" $DEVICE --output "$folder/$1.scores"
+    lev-plugins export "$folder/$1/checkpoint_best.pt" "$folder/$1.model" --overwrite
+    python "$(dirname "$0")/score.py" "$folder/$1.model" "$folder/$2" --output "$folder/$1.scores"
 }
 
 for task in ${TASKS//,/ }; do

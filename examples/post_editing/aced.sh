@@ -33,7 +33,7 @@ edited() {  # edited CLIENT SPLIT SYSTEM [THRESHOLD]: prints the drafts after th
     local folder="$OUT/$1"
     case $3:${4-} in
         nothing:* | levt:none) cat "$folder/$2.draft" ;;
-        levt:*) lev-plugins edit "$OUT/editor" --drafts "$folder/$2.draft" --min-confidence "$4" --whole-lines $DEVICE \
+        levt:*) lev-plugins edit "$OUT/editor" --drafts "$folder/$2.draft" --min-confidence "$4" --whole-lines \
             <"$folder/$2.src" ;;
         *) python "$HERE/recurring.py" "$DATA/$1"/train.{src,pert,tgt} --source "$folder/$2.src" <"$folder/$2.draft" \
             $([[ $3 != rules* ]] || echo --rules) $([[ $3 != *-online ]] || echo --corrected "$folder/$2.clean") ;;

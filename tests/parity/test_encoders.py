@@ -16,13 +16,12 @@ from omegaconf import OmegaConf
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor, nn
 
-import lev_plugins
 from lev_plugins.cli.main import main
 from lev_plugins.editor import names
 from lev_plugins.editor.graph_file import check_graph
 from lev_plugins.edits.batch_words import BatchWords, EditingDictionary, UnknownWords
 from lev_plugins.edits.word_pieces import WordTokenizer
-from lev_plugins.export import tracing
+from lev_plugins.export import load_model, tracing
 from lev_plugins.export.label_graph import enct5_graphs
 from lev_plugins.labelling.config import EncT5Config
 from lev_plugins.labelling.task import TextLabellingConfig, TextLabellingTask
@@ -387,7 +386,7 @@ def test_the_sizes_of_a_labeller_from_a_stranger(setting: dict[str, int], tmp_pa
     flags["encoder_config"] = json.dumps({**json.loads(flags["encoder_config"]), **setting})
     path.write_text(json.dumps(config), "utf-8")
     with pytest.raises(UserError, match=rf"config\.json: {next(iter(setting))} must be between"):
-        lev_plugins.load(tmp_path / "out")
+        load_model.read_model(tmp_path / "out", {})
 
 
 @pytest.mark.parametrize("name", ["bert", "t5", "byt5"])

@@ -10,12 +10,12 @@ from lev_plugins.cli.main import main
 from lev_plugins.editor.labeller import Labeller
 from lev_plugins.edits.batch_words import BatchWords
 from lev_plugins.edits.embedding import NgramEmbedding
-from lev_plugins.export.decoder import TaskScorer
 from lev_plugins.labelling.dataset import BinarisedExamples
 from lev_plugins.labelling.model import EncT5
 from lev_plugins.labelling.task import TextLabellingTask
 from lev_plugins.utils.errors import UserError
 from tests.labelling import model_of, task_of
+from tests.torch_models import TorchScorer
 
 BUCKETS = 512
 STEMS = ["walk", "talk", "jump", "paint", "climb", "play", "look", "turn", "call", "open"]
@@ -104,7 +104,7 @@ def test_endings_tell_the_tags_of_words_that_training_has_not_seen(data: Path) -
 @pytest.mark.parametrize("pack", [False, True])
 def test_company_changes_nothing(data: Path, pack: bool) -> None:
     task, model = spelled(data, pack)
-    labeller = Labeller(TaskScorer(task, model))
+    labeller = Labeller(TorchScorer(task, model))
     texts = ["cooking", "walked printer", "talking mixes jumper looked", "opener"]
     alone = [labeller.scored([text])[0].scores for text in texts]
     for together, found in zip(labeller.scored(texts), alone, strict=True):

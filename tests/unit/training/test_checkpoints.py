@@ -21,6 +21,7 @@ from omegaconf import OmegaConf
 import lev_plugins
 from lev_plugins import registration  # noqa: F401  fairseq reads checkpoints as the plug-ins do
 from lev_plugins.cli.main import main
+from lev_plugins.export import load_model
 from lev_plugins.training import checkpoints
 from lev_plugins.utils import arrays
 from lev_plugins.utils.errors import UserError
@@ -243,12 +244,12 @@ def test_a_reference_is_not_followed(model: Any, tmp_path: Path) -> None:
     state["cfg"]["model"] = model
     checkpoints.save(state, tmp_path / "checkpoint.pt")
     with pytest.raises(UserError, match=r"is a reference, '.\{oc"):
-        lev_plugins.load(tmp_path / "checkpoint.pt", NOISY)
+        load_model.read_model(tmp_path / "checkpoint.pt", {"data": str(NOISY)})
 
 
 def test_a_checkpoint(checkpoint: Path) -> None:
     with pytest.raises(UserError, match=r"is a program, .* which is not run"):
-        lev_plugins.load(checkpoint, NOISY)
+        load_model.read_model(checkpoint, {"data": str(NOISY)})
     assert not (checkpoint.parent / "canary").exists()
 
 
@@ -264,7 +265,7 @@ def test_a_folder(tmp_path: Path) -> None:
     folder, canary = SYSTEMS["gated_trans"](tmp_path).export(tmp_path / "model", "--no-graphs"), tmp_path / "canary"
     entry("model_flags", "adaptive_softmax_cutoff", value=program(canary))(folder)
     with pytest.raises(UserError, match="the flag adaptive_softmax_cutoff of the model is a program"):
-        lev_plugins.load(folder)
+        load_model.read_model(folder, {})
     assert not canary.exists()
 
 
