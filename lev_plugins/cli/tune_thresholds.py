@@ -17,6 +17,7 @@ from lev_plugins.text.ids import Array
 from lev_plugins.training.binarise import load_dictionary
 from lev_plugins.utils.errors import require
 from lev_plugins.utils.files import all_or_nothing
+from lev_plugins.utils.model_folder import command_to_export
 
 TEST = r"test\d*"  # fairseq's names of test sets
 
@@ -37,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
         re.fullmatch(TEST, args.split) is None,
         f"--split {args.split}: thresholds tuned on a test set make its scores too good: tune on the validation set",
     )
+    command = command_to_export(args.folder, args.data)
+    require(not args.folder.is_file(), f"{args.folder} is a file, not a model folder: make one with {command}")
     labeller = Labeller.load(args.folder, LabelOptions(batch_size=args.batch_size))
     require(
         labeller.kind == "multilabel", f"thresholds are for multilabel models, but {args.folder} is for {labeller.kind}"

@@ -59,8 +59,8 @@ UNUSUAL_LETTER = "\ua9a0"  # of Javanese: only a model that reads bytes has piec
 Segments = list[tuple[int, Segment]]  # each with where it starts in the text
 
 
-class Prepared(NamedTuple):
-    """A request that is ready for the model."""
+class TextParts(NamedTuple):
+    """A text of a request, in the parts that the model reads."""
 
     edited: Edited  # the text after the edits of terms, without any of the model
     segments: Segments
@@ -162,7 +162,7 @@ class Editor:
         edits = [[next(decoded) for _ in part.segments] for part in parts]
         return [self.result(*row) for row in zip(requests, parts, edits, strict=True)]
 
-    def prepare(self, request: EditRequest) -> Prepared:
+    def prepare(self, request: EditRequest) -> TextParts:
         """Puts the terms of a request into its text, and cuts that into segments."""
         text, draft, words = request.text, request.draft, request.words
         for string in (text, "" if draft is None else draft):
@@ -176,9 +176,9 @@ class Editor:
             text, draft, edits_of_terms = self.with_terms(text, draft, words, terms)
             words = [*words, OwnWords(term.target for term in terms if self.term_mark == "!")]
         edited, segments = self.segments(text, draft, request.language, words)
-        return Prepared(replace(edited, terms=tuple(terms)), segments, original, edits_of_terms, minimum)
+        return TextParts(replace(edited, terms=tuple(terms)), segments, original, edits_of_terms, minimum)
 
-    def result(self, request: EditRequest, part: Prepared, edits_of_segments: list[list[Edit]]) -> Edited:
+    def result(self, request: EditRequest, part: TextParts, edits_of_segments: list[list[Edit]]) -> Edited:
         """Returns the text of a request with the edits of its segments."""
         edited, pairs = part.edited, zip(part.segments, edits_of_segments, strict=True)
         edits = [self.edit_of_text(edit, start, edited.original) for (start, _), edits in pairs for edit in edits]

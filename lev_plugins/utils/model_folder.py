@@ -18,12 +18,12 @@ import hashlib
 import json
 import os
 import re
+import shlex
 from argparse import Namespace
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
-from shlex import quote
 from typing import Any, TypeVar
 
 from lev_plugins.utils.errors import UserError, require
@@ -154,13 +154,14 @@ def read_kind(path: str | Path, kind: str) -> ModelConfig:
     return config
 
 
-def command_to_export(path: Path) -> str:
-    """Returns the command that makes a folder with graphs of a checkpoint or of a folder that has none.
+def command_to_export(path: Path, data: Path | None = None) -> str:
+    """Returns the command that makes a folder with graphs of a checkpoint, whose data may be known, or of weights.
 
     >>> command_to_export(Path("my models/best.pt"))
     "lev-plugins export 'my models/best.pt' 'my models/best-folder'"
     """
-    return f"lev-plugins export {quote(str(path))} {quote(str(path.with_name(f'{path.stem}-folder')))}"
+    words = ["lev-plugins", "export", path, path.with_name(f"{path.stem}-folder"), *(["--data", data] if data else [])]
+    return shlex.join(map(str, words))
 
 
 def save(config: ModelConfig, folder: Path) -> None:

@@ -65,6 +65,14 @@ def best_of(log: Result, name: str) -> float:
     return max(float(found) for found in re.findall(rf"\| {name} ([-\d.]+)", log.both))
 
 
+def exported(folder: Path) -> Path:
+    """Returns the model folder of the checkpoint, which is exported once."""
+    out = folder / "out"
+    if not out.exists():
+        succeed("lev-plugins", "export", folder / "checkpoint.pt", out, "--data", folder / "data")
+    return out
+
+
 def test_labels_have_been_learned(trained: tuple[str, Path]) -> None:
     kind, folder = trained
     checkpoint = folder / "checkpoint.pt"
@@ -72,11 +80,11 @@ def test_labels_have_been_learned(trained: tuple[str, Path]) -> None:
     assert best_of(succeed("fairseq-validate", folder / "data", *TASK, *flags), KINDS[kind]) >= GOOD_ENOUGH[kind]
     lines = (folder / "valid.tsv").read_text("utf-8").splitlines()
     texts = [line.split("\t")[0] for line in lines]
-    succeed("lev-plugins", "export", checkpoint, folder / "out", "--data", folder / "data")
-    answers = Labeller.load(folder / "out").label(texts)
+    model = exported(folder)
+    answers = Labeller.load(model).label(texts)
     assert right(kind, answers, lines) >= 0.6
     if kind == "multilabel":
-        done = run("lev-plugins", "label", folder / "out", stdin="".join(f"{text}\n" for text in texts))
+        done = run("lev-plugins", "label", model, stdin="".join(f"{text}\n" for text in texts))
         assert [json.loads(line)["labels"] for line in done.out.splitlines()] == [a["labels"] for a in answers]
 
 
@@ -95,7 +103,7 @@ def right(kind: str, answers: list[dict[str, Any]], lines: list[str]) -> float:
 
 def test_bad_input_to_label(trained: tuple[str, Path]) -> None:
     kind, folder = trained
-    labeller = Labeller.load(folder / "checkpoint.pt", data=folder / "data")
+    labeller = Labeller.load(exported(folder))
     known = kind == "multilabel"
     wrong = "there is a threshold for 'x'" if known else f"thresholds are for multilabel models, not for {kind}"
     with pytest.raises(ValueError, match=wrong):

@@ -57,7 +57,7 @@ def test_edits_are_those_of_the_checkpoint(exported: tuple[System, Path]) -> Non
 
 
 def test_without_graphs_a_folder_is_less_than_half_as_large(exported: tuple[System, Path]) -> None:
-    """As docs/models.md and the help of ``export --no-graphs`` say."""
+    """As docs/models.md says."""
     _, folder = exported
     sizes = {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
     rest = sum(size for path, size in sizes.items() if path.parent.name != "graphs" and path.name != "index.npz")
