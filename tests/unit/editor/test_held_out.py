@@ -36,7 +36,7 @@ from lev_plugins.utils.errors import UserError
 from tests.helpers import Refusal, thorough
 from tests.systems import GOLDEN, ROOT, SYSTEMS
 
-LEVT = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling" / "model"
+LEVT = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling-graphs" / "model"
 NOTHING = Evidence(*[0.0] * len(Evidence._fields))
 words = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=5)
 
