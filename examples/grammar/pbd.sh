@@ -58,6 +58,6 @@ fi
 once editor lev-plugins export "$model" "$OUT/editor" --overwrite --data "$OUT/data" --bpe sentencepiece $pieces \
     --beam "$BEAM" --language en --calibrate "$valid.noisy" "$valid.clean" --best gleu
 
-score_once "corrected, every edit" lev-plugins edit "$OUT/editor" --min-confidence 0 $CPU
-score_once "corrected" lev-plugins edit "$OUT/editor" $CPU
+score_once "corrected, every edit" lev-plugins edit "$OUT/editor" --min-confidence 0
+score_once "corrected" lev-plugins edit "$OUT/editor"
 tail -n +1 "$OUT"/test/*/*.score

@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
-from lev_plugins.cli.edit import device_of
 from lev_plugins.cli.export import add_held_out_arguments
 from lev_plugins.cli.reporting import table
 from lev_plugins.editor.editor import Editor
@@ -25,18 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     several = "values of --min-confidence to compare; the text is edited only once"
     add("--min-confidence", "--min-edit-confidence", metavar="P,...", default=THRESHOLDS, help=several)
     add("--max-tokens", metavar="N", type=int, default=4096, help="tokens per batch")
-    add("--cpu", action="store_true", help="run on the CPU")
     add("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     thresholds = parse_thresholds(args.min_confidence)
     at_least(args, 1, "max_tokens")
-    require(args.folder.is_dir(), f"there is no folder {args.folder}")
     require(bool(args.pairs + args.clean), f"{args.folder} edits text: give --pairs NOISY CLEAN, --clean FILE, or both")
-    device = device_of(args, args.folder)
-    options = EditOptions(device=device, max_tokens=args.max_tokens, min_confidence=0.0)
-    editor = Editor.load(args.folder, options=options)
+    editor = Editor.load(args.folder, EditOptions(max_tokens=args.max_tokens, min_confidence=0.0))
     texts = edit_held_out(editor, args.pairs, args.clean)
     files = [{"noisy": str(text.noisy), "clean": str(text.clean)} for text in texts]
     curves = [list(points(text, thresholds)) for text in texts]

@@ -36,7 +36,7 @@ from lev_plugins.utils.errors import UserError
 from tests.helpers import Refusal, thorough
 from tests.systems import GOLDEN, ROOT, SYSTEMS
 
-LEVT = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling" / "model"
+LEVT = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling-graphs" / "model"
 NOTHING = Evidence(*[0.0] * len(Evidence._fields))
 words = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=5)
 
@@ -202,7 +202,7 @@ def texts(tmp_path: Path) -> dict[str, Path]:
 
 def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "editor"
-    flags = ["--no-graphs", "--beam", 1, "--calibrate", *texts.values(), "--clean", texts["clean"]]
+    flags = ["--beam", 1, "--calibrate", *texts.values(), "--clean", texts["clean"]]
     SYSTEMS["pbd"](tmp_path).export(out, *flags, "--promise-broken", 100)
     said, config = capsys.readouterr().out, model_folder.read(out)
     dial = f"with --min-confidence {config.decoding.min_confidence:g}"
@@ -219,7 +219,7 @@ def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest
     raw = lev_plugins.load(out, options=EditOptions(min_confidence=0.0, calibrated=False)).edit(line)
     assert [each.text for each in editor.edit(line)] == [each.text for each in raw]
     assert editor.edit(line) != raw
-    sweep = ["sweep", out, "--clean", texts["clean"], "--pairs", *texts.values(), "--cpu", "--min-edit-confidence"]
+    sweep = ["sweep", out, "--clean", texts["clean"], "--pairs", *texts.values(), "--min-edit-confidence"]
     assert main([*map(str, sweep), f"0,{config.decoding.min_confidence}", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     pair, clean = found["texts"]
@@ -235,7 +235,7 @@ def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest
 def test_words_in_the_folder_stay_beside_those_of_the_user(texts: dict[str, Path], tmp_path: Path) -> None:
     out, lines = tmp_path / "editor", [line for line in texts["noisy"].read_text("utf-8").splitlines() if " " in line]
     system = SYSTEMS["pbd"](tmp_path)
-    system.export(out, "--no-graphs")
+    system.export(out)
 
     def changed(**options: Any) -> set[str]:
         edits = lev_plugins.load(out, options=EditOptions(min_confidence=0.0, **options)).edit(lines)
@@ -245,14 +245,14 @@ def test_words_in_the_folder_stay_beside_those_of_the_user(texts: dict[str, Path
 
     first, second, *_ = sorted(changed())
     words, mine = files(tmp_path, words=f"{first}\n", mine=f"{second}\n")
-    system.export(out, "--no-graphs", "--overwrite", "--words", words)
+    system.export(out, "--overwrite", "--words", words)
     assert (out / "words.txt").read_text("utf-8") == f"{first}\n"
     assert changed().isdisjoint({first}) and second in changed()
     assert changed(words=mine).isdisjoint({first, second})
 
 
 def test_a_levt_is_swept(texts: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", str(LEVT), "--clean", str(texts["clean"]), "--cpu", "--json"]) == 0
+    assert main(["sweep", str(LEVT), "--clean", str(texts["clean"]), "--json"]) == 0
     points = json.loads(capsys.readouterr().out)["texts"][0]["points"]
     assert len(points) == 12 and points[0]["broken of 1,000"] > points[-1]["broken of 1,000"]
 
@@ -278,7 +278,7 @@ def test_refused(flags: list[str], message: str, texts: dict[str, Path], tmp_pat
     data = ["--data", str(GOLDEN / "noisy" / "data"), "--bpe", "chars"]
     given = {
         "export": [str(GOLDEN / "pbd" / "checkpoint.pt"), str(tmp_path / "out"), *data],
-        "sweep": [str(LEVT), "--cpu"],
+        "sweep": [str(LEVT)],
     }
     assert message in refusal(command, *given[command], *rest)
     assert not (tmp_path / "out").exists()
