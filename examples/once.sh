@@ -16,3 +16,7 @@ progress() {  # progress UPDATES: of a log of fairseq-train, shows how far it is
             gsub(/ /, "#", bar); printf "\r    [%-40s] %d of %d updates ", bar, updates, all; fflush() }
         END { if (terminal) print "" }'
 }
+
+best_threshold() {  # best_threshold EDITOR NOISY CLEAN: the --min-confidence that leaves the most words right
+    lev-plugins sweep "$1" --pairs "$2" "$3" | awk 'NR > 2 { print $NF, $1 }' | LC_ALL=C sort -g | tail -n 1 | cut -d ' ' -f 2
+}

@@ -307,19 +307,12 @@ def models(page: Page) -> None:
     export = ["lev-plugins", "export", EDITOR, "toy/corrector", "--data", "toy/data"]
     assert "toy/corrector" in page.refusal(*export)
 
-    # "The weights and the chosen `--min-confidence` are in `config.json`"; "of the edits that claim 0.9, about nine in
-    # ten are right"
+    # "The weights and the chosen `--min-confidence` are in `config.json`"
     config = json.loads(page.read("sure/config.json"))
     assert len(config["calibration"]) > 5 and config["decoding"]["min_confidence"] is not None
     curves = page.printed("lev-plugins sweep").split("\n\n")
-    rows = [line.split() for line in curves[-1].splitlines()]
-    assert rows[0] == ["at", "least", "edits", "claimed", "right"]
-    tenths = [list(map(float, row)) for row in rows[1:]]
-    assert sum(edits * abs(claimed - right) for _, edits, claimed, right in tenths) < 0.2 * sum(
-        row[1] for row in tenths
-    )
     # "how many right words are broken": no more with a higher `--min-confidence`, and none of those that stay
-    changed = [float(line.split()[-1]) for line in curves[-2].splitlines()[2:]]
+    changed = [float(line.split()[-1]) for line in curves[-1].splitlines()[2:]]
     assert changed == sorted(changed, reverse=True)
 
     # "the edits and labels are the same", and "load neither torch nor fairseq"

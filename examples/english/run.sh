@@ -32,6 +32,7 @@ text() {  # training text with unexpected words, its dictionary, and held-out te
         ${LIST:+--frequencies "$LIST"}
     typos 2 <"$OUT/text/valid.clean" >"$OUT/text/valid.noisy"
     cp "$OUT/text/valid.noisy" "$OUT/text/valid.draft"
+    typos 4 <"$OUT/text/calibration.clean" >"$OUT/text/calibration.noisy"
 }
 other() {
     mkdir -p "$OUT/other"
@@ -59,6 +60,7 @@ once model fairseq-train "$OUT/data" --save-dir "$OUT/model" --user-dir "$(lev-p
 once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \
     --iter-decode-max-iter 0 --data "$OUT/data" --language "${LANGUAGE_FILES##*/}" --words "$OUT/text/chat.txt" $EXPORT \
     --calibrate "$OUT/text/valid.noisy" "$OUT/text/valid.clean" --calibrate "$OUT/other/noisy" "$OUT/other/clean" \
+    --calibrate "$OUT/text/calibration.noisy" "$OUT/text/calibration.clean" \
     --clean "$OUT/text/unexpected.clean" --promise-broken "$PROMISE"
 
 score() {  # score NAME SYSTEM...: rows of the table, of what a system does to clean text and to the same with typos

@@ -21,7 +21,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
-from lev_plugins.editor.calibration import calibrate, recurring_words, with_own_words
+from lev_plugins.editor.calibration import calibrate, recurring_words, with_recurring
 from lev_plugins.editor.folder import has_graphs
 from lev_plugins.editor.onnx_models import load_onnx_editor
 from lev_plugins.editor.options import EditOptions
@@ -96,7 +96,6 @@ class Editor:
         if isinstance(glossary, (str, Path)):
             glossary = Glossary.parse(read_lines(Path(glossary)), f"--glossary {glossary}")
         self.glossary = glossary if isinstance(glossary, Glossary) else Glossary(glossary)
-        self.document_words = options.document_words
         require(
             options.document is None or Path(options.document).is_file(),
             f"--document: there is no file {options.document}",
@@ -141,6 +140,12 @@ class Editor:
         """Returns an editor with the same settings and words, but another model, such as one with a cache."""
         editor = copy(self)
         editor.model = model
+        return editor
+
+    def of_document(self, document: str) -> Editor:
+        """Returns an editor for the parts of a document: unknown words that recur in it are less often typos."""
+        editor = copy(self)
+        editor.recurring = recurring_words(document, sentences(document, self.language))
         return editor
 
     def edit(
@@ -192,10 +197,10 @@ class Editor:
         for (edited, segments, original, edits_of_terms), draft in zip(parts, drafts, strict=True):
             edits = [self.edit_of_text(edit, start, edited.original) for start, _ in segments for edit in next(decoded)]
             edited = without_protected(replace(edited, edits=tuple(edits)))
-            if draft is None and self.calibration:
-                edited = calibrate(edited, self.calibration)
-            if draft is None and self.document_words:
-                edited = with_own_words(edited, self.recurring | recurring_words(edited.original, edited.sentences))
+            if draft is None:
+                recurring = self.recurring | recurring_words(edited.original, edited.sentences)
+                edited = with_recurring(edited, recurring)
+                edited = calibrate(edited, self.calibration) if self.calibration else edited
             edited = edited.without_unsure(minimum)
             results.append(follow(original, edits_of_terms, edited) if edits_of_terms else edited)
         return results
