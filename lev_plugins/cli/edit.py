@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form("--json", action="store_true", help="print a JSON object per line, with the edits and their confidence")
     form("--diff", action="store_true", help="print the edits in each line: [-teh-]{+the+}; coloured on a terminal")
     add_resume_argument(add)
-    document = "the text that the lines are from: unknown words that recur in it are changed only if that is surer"
+    document = "the text that the lines are from: a calibrated editor changes unknown words that recur in it less often"
     add("--document", metavar="FILE", type=Path, help=document)
     add("--whole-lines", action="store_true", help="do not cut lines into sentences")
     add("--batch-lines", metavar="N", type=int, default=64, help="lines that are edited together (default: 64)")
@@ -49,8 +49,6 @@ def add_editor_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--glossary", metavar="FILE", type=Path, help=terms)
     add("--soft-glossary", action="store_true", help="the model may change these translations where it is sure")
-    recurring = "treat an unknown word that recurs in a text as any other; otherwise, an edit of it must be surer"
-    add("--no-document-words", action="store_true", help=recurring)
     add_decoding_arguments(add)
     add_computation_arguments(add)
 
@@ -87,8 +85,6 @@ def decoding_of(args: argparse.Namespace) -> Decoding:
 def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "batch_lines")
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
-    both = args.document is not None and args.no_document_words
-    require(not both, "--document has no effect with --no-document-words: leave one of them out")
     settings = {"max_tokens": args.max_tokens, "words": args.words, "document": args.document}
     editor = editor_from_args(args, **settings, split=not args.whole_lines)
     drafts = None if args.drafts is None else Drafts(args.drafts)
@@ -116,7 +112,6 @@ def editor_options(args: argparse.Namespace) -> EditOptions:
         **vars(decoding_of(args)),
         device=args.device,
         cpu_int8=args.cpu_int8,
-        document_words=not args.no_document_words,
         glossary=args.glossary,
         soft_glossary=args.soft_glossary,
     )

@@ -12,16 +12,11 @@ from lev_plugins.editor.held_out import Tuning
 from lev_plugins.editor.labeller import read_thresholds
 from lev_plugins.export.card import LICENSE
 from lev_plugins.export.exporting import Extras, export
-from lev_plugins.scoring.metrics import METRICS, REFERENCES, SOURCES
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.json_schema import read_object
 from lev_plugins.utils.model_folder import COMMANDS, PROMISED, SAMPLE
 from lev_plugins.utils.ranges import bounded
-
-SELECTION_METRICS = [
-    name for name, metric in METRICS.items() if metric.files in (REFERENCES, SOURCES) and not metric.options
-]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--promise-broken", metavar="N", type=float, help=promise)
     sample = "lines of the training text for the folder, for lev-plugins adapt, as well as those of each --clean"
     add("--sample", metavar="FILE", type=Path, help=sample)
-    add("--best", choices=SELECTION_METRICS, help="choose the --min-confidence with the best score on --calibrate")
     graphs = parser.add_mutually_exclusive_group().add_argument
     smaller = "write the weights alone, to be trained further or exported again: nothing edits without graphs"
     graphs("--no-graphs", action="store_true", help=smaller)
@@ -72,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         thresholds=None if args.thresholds is None else read_thresholds(args.thresholds),
         scores=dict(map(score, args.scores)),
         license=args.license,
-        tuning=Tuning(args.calibrate, args.clean, args.promise_broken, args.best),
+        tuning=Tuning(args.calibrate, args.clean, args.promise_broken),
         own_text={SAMPLE: [args.sample], **({PROMISED: args.clean} if args.clean else {})} if args.sample else {},
     )
     moved = {name: vars(args)[name] for name in ("data", "backbone") if vars(args)[name] is not None}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from lev_plugins.cli.export import add_held_out_arguments
 from lev_plugins.cli.reporting import table
 from lev_plugins.editor.editor import Editor
-from lev_plugins.editor.held_out import HeldOut, edit_held_out, reliability
+from lev_plugins.editor.held_out import HeldOut, edit_held_out
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.model_folder import model_path
@@ -35,13 +35,12 @@ def run(args: argparse.Namespace) -> int:
     texts = edit_held_out(editor, args.pairs, args.clean)
     files = [{"noisy": str(text.noisy), "clean": str(text.clean)} for text in texts]
     curves = [list(points(text, thresholds)) for text in texts]
-    tenths = reliability(texts)
     if args.json:
         entries = [{**names, "points": curve} for names, curve in zip(files, curves, strict=True)]
-        report = json.dumps({"texts": entries, "reliability": tenths}, ensure_ascii=False, indent=2)
+        report = json.dumps({"texts": entries}, ensure_ascii=False, indent=2)
     else:
         blocks = [[names["noisy"], *table_rows(curve)] for names, curve in zip(files, curves, strict=True)]
-        report = "\n\n".join("\n".join(block) for block in [*blocks, table_rows(tenths)])
+        report = "\n\n".join("\n".join(block) for block in blocks)
     sys.stdout.write(f"{report}\n")
     return 0
 
@@ -69,8 +68,8 @@ def points(text: HeldOut, thresholds: Sequence[float]) -> Iterator[dict[str, flo
 
 def table_rows(points: Sequence[dict[str, float]]) -> list[str]:
     """
-    >>> table_rows([{"at least": 0.9, "edits": 4, "right": 0.75}])
-    ['at least  edits  right', '0.9       4      0.75']
+    >>> table_rows([{"min-confidence": 0.9, "broken of 1,000": 0.75}])
+    ['min-confidence  broken of 1,000', '0.9             0.75']
     """
     return table(
         [[*point] for point in points[:1]] + [[f"{value:.4g}" for value in point.values()] for point in points]

@@ -21,7 +21,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from lev_plugins.editor.calibration import calibrate, recurring_words, with_own_words
+from lev_plugins.editor.calibration import calibrate, recurring_words, with_recurring
 from lev_plugins.editor.levt_segments import LevTSegments
 from lev_plugins.editor.options import EditOptions, EditRequest
 from lev_plugins.editor.own_words import WordList
@@ -104,7 +104,6 @@ class Editor:
         if isinstance(glossary, (str, Path)):
             glossary = Glossary.parse(read_lines(Path(glossary)), f"--glossary {glossary}")
         self.glossary = as_glossary(glossary)
-        self.document_words = options.document_words
         require(
             options.document is None or Path(options.document).is_file(),
             f"--document: there is no file {options.document}",
@@ -135,6 +134,12 @@ class Editor:
         """Returns an editor with the same settings and words, but another model, such as one with a cache."""
         editor = copy(self)
         editor.model = model
+        return editor
+
+    def of_document(self, document: str) -> Editor:
+        """Returns an editor for the parts of a document: unknown words that recur in it are less often typos."""
+        editor = copy(self)
+        editor.recurring = recurring_words(document, sentences(document, self.language))
         return editor
 
     def edit(
@@ -186,10 +191,9 @@ class Editor:
         edited, pairs = part.edited, zip(part.segments, edits_of_segments, strict=True)
         edits = [self.edit_of_text(edit, start, edited.original) for (start, _), edits in pairs for edit in edits]
         edited = without_protected(replace(edited, edits=tuple(edits)))
-        if request.draft is None and self.calibration:
-            edited = calibrate(edited, self.calibration)
-        if request.draft is None and self.document_words:
-            edited = with_own_words(edited, self.recurring | recurring_words(edited.original, edited.sentences))
+        if request.draft is None:
+            edited = with_recurring(edited, self.recurring | recurring_words(edited.original, edited.sentences))
+            edited = calibrate(edited, self.calibration) if self.calibration else edited
         edited = edited.without_unsure(part.min_confidence)
         return follow(part.original, part.edits_of_terms, edited) if part.edits_of_terms else edited
 

@@ -43,8 +43,7 @@ class EditOptions(Decoding, Computation):
 
     split: bool = True  # cut lines into sentences
     words: str | Path | WordList | Sequence[str] | None = None  # words that no edit may touch: a file, or a list
-    document_words: bool = True  # an unknown word in several sentences of a text is changed only if that is surer
-    document: str | Path | None = None  # a file: what recurs in it counts as recurring in each text
+    document: str | Path | None = None  # a file: unknown words that recur in it count as recurring in each text
     # terms and their translations, or a file of lines TERM<TAB>TRANSLATION
     glossary: str | Path | Mapping[str, str] | Glossary | None = None
     soft_glossary: bool = False  # the model may change these translations where it is sure

@@ -43,11 +43,12 @@ class Speller:
         return [[Edit(*word.span(), "x", 0.6, evidence=unknown) for word in row] for row in words]
 
 
-def test_what_recurs_in_a_text_is_changed_only_if_that_is_surer(
+def test_edits_of_unknown_words_that_recur_in_a_text_are_less_sure(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def load(path: Path, options: EditOptions) -> Editor:
-        return Editor(Speller(), Tokeniser(Namespace(bpe="words")), options)
+        weights = {"constant": 0.4, "recurring": -1.2}  # 0.6, and 0.31 for words that recur
+        return Editor(Speller(), Tokeniser(Namespace(bpe="words")), options, calibration=weights)
 
     monkeypatch.setattr(Editor, "load", load)
     document = tmp_path / "document"
@@ -60,7 +61,7 @@ def test_what_recurs_in_a_text_is_changed_only_if_that_is_surer(
 
     line = "Tam met Ada's. Ada, Tam left. Sam met Sam. Eve Tams"
     assert edited(line, "--min-confidence", 0.5) == "Tam met Ada's. Ada, Tam left. x met x. x x"
-    assert edited(line, "--min-confidence", 0.2) == edited(line, "--min-confidence", 0.5, "--no-document-words")
+    assert edited(line, "--min-confidence", 0.2) == "x met x's. x, x left. x met x. x x"
     assert edited(line, "--min-confidence", 0.5, "--whole-lines").startswith("x met x's.")
     assert edited(line, "--min-confidence", 0.5, "--document", document).endswith(" x met x. Eve x")
 
@@ -141,7 +142,6 @@ def test_a_draft_that_cannot_be_edited_is_named_by_its_line(run: Run, levt: list
         (["--batch-lines", "0"], "--batch-lines must be at least 1, but is 0"),
         (["--drafts", "none"], "--drafts: there is no file none"),
         (["--document", "none"], "--document: there is no file none"),
-        (["--document", __file__, "--no-document-words"], "--document has no effect with --no-document-words"),
     ],
 )
 def test_refusals(run: Run, corrector: list[object], levt: list[object], flags: list[str], message: str) -> None:
