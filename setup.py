@@ -19,6 +19,13 @@ def readme() -> str:
     return path.read_text("utf-8") if path.exists() else ""
 
 
+SCORE = [
+    "scipy",
+    "scikit-learn>=1.2",  # scores of labels, confidences that are shares of right edits
+    "sacrebleu>=2.3",
+    "rouge-score",
+]
+
 setup(
     name="lev-plugins",
     version=version(),
@@ -57,22 +64,20 @@ setup(
     entry_points={"console_scripts": ["lev-plugins = lev_plugins.cli.main:main"]},
     install_requires=[
         "numpy>=1.26",
-        "onnxruntime>=1.21",  # graphs of model folders; 1.20 crashes on some
+        "onnxruntime>=1.22",  # graphs of model folders; 1.21 cannot read some
         "protobuf>=4.21",  # reads graphs before they are run, and is the format of sentencepiece's models
-        "scipy",
-        "scikit-learn>=1.2",  # scores of labels, confidences that are shares of right edits
-        "sacrebleu>=2.3",
         "sentencepiece>=0.2.3",  # offsets of pieces
         "sentencex>=1.0.32",  # where sentences end
         "rapidfuzz",  # edit distances
         "regex",  # grapheme clusters
-        "rouge-score",
-        "safetensors>=0.4",  # weights of model folders
         "tqdm",
     ],
     extras_require={
-        # beside a fairseq of your own: all but scores, noise, and editing with a folder that has graphs
+        "score": SCORE,
+        # beside a fairseq of your own: all but scores, noise, and editing
         "train": [
+            *SCORE,
+            "safetensors>=0.4",  # weights of model folders
             "torch>=2.6",  # torch.load reads weights only; the same floor as in lev_plugins/utils/compatibility.py
             "omegaconf>=2.0.6",  # what fairseq 0.12.2 asks for; fairseq-fixed asks for a newer one
             "editdistance",  # fairseq's --scoring wer

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An editor's folder in torch, in graphs of 32 bits and of 8 bits: first edit, memory, speed, and whether edits agree.
+"""An editor's graphs of 32 bits and of 8 bits, or on a GPU: first edit, memory, speed, and whether edits agree.
 
 Each runs in a process of its own, on one core, and reports processor time, so that other programs do not matter.
 """
@@ -8,10 +8,8 @@ import argparse
 import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
-import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,29 +21,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import lev_plugins
 from bench import timing
-from lev_plugins.editor.folder import GRAPHS, INDEX
 from lev_plugins.text.lines import read_lines
 
-ENGINES = ("torch", "graphs", "graphs, 8 bits")
-ON_GPU = ("torch", "GPU")
+ENGINES = ("graphs", "graphs, 8 bits")
+ON_GPU = ("graphs", "GPU")
 BATCH, GPU_BATCH = 64, 512  # lines
 SINGLE = 300  # lines that are also edited one by one
 TYPO = "I beleive it.\n"
 
 
-def without_graphs(folder: Path, parent: Path) -> Path:
-    """Returns a copy of the folder, which torch runs."""
-    plain = Path(shutil.copytree(folder, parent / "plain", ignore=shutil.ignore_patterns(GRAPHS, INDEX)))
-    config = json.loads((plain / "config.json").read_text("utf-8"))
-    files = {name: digest for name, digest in config["files"].items() if (plain / name).is_file()}
-    (plain / "config.json").write_text(json.dumps({**config, "files": files}), "utf-8")
-    return plain
-
-
 def first_edit(folder: Path, engine: str) -> dict[str, float]:
     """Measures the command on one sentence with a typo."""
     command = [sys.executable, "-m", "lev_plugins", "edit", str(folder)]
-    command += [] if engine == "GPU" else ["--cpu"]
+    command += ["--device", "cuda"] if engine == "GPU" else []
     command += ["--cpu-int8"] if engine.endswith("8 bits") else []
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, input=TYPO, text=True, stdout=subprocess.DEVNULL, check=True)
@@ -93,11 +81,9 @@ def main(arguments: list[str] | None = None) -> None:
         lines = [line for _, line in zip(range(args.lines), read_lines(args.text), strict=False)]
         sys.stdout.write(json.dumps(measure(args.folder, lines, args.engine)))
         return
-    with tempfile.TemporaryDirectory() as parent:
-        plain, engines = without_graphs(args.folder, Path(parent)), ON_GPU if args.device == "cuda" else ENGINES
-        folders = {"torch": plain, "GPU": plain}
-        results = {name: in_new_process(folders.get(name, args.folder), args, name) for name in engines}
-    expected, rows = results["torch"]["edits"], []
+    engines = ON_GPU if args.device == "cuda" else ENGINES
+    results = {name: in_new_process(args.folder, args, name) for name in engines}
+    expected, rows = results["graphs"]["edits"], []
     for name, line in results.items():
         line["lines_edited_otherwise"] = sum(a != b for a, b in zip(expected, line.pop("edits"), strict=True))
         rows.append([name, *(f"{line[key]:.1f}" for key in list(line)[:-1]), line["lines_edited_otherwise"]])

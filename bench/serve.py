@@ -34,7 +34,7 @@ TIMEOUT = 600  # seconds for one answer
 @contextmanager
 def serving(model: str, flags: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Starts a server; yields its port and process number, and stops it at the end."""
-    command = [sys.executable, "-m", "lev_plugins", "serve", model, "--cpu", "--port", "0", *flags]
+    command = [sys.executable, "-m", "lev_plugins", "serve", model, "--port", "0", *flags]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -45,3 +45,7 @@ train_editor() {  # train_editor DATA FOLDER UPDATES RATE FLAG...: a small LevT;
         --max-tokens 2500 $(linear_rate "$4" $(($3 / 20)) "$3") --validate-interval-updates $(($3 / 5)) \
         --save-interval-updates $(($3 / 5)) --keep-interval-updates 1 --no-epoch-checkpoints "${@:5}" $TRAIN_FLAGS
 }
+
+best_threshold() {  # best_threshold EDITOR NOISY CLEAN: the --min-confidence that leaves the most words right
+    lev-plugins sweep "$1" --pairs "$2" "$3" | awk 'NR > 2 { print $NF, $1 }' | LC_ALL=C sort -g | tail -n 1 | cut -d ' ' -f 2
+}

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from lev_plugins.editor.editor import Editor
     from lev_plugins.editor.labeller import Labeller
-    from lev_plugins.editor.options import EditOptions, LabelOptions
+    from lev_plugins.editor.options import EditOptions, EditRequest, LabelOptions
 
-__all__ = ["EditOptions", "LabelOptions", "__version__", "load", "register"]
+__all__ = ["EditOptions", "EditRequest", "LabelOptions", "__version__", "load", "register"]
 
 
 def register() -> None:
@@ -27,30 +27,25 @@ def register() -> None:
 
 
 @overload
-def load(path: str | Path, data: str | Path | None = None, *, options: EditOptions) -> Editor: ...
+def load(path: str | Path, *, options: EditOptions) -> Editor: ...
 @overload
-def load(path: str | Path, data: str | Path | None = None, *, options: LabelOptions) -> Labeller: ...
+def load(path: str | Path, *, options: LabelOptions) -> Labeller: ...
 @overload
-def load(path: str | Path, data: str | Path | None = None) -> Any: ...
-def load(
-    path: str | Path, data: str | Path | None = None, *, options: EditOptions | LabelOptions | None = None
-) -> Editor | Labeller:
+def load(path: str | Path) -> Any: ...
+def load(path: str | Path, *, options: EditOptions | LabelOptions | None = None) -> Editor | Labeller:
     """Loads a model that edits or labels texts: ``load("editor").edit(["He go home."])[0].text``.
 
-    path: a model folder, the name of an installed model, or a checkpoint
-    data: for a checkpoint, its folder of binarised data, if it has moved since the training
+    path: a model folder, or the name of an installed model
     options: settings of an editor, or of a labeller; by default those of the model folder
     """
     from lev_plugins.editor import loading
-    from lev_plugins.utils.compatibility import quiet
 
-    with quiet("fairseq"):
-        return loading.load(path, data, options)
+    return loading.load(path, options)
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the classes of options only where they are used."""
-    if name not in ("EditOptions", "LabelOptions"):
+    """Imports the classes of requests and options only where they are used."""
+    if name not in ("EditOptions", "EditRequest", "LabelOptions"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from lev_plugins.editor import options
 

@@ -2,7 +2,8 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.labelling.text import LABEL_KINDS
 from tests import labelling
 from tests.helpers import Refusal
+from tests.systems import GOLDEN
 
 lev_plugins.register()
 
@@ -36,6 +38,21 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Refusal:
         return err
 
     return refuse
+
+
+@pytest.fixture(scope="session")
+def golden_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Returns a function from the name of a golden checkpoint to its model folder, which is exported once."""
+    flags = {"levt": ["levt/data"], "pbd": ["noisy/data", "--bpe", "chars"], "labels": ["labels/data"]}
+
+    @cache
+    def folder(name: str) -> Path:
+        out, (data, *bpe) = tmp_path_factory.mktemp("golden") / name, flags[name]
+        words = ["export", GOLDEN / name / "checkpoint.pt", out, "--data", GOLDEN / data, *bpe]
+        assert main([str(word) for word in words]) == 0
+        return out
+
+    return folder
 
 
 @pytest.fixture(scope="session")

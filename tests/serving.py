@@ -5,7 +5,7 @@ import json
 import re
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
@@ -14,16 +14,16 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.editor import Editor, requests_of
 from lev_plugins.editor.labeller import Labeller, Scored
+from lev_plugins.editor.options import EditRequest
 from lev_plugins.serving import running
 from lev_plugins.serving.app import application
 from lev_plugins.serving.context import Context, ServedModel
 from lev_plugins.serving.limits import Limits
 from lev_plugins.text.edited import Edit, Edited
-from lev_plugins.text.glossary import Glossary
 from lev_plugins.text.marks import parse_marks
-from lev_plugins.text.protected import OwnWords, without_protected
+from lev_plugins.text.protected import without_protected
 from lev_plugins.text.sentences import sentences
 from lev_plugins.utils.errors import UserError
 
@@ -63,28 +63,23 @@ class FakeEditor(Editor):
 
     def edit(
         self,
-        texts: Sequence[str],
+        texts: Sequence[str | EditRequest],
         drafts: Sequence[str | None] | None = None,
-        languages: Sequence[str | None] | None = None,
-        words: Sequence[Iterable[OwnWords]] | None = None,
         first_line: int = 1,
-        min_confidence: float | None = None,
-        glossaries: Sequence[Glossary | None] | None = None,
     ) -> list[Edited]:
-        self.calls.append(list(texts))
-        defaults = [None] * len(texts)
-        self.languages = list(languages or defaults)
+        requests = requests_of(texts, drafts)
+        self.calls.append([request.text for request in requests])
+        self.languages = [request.language for request in requests]
         self.begun.set()
         assert self.free.wait(10)
-        lists = words or [()] * len(texts)
-        results = []
-        for text, draft, language, own_words, glossary in zip(
-            texts, drafts or defaults, self.languages, lists, glossaries or defaults, strict=True
-        ):
-            edited = self.one(text, language) if draft is None else self.marked(draft)
-            edited = without_protected(edited, (span for own in own_words for span in own.spans(edited.original)))
-            results.append(replace(edited, terms=tuple(glossary.terms_in(text)) if glossary else ()))
-        return results
+        return [self.answer(request) for request in requests]
+
+    def answer(self, request: EditRequest) -> Edited:
+        draft, glossary = request.draft, request.glossary
+        edited = self.one(request.text, request.language) if draft is None else self.marked(draft)
+        edited = without_protected(edited, (span for own in request.words for span in own.spans(edited.original)))
+        edited = replace(edited, terms=tuple(glossary.terms_in(request.text)) if glossary else ())
+        return edited.without_unsure(request.min_confidence or 0.0)
 
     def one(self, text: str, language: str | None = None) -> Edited:
         if "crash" in text:

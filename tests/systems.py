@@ -9,11 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import lev_plugins
 from lev_plugins.cli.main import main
 from lev_plugins.editor.options import EditOptions, LabelOptions
 from tests import labelling, pretrained, teachers
 from tests.commands import ROOT
+from tests.torch_models import editor_of, labeller_of
 
 GOLDEN = ROOT / "tests" / "golden" / "0.1"
 CORRECTION_FLAGS = ["--task", "text_correction", "-s", "noisy", "-t", "clean"]
@@ -31,16 +31,15 @@ class System:
 
     @property
     def flags(self) -> list[str]:
-        """Flags for ``lev-plugins edit`` and ``export``."""
+        """Flags for ``lev-plugins export``."""
         return flags_of({"data": self.data, **self.bpe, **self.decoding})
 
     def load(self, **more: Any) -> Any:
+        """Loads the checkpoint in torch."""
         if not self.edits:
-            return lev_plugins.load(self.checkpoint, self.data, options=LabelOptions(**more))
+            return labeller_of(self.checkpoint, self.data, LabelOptions(**more))
         bpe = Namespace(**self.bpe) if self.bpe else None
-        return lev_plugins.load(
-            self.checkpoint, self.data, options=EditOptions(**{"bpe": bpe, **self.decoding, **more})
-        )
+        return editor_of(self.checkpoint, self.data, EditOptions(**{**self.decoding, **more}), bpe)
 
     def export(self, out: Path, *flags: object) -> Path:
         """Writes the model folder and returns its path."""

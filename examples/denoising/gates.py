@@ -26,7 +26,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.canvas import canvas, check_figures, save_figure
 from examples.shared import arriving_lines, finish
-from lev_plugins.cli.edit import device_of
 from lev_plugins.cli.named import named_paths
 from lev_plugins.correction.gated import GATES, GatedModel
 from lev_plugins.export.decoder import CheckpointDecoder
@@ -116,7 +115,8 @@ def measured(args: argparse.Namespace) -> list[GatedSentence]:
     )
     if args.by == "sentence" and not args.save:
         lines, references = lines[: args.first], references[: args.first]
-    model = CheckpointDecoder([args.path], {"data": str(args.data)}, {"beam": args.beam}, device_of(args))
+    device = "cpu" if args.cpu or not torch.cuda.is_available() else "cuda"
+    model = CheckpointDecoder([args.path], {"data": str(args.data)}, {"beam": args.beam}, device)
     kept = []
     for place, sentence in enumerate(gates_of_lines(model, lines, Tokeniser(bpe_options(args)), args.max_tokens)):
         if sentence is not None:

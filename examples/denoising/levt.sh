@@ -34,9 +34,10 @@ train_levt() {  # train_levt NOISE SEED FLAGS...
 }
 edit() {  # edit NOISE SEED: the least confidence of an edit is chosen on the validation text
     lev-plugins export "$OUT/$1/levt_$2/checkpoint_last.pt" "$OUT/$1/editor_$2" --overwrite --bpe words \
-        --iter-decode-max-iter 0 --data "$OUT/$1/words/data" --language en --best wrr --edit-also all \
+        --iter-decode-max-iter 0 --data "$OUT/$1/words/data" --language en --edit-also all \
         --calibrate "$OUT/$1/valid.src" "$OUT/$1/valid.tgt"  # noise and scanners spare neither numbers nor signs
-    lev-plugins edit "$OUT/$1/editor_$2" <"$OUT/$1/test.src" >"$OUT/$1/levt_$2.txt"
+    local threshold; threshold=$(best_threshold "$OUT/$1/editor_$2" "$OUT/$1"/valid.{src,tgt})
+    lev-plugins edit "$OUT/$1/editor_$2" --min-confidence "$threshold" <"$OUT/$1/test.src" >"$OUT/$1/levt_$2.txt"
 }
 
 download

@@ -28,6 +28,7 @@ text() {  # training text with unexpected words, its dictionary, and held-out te
         ${LIST:+--frequencies "$LIST"}
     typos 2 <"$OUT/text/valid.clean" >"$OUT/text/valid.noisy"
     cp "$OUT/text/valid.noisy" "$OUT/text/valid.draft"
+    typos 4 <"$OUT/text/calibration.clean" >"$OUT/text/calibration.noisy"
 }
 other() {
     mkdir -p "$OUT/other"
@@ -47,7 +48,8 @@ once model train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 -s noisy -t cl
 once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \
     --iter-decode-max-iter 0 --data "$OUT/data" --language "$(basename "$LANGUAGE_FILES")" \
     --words "$OUT/text/chat.txt" --calibrate "$OUT"/text/valid.{noisy,clean} --calibrate "$OUT"/other/{noisy,clean} \
-    --clean "$OUT/text/unexpected.clean" --promise-broken "$PROMISE" $EXPORT
+    --calibrate "$OUT"/text/calibration.{noisy,clean} --clean "$OUT/text/unexpected.clean" \
+    --promise-broken "$PROMISE" $EXPORT
 
 score() {  # score NAME SYSTEM...: rows of the table, of what a system does to clean text and to the same with typos
     mkdir -p "$OUT/test/$1"

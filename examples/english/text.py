@@ -4,8 +4,9 @@
         [--language-files NAME]
 
 writes FOLDER/train.clean, FOLDER/valid.clean, FOLDER/unexpected.clean, which is the held-out text with many unexpected
-words, FOLDER/dict.txt, a dictionary for ``lev-plugins prepare``: the words of the text and of the frequency list, and
-FOLDER/chat.txt, words of chat that an editor had better leave alone, one per line.
+words, FOLDER/calibration.clean, the same where some sentences look like another language, FOLDER/dict.txt, a
+dictionary for ``lev-plugins prepare``: the words of the text and of the frequency list, and FOLDER/chat.txt, words of
+chat that an editor had better leave alone, one per line.
 
 An editor has to learn that a word which it does not know, or does not expect, need not be wrong. So some words of the
 text are replaced by others, on both sides of the pairs: by words of the list, by words of chat, and by made-up words,
@@ -19,7 +20,7 @@ import random
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
@@ -41,6 +42,8 @@ VARIANT_FACTOR = 4  # times as frequent must a word be that differs from another
 MIN_COUNT = 2  # in the dictionary, of a word of the list that the text lacks
 TRAIN_SHARES = (0.0, 0.02, 0.05, 0.11)  # of the words of a sentence that are replaced; one of these is drawn for each
 UNEXPECTED_SHARES = (0.1, 0.2, 0.3)  # in the text that shows how often edits of text of another kind are right
+FOREIGN_SHARE = 0.9  # of the words of a sentence that looks like one of another language
+FOREIGN_EVERY = 4  # one in so many sentences of calibration.clean looks so
 CAPITALISED = 0.5  # share of the made-up words
 MADE_UP_LENGTHS = range(2, 13)
 ABBREVIATION_LENGTHS = range(2, 5)
@@ -146,9 +149,20 @@ class UnexpectedWords:
             text = text.replace("'", "") if self.draw.random() < 0.5 else text
         return text
 
-    def replace(self, word: str) -> str:
+    def foreign(self, line: str) -> str:
+        """Replaces nearly all words of the line by made-up ones."""
+        words = line.split()
+        return " ".join(
+            self.replace(word, [self.made_up]) if self.draw.random() < FOREIGN_SHARE else word for word in words
+        )
+
+    def for_calibration(self, lines: Sequence[str]) -> Iterator[str]:
+        for number, line in enumerate(lines):
+            yield self.put_into(line, UNEXPECTED_SHARES) if number % FOREIGN_EVERY else self.foreign(line)
+
+    def replace(self, word: str, kinds: Sequence[Callable[[], str]] = ()) -> str:
         match = self.token.fullmatch(word)
-        return word if match is None else match[1] + self.draw.choice(self.kinds)() + match[3]
+        return word if match is None else match[1] + self.draw.choice(kinds or self.kinds)() + match[3]
 
     def made_up(self) -> str:
         while True:
@@ -233,6 +247,7 @@ def main() -> None:
     write_lines(args.folder / "train.clean", (for_train.put_into(line, TRAIN_SHARES) for line in copied))
     write_lines(args.folder / "valid.clean", valid)
     write_lines(args.folder / "unexpected.clean", (for_valid.put_into(line, UNEXPECTED_SHARES) for line in valid))
+    write_lines(args.folder / "calibration.clean", for_valid.for_calibration(valid))
     write_lines(args.folder / "chat.txt", chat)
     write_lines(args.folder / "dict.txt", (f"{word} {count}" for word, count in words.most_common()))
     print(f"{len(lines):,} sentences, {len(words):,} words in the dictionary")

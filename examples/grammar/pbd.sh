@@ -56,8 +56,9 @@ if [ "$TUNE" ]; then
     model=$OUT/real/average.pt; valid=$OUT/pairs/valid
 fi
 once editor lev-plugins export "$model" "$OUT/editor" --overwrite --data "$OUT/data" --bpe sentencepiece $pieces \
-    --beam "$BEAM" --language en --calibrate "$valid.noisy" "$valid.clean" --best gleu
+    --beam "$BEAM" --language en --calibrate "$valid.noisy" "$valid.clean"
+threshold() { best_threshold "$OUT/editor" "$valid.noisy" "$valid.clean" >"$OUT/threshold"; }; once threshold threshold
 
-score_once "corrected, every edit" lev-plugins edit "$OUT/editor" --min-confidence 0 $CPU
-score_once "corrected" lev-plugins edit "$OUT/editor" $CPU
+score_once "corrected, every edit" lev-plugins edit "$OUT/editor" --min-confidence 0
+score_once "corrected" lev-plugins edit "$OUT/editor" --min-confidence "$(cat "$OUT/threshold")"
 tail -n +1 "$OUT"/test/*/*.score

@@ -26,6 +26,6 @@ for name in ${TASKS//,/ }; do
     task $name; out="$OUT/$name"
     once $name-labels labels "$out/labels"
     once $name-bert train "$out/labels" "$out/bert"
-    once $name-scores scores "$out/bert/checkpoint_best.pt"
+    once $name-scores scores "$out/bert/checkpoint_best.pt" "$out/labels"
 done
 tail -n +1 "$OUT"/*/*.scores

@@ -61,7 +61,7 @@ for name in ${TASKS//,/ }; do
     once $name-enct5 train "$out/labels" "$out/enct5" --task text_labelling --label-kind $kind --arch enct5 \
         --backbone "$BACKBONE" --criterion labelling --keep-interval-updates 1 --best-checkpoint-metric $metric \
         --maximize-best-checkpoint-metric $ENCT5_FLAGS
-    once $name-enct5-scores scores "$out/enct5/checkpoint_best.pt"
+    once $name-enct5-scores scores "$out/enct5/checkpoint_best.pt" "$out/labels"
     once $name-t5-data t5_data "$out/t5_data"
     once $name-t5 train "$out/t5_data/bin" "$out/t5" --task text_correction --arch gated_t5 --gates '' --backbone \
         "$BACKBONE" --criterion cross_entropy $SOURCE --max-target-positions $target

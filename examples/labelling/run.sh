@@ -26,7 +26,8 @@ model() {  # model NAME DATA UPDATES FLAGS...: an EncT5, and its scores
         --dropout 0.1 --clip-norm 1 --max-tokens 4096 --optimizer adam --adam-betas '(0.9,0.98)' \
         $(linear_rate 0.001 200 "$3") $(checkpoint_every "$VALID_EVERY") --best-checkpoint-metric $metric \
         --maximize-best-checkpoint-metric $TRAIN_FLAGS "${@:4}" |& tee -a "$folder/$1.log"
-    python "$HERE/score.py" "$folder/$1/checkpoint_best.pt" $CPU --output "$folder/$1.scores"
+    lev-plugins export "$folder/$1/checkpoint_best.pt" "$folder/$1.model" --overwrite
+    python "$HERE/score.py" "$folder/$1.model" "$folder/$2" --output "$folder/$1.scores"
 }
 
 for task in ${TASKS//,/ }; do

@@ -1,6 +1,8 @@
 """Score a trained EncT5 on a part of its data.
 
-    python score.py CHECKPOINT [--output FILE]
+    python score.py FOLDER DATA [--output FILE]
+
+FOLDER is a model folder from lev-plugins export, and DATA the folder that its model was trained with.
 
 Label sets are scored three times: with thresholds of 0.5, with one threshold for all labels, and with one for each,
 both tuned on the validation part. Labels that are frequent, rare or new in the training text are also scored by
@@ -9,6 +11,7 @@ when it is asked for these alone.
 """
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -19,9 +22,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
-from lev_plugins.cli.edit import device_of
 from lev_plugins.editor.labeller import Labeller
-from lev_plugins.editor.options import LabelOptions
+from lev_plugins.labelling.dataset import BinarisedExamples, targets
+from lev_plugins.labelling.examples import LabelRequest
+from lev_plugins.labelling.folder import WORDS
 from lev_plugins.labelling.scores import (
     Scores,
     best_thresholds,
@@ -31,6 +35,8 @@ from lev_plugins.labelling.scores import (
     percent,
     ranking,
 )
+from lev_plugins.training.binarise import load_dictionary
+from lev_plugins.utils import model_folder
 
 AT = 5
 FREQUENT = 50  # training texts of a label that is neither rare nor new
@@ -72,56 +78,50 @@ def lines_of_label_sets(
         yield line(f"{group} labels", scores)
 
 
-def answers(labeller: Labeller, part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the truth and the probabilities of all examples, or of all words."""
-    if labeller.kind != "tagging":
-        return labeller.scorer.of_part(part)
-    labeller.scorer.task.load_dataset(part)
-    examples = labeller.scorer.task.datasets[part].examples
-    truth = [tag for example in examples for tag in example.labels]
-    return np.array(truth), np.concatenate(labeller.scorer.scores(examples))
+def answers(labeller: Labeller, data: Path, part: str, ids: tuple[int, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the truth and the probabilities of all examples, or of all words; of all labels, or of those with ids."""
+    examples = [*BinarisedExamples(data, part, load_dictionary(data / WORDS))]
+    request = LabelRequest(labeller.kind, ids or labeller.scorer.request.labels)
+    join = np.concatenate if labeller.kind == "tagging" else np.stack
+    return targets(examples, request).numpy(), join(labeller.scorer.scores(examples, ids))
 
 
-def measure(labeller: Labeller, part: str) -> Iterator[str]:
+def measure(labeller: Labeller, args: argparse.Namespace) -> Iterator[str]:
     start = time.perf_counter()
-    truth, probabilities = answers(labeller, part)
+    truth, probabilities = answers(labeller, args.data, args.part)
     seconds = time.perf_counter() - start
     classes = max(len(labeller.names), 1)
     numbers = labeller.names if labeller.scorer.info.step is not None else None
     yield line("EncT5", evaluate(labeller.kind, truth, probabilities, classes, AT, numbers))
     if labeller.kind == "multilabel":
         counts = np.array(labeller.scorer.labels.counts)
-        yield from lines_of_label_sets((truth, probabilities), answers(labeller, "valid"), counts)
-    parameters = sum(parameter.numel() for parameter in labeller.scorer.model.parameters())
-    speed = len(labeller.scorer.task.datasets[part]) / seconds
-    yield f"{parameters / 1e6:.2f} million parameters, {speed:,.0f} examples per second"
+        yield from lines_of_label_sets((truth, probabilities), answers(labeller, args.data, "valid"), counts)
+    parameters = sum(map(math.prod, model_folder.read_shapes(args.folder).values()))
+    yield f"{parameters / 1e6:.2f} million parameters, {len(truth) / seconds:,.0f} examples (or words) per second"
 
 
-def measure_interest(labeller: Labeller, part: str, names: list[str]) -> Iterator[str]:
-    ids = labeller.ids_of(names)
-    truth, among_all = (columns[:, list(ids)] for columns in labeller.scorer.of_part(part))
-    _, alone = labeller.scorer.of_part(part, ids)
+def measure_interest(labeller: Labeller, args: argparse.Namespace) -> Iterator[str]:
+    ids = labeller.ids_of(labeller.names_in(args.labels_of_interest))
+    truth, among_all = (columns[:, list(ids)] for columns in answers(labeller, args.data, args.part))
+    _, alone = answers(labeller, args.data, args.part, ids)
     yield line("asked for all labels", multilabel(truth, among_all, AT))
     yield line("asked for these alone", multilabel(truth, alone, AT))
     yield f"mean difference of the probabilities: {np.abs(among_all - alone).mean():.3f}"
 
 
 def run(args: argparse.Namespace) -> None:
-    labeller = Labeller.load(args.checkpoint, options=LabelOptions(device=device_of(args)))
-    if args.labels_of_interest is None:
-        lines = measure(labeller, args.part)
-    else:
-        lines = measure_interest(labeller, args.part, labeller.names_in(args.labels_of_interest))
+    labeller = Labeller.load(args.folder)
+    lines = (measure if args.labels_of_interest is None else measure_interest)(labeller, args)
     args.output.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("checkpoint", help="checkpoint of --task text_labelling")
+    parser.add_argument("folder", type=Path, help="model folder from lev-plugins export")
+    parser.add_argument("data", type=Path, help="folder from lev-plugins prepare-labels")
     parser.add_argument("--part", default="test", help="train, valid or test (default)")
     parser.add_argument("--labels-of-interest", metavar="A,B", help="multilabel: score only these labels, twice")
     parser.add_argument("--output", type=Path, default="/dev/stdout", help="file to write (default: standard output)")
-    parser.add_argument("--cpu", action="store_true", help="use no GPU")
     return finish(parser, run)
 
 

@@ -35,8 +35,10 @@ labels() {  # labels DEST FLAGS...: the labelled texts of the task, binarised fo
         $([ ${#files[@]} = 2 ] || echo --test "${files[@]:2}") --pretrained-tokenizer "$BACKBONE" --dest "$1" \
         --text-columns $columns "${@:2}" $more
 }
-scores() {  # scores CHECKPOINT: of an EncT5, on valid and the tests
+scores() {  # scores CHECKPOINT DATA: of an EncT5, on valid and the tests
+    local model; model=$(dirname "$1")
+    lev-plugins export "$1" "$model.model" --overwrite
     for part in "${parts[@]:1}"; do
-        python "$HERE/score.py" "$1" --part $part $CPU --output "$(dirname "$1").$part.scores"
+        python "$HERE/score.py" "$model.model" "$2" --part $part --output "$model.$part.scores"
     done
 }

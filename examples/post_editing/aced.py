@@ -32,7 +32,7 @@ def edited(args: argparse.Namespace, part: str, threshold: str) -> list[str]:
         return read_lines(drafts)
     command = ["lev-plugins", "edit", args.editor, "--drafts", drafts, "--min-confidence", threshold, "--whole-lines"]
     with open(args.out / f"{part}.src", "rb") as sources:
-        done = subprocess.run([*command, *(["--cpu"] if args.cpu else [])], stdin=sources, stdout=subprocess.PIPE)
+        done = subprocess.run(command, stdin=sources, stdout=subprocess.PIPE)
     if done.returncode:
         sys.exit(done.returncode)
     return done.stdout.decode("utf-8").splitlines()
@@ -81,7 +81,6 @@ def main() -> int:
     parser.add_argument("out", type=Path, metavar="OUT", help="the client's folder of texts, to read and to write")
     parser.add_argument("--editor", type=Path, required=True, metavar="FOLDER", help="model folder")
     parser.add_argument("--thresholds", nargs="+", required=True, metavar="X", help="thresholds to try on valid")
-    parser.add_argument("--cpu", action="store_true", help="use no GPU")
     return finish(parser, run)
 
 

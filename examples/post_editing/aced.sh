@@ -30,6 +30,6 @@ once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --o
     --iter-decode-max-iter 0 --data "$OUT/data" --language de
 for client in $CLIENTS; do
     once "$client" python "$HERE/aced.py" "$DATA/$client" "$OUT/$client" --editor "$OUT/editor" \
-        --thresholds $THRESHOLDS $CPU
+        --thresholds $THRESHOLDS
     scores "$client" | tee "$OUT/$client.scores"
 done

@@ -27,13 +27,11 @@ from lev_plugins.cli.reporting import table
 from lev_plugins.editor.editor import Editor
 from lev_plugins.editor.held_out import Tuning, edit_held_out
 from lev_plugins.export import load_model
-from lev_plugins.export.card import license_of
 from lev_plugins.export.exporting import Extras, export
 from lev_plugins.levt.config import LevTConfig
 from lev_plugins.levt.task import TextEditingConfig
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.confusions import confuser
-from lev_plugins.noise.layouts import known_layouts
 from lev_plugins.text.lines import nonempty_lines, require_parallel, write_lines
 from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser
@@ -42,7 +40,7 @@ from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import require
 from lev_plugins.utils.files import require_free
 from lev_plugins.utils.json_schema import from_entries
-from lev_plugins.utils.model_folder import KEPT, PROMISED, SAMPLE, WEIGHTS, Flag, ModelConfig
+from lev_plugins.utils.model_folder import GRAPHS, PROMISED, SAMPLE, WEIGHTS, Flag, ModelConfig
 from lev_plugins.utils.ranges import at_least, bounded, flag_name
 
 SOURCE, DRAFT, TARGET = "noisy", "draft", "clean"
@@ -92,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     with TemporaryDirectory(dir=parent, prefix=f".{args.output.name}.") as scratch:
         adapt(args, config, pairs, Path(scratch))
         rows = [["held-out pairs", "words right, %", "right words broken, of 1,000", "errors repaired, %"]]
-        for name, folder in (("before", args.folder), ("after", args.output)):
+        for name, folder in (("before", with_graphs(args.folder, Path(scratch) / "before")), ("after", args.output)):
             held_out = Path(scratch) / f"pairs.{SOURCE}", Path(scratch) / f"pairs.{TARGET}"
             text = edit_held_out(Editor.load(folder), [held_out], [])[0]
             score = text.harm(0.0)  # the editor has already left out the edits below its own min_confidence
@@ -105,6 +103,14 @@ def run(args: argparse.Namespace) -> int:
     )
     sys.stdout.write(f"{args.output} is complete; try: lev-plugins edit {args.output}\n")
     return 0
+
+
+def with_graphs(folder: Path, out: Path) -> Path:
+    """Returns the folder if it has graphs; otherwise ``out``, to which it is exported with them."""
+    if not (folder / GRAPHS).is_dir():
+        export(folder, out, {}, Extras())
+        return out
+    return folder
 
 
 def exit_at_signals() -> None:
@@ -159,9 +165,9 @@ def is_held_out(pair: Pair) -> bool:
 
 def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scratch: Path) -> None:
     """Writes the new folder; ``scratch`` then has the held-out pairs."""
-    folder, noise = args.folder, noise_of(config, args.folder)
-    corrupt = build_corruption(from_entries(NoiseOptions, noise, f"{folder / model_folder.CONFIG}: noise"))
-    texts = {name: [folder / name] for name in (SAMPLE, PROMISED) if name in config.files}
+    extras = Extras().over(args.folder, config)
+    noise, texts = extras.noise or NOISE, extras.own_text
+    corrupt = build_corruption(from_entries(NoiseOptions, noise, f"{args.folder / model_folder.CONFIG}: noise"))
     sample, promised = ([*chain(*map(nonempty_lines, texts.get(name, [])))] for name in (SAMPLE, PROMISED))
     train = [pair for pair in pairs if not is_held_out(pair)]
     held_out = [pair for pair in pairs if is_held_out(pair)]
@@ -182,31 +188,17 @@ def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scra
     train_further(args, config, scratch)
     promise = config.promise if args.promise_broken is None else args.promise_broken
     calibrate = [(scratch / f"{name}.{SOURCE}", scratch / f"{name}.{TARGET}") for name in ("pairs", "noise")]
-    extras = Extras(
+    extras = replace(
+        extras,
         # without a promise, min_confidence stays: confidences are probabilities before and after the calibration
         decoding=config.decoding if promise is None else replace(config.decoding, min_confidence=None),
-        bpe=config.bpe(folder),
-        words=folder / KEPT if KEPT in config.files else None,
         # also in the folder's text alone, which many pairs would outweigh
         tuning=Tuning(calibrate, [scratch / f"noise.{TARGET}", *texts.get(PROMISED, [])], promise),
         noise=noise,
-        own_text=texts,
-        license=license_of(folder),
+        scores={},
     )
     folders = {"data": str(scratch / "data")}
     export(scratch / "model/checkpoint_last.pt", args.output, folders, extras, trainable=True, half=True)
-
-
-def noise_of(config: ModelConfig, folder: Path) -> dict[str, Flag]:
-    """Returns the noise that the model was trained with; files are those of the folder, and no others."""
-    noise: dict[str, Flag] = {**(config.noise or NOISE)}
-    for name in ("layout", "confusions"):
-        value = noise.get(name)
-        if value in config.files:
-            noise[name] = str(folder / str(value))
-        else:
-            require(value in (None, *known_layouts()), f"{folder} lacks {value}, the {name} of its noise")
-    return noise
 
 
 def learned_noise(pairs: Sequence[Pair]) -> Corruption | None:
@@ -232,7 +224,7 @@ def grow(folder: Path, config: ModelConfig, lines: Sequence[str], scratch: Path)
 
     The vector of a word comes from its letters, so a new one begins with a row of zeros: as a word of no history.
     """
-    loaded = load_model.read_models([folder], {}, folder=config)
+    loaded = load_model.read_model(folder, {})
     dictionary, encode = loaded.task.target_dictionary, Tokeniser(config.bpe(folder)).encode
     symbols = dictionary.size
     for word, count in Counter(word for line in lines for word in encode(line).split()).items():

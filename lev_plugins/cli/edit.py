@@ -14,14 +14,11 @@ from lev_plugins.cli.shown import COLOUR, PLAIN, Style, diff_line
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.cli.trace import in_colour
 from lev_plugins.editor.editor import Editor
-from lev_plugins.editor.folder import has_graphs
-from lev_plugins.editor.options import EditOptions
+from lev_plugins.editor.options import DEVICES, EditOptions
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.glossary import as_dict
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.protected import PROTECTED_KINDS, parse_kinds
-from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
-from lev_plugins.utils.compatibility import require_training
 from lev_plugins.utils.errors import require
 from lev_plugins.utils.model_folder import Decoding, model_path
 from lev_plugins.utils.ranges import at_least
@@ -29,14 +26,13 @@ from lev_plugins.utils.ranges import at_least
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    what = "a model folder, a model that is installed, or a checkpoint: a levt, or any model of text_correction"
-    add("model", metavar="MODEL", type=model_path, help=what)
+    add("model", metavar="MODEL", type=model_path, help="a model folder, or the name of an installed model")
     add("--drafts", metavar="FILE", type=Path, help="levt: edit these, one for each line, which is then its source")
     form = parser.add_mutually_exclusive_group().add_argument
     form("--json", action="store_true", help="print a JSON object per line, with the edits and their confidence")
     form("--diff", action="store_true", help="print the edits in each line: [-teh-]{+the+}; coloured on a terminal")
     add_resume_argument(add)
-    document = "the text that the lines are from: unknown words that recur in it are changed only if that is surer"
+    document = "the text that the lines are from: a calibrated editor changes unknown words that recur in it less often"
     add("--document", metavar="FILE", type=Path, help=document)
     add("--whole-lines", action="store_true", help="do not cut lines into sentences")
     add("--batch-lines", metavar="N", type=int, default=64, help="lines that are edited together (default: 64)")
@@ -47,41 +43,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_editor_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags that ``edit``, ``serve`` and ``lsp`` share."""
     add = parser.add_argument
-    add_place_arguments(add)
     add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line")
     terms = (
         "lines TERM<TAB>TRANSLATION: a draft keeps the translations of its source's terms; a text without one gets them"
     )
     add("--glossary", metavar="FILE", type=Path, help=terms)
     add("--soft-glossary", action="store_true", help="the model may change these translations where it is sure")
-    recurring = "treat an unknown word that recurs in a text as any other; otherwise, an edit of it must be surer"
-    add("--no-document-words", action="store_true", help=recurring)
     add_decoding_arguments(add)
-    add("--cpu", action="store_true", help="use no GPU")
-    add_int8_argument(add)
-    add_bpe_arguments(parser)
+    add_computation_arguments(add)
 
 
-def add_place_arguments(add: Callable[..., object]) -> None:
-    """Adds the flags for what a checkpoint reads besides itself; a model folder has it inside."""
-    moved = "checkpoint: its folder {}, if it has moved since training"
-    add("--data", metavar="DIR", help=moved.format("of binarised data, with the dictionaries"))
-    add("--backbone", metavar="DIR", help=moved.format("from import-pretrained"))
-
-
-def add_int8_argument(add: Callable[..., object]) -> None:
+def add_computation_arguments(add: Callable[..., object]) -> None:
+    add("--device", choices=DEVICES, default="cpu", help="cuda: a GPU, with the package onnxruntime-gpu (default: cpu)")
     gain = "about twice as fast for models 512 wide, hardly for small ones; outputs change a little"
-    add("--cpu-int8", action="store_true", help=f"model folder with graphs: multiply in 8 bits, {gain}")
-
-
-def device_of(args: argparse.Namespace, model: str | Path | None = None) -> str:
-    """Returns "cuda" if there is a GPU, unless the flags or the graphs of a model folder say to use the CPU."""
-    if args.cpu or vars(args).get("cpu_int8") or (model is not None and has_graphs(model)):
-        return "cpu"
-    require_training()
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    add("--cpu-int8", action="store_true", help=f"multiply in 8 bits, {gain}")
 
 
 def add_decoding_arguments(add: Callable[..., object]) -> None:
@@ -110,8 +85,6 @@ def decoding_of(args: argparse.Namespace) -> Decoding:
 def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "batch_lines")
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
-    both = args.document is not None and args.no_document_words
-    require(not both, "--document has no effect with --no-document-words: leave one of them out")
     settings = {"max_tokens": args.max_tokens, "words": args.words, "document": args.document}
     editor = editor_from_args(args, **settings, split=not args.whole_lines)
     drafts = None if args.drafts is None else Drafts(args.drafts)
@@ -119,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 
     def answer(number: int, texts: list[str]) -> Iterable[str]:
         batch = drafts.batch(number, len(texts)) if drafts else None
-        return map(to_line, editor.edit(texts, batch, first_line=number))
+        return map(to_line, editor.edit(texts, batch, number))
 
     status = answer_lines(answer, args.batch_lines, args.resume)
     if drafts is not None and status == 0:
@@ -129,20 +102,16 @@ def run(args: argparse.Namespace) -> int:
 
 def editor_from_args(args: argparse.Namespace, **settings: Any) -> Editor:
     """Returns the editor that the flags of ``add_editor_arguments`` describe; ``settings`` are more ``EditOptions``."""
-    options = replace(editor_options(args, args.model), **settings)
-    return Editor.load(args.model, args.data, options)
+    return Editor.load(args.model, replace(editor_options(args), **settings))
 
 
-def editor_options(args: argparse.Namespace, model: str | Path) -> EditOptions:
+def editor_options(args: argparse.Namespace) -> EditOptions:
     """Returns the settings that the flags of ``add_editor_arguments`` name, but for --words."""
     requires(args, "--glossary", args.glossary is not None, soft_glossary=False)
     return EditOptions(
         **vars(decoding_of(args)),
-        backbone=args.backbone,
-        bpe=bpe_options(args),
-        device=device_of(args, model),
+        device=args.device,
         cpu_int8=args.cpu_int8,
-        document_words=not args.no_document_words,
         glossary=args.glossary,
         soft_glossary=args.soft_glossary,
     )

@@ -1,4 +1,4 @@
-"""``lev-plugins export CHECKPOINT OUT``: make a folder of a trained model that needs nothing else."""
+"""``lev-plugins export MODEL OUT``: make a folder of a trained model that needs nothing else."""
 
 import argparse
 import sys
@@ -6,29 +6,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.cli.edit import add_decoding_arguments, add_place_arguments, decoding_of
+from lev_plugins.cli.edit import add_decoding_arguments, decoding_of
 from lev_plugins.cli.reporting import table
 from lev_plugins.editor.held_out import Tuning
 from lev_plugins.editor.labeller import read_thresholds
 from lev_plugins.export.card import LICENSE
 from lev_plugins.export.exporting import Extras, export
-from lev_plugins.scoring.metrics import METRICS, REFERENCES, SOURCES
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.json_schema import read_object
-from lev_plugins.utils.model_folder import LABELLER, PROMISED, SAMPLE, moved_folders
+from lev_plugins.utils.model_folder import COMMANDS, PROMISED, SAMPLE
 from lev_plugins.utils.ranges import bounded
-
-SELECTION_METRICS = [
-    name for name, metric in METRICS.items() if metric.files in (REFERENCES, SOURCES) and not metric.options
-]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", type=Path, help="what fairseq-train wrote")
+    add("model", metavar="MODEL", type=Path, help="checkpoint from fairseq-train, or a model folder with weights")
     add("output", metavar="OUT", type=Path, help="folder to create")
-    add_place_arguments(add)
+    moved = "checkpoint: its folder {}, if it has moved since training"
+    add("--data", metavar="DIR", help=moved.format("of binarised data, with the dictionaries"))
+    add("--backbone", metavar="DIR", help=moved.format("from import-pretrained"))
     add_decoding_arguments(add)
     add("--thresholds", metavar="FILE", type=Path, help="multilabel: thresholds from tune-thresholds")
     add("--words", metavar="FILE", type=Path, help="editor: words that it leaves alone, one per line, for the folder")
@@ -40,18 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--promise-broken", metavar="N", type=float, help=promise)
     sample = "lines of the training text for the folder, for lev-plugins adapt, as well as those of each --clean"
     add("--sample", metavar="FILE", type=Path, help=sample)
-    add("--best", choices=SELECTION_METRICS, help="choose the --min-confidence with the best score on --calibrate")
     graphs = parser.add_mutually_exclusive_group().add_argument
-    graphs("--onnx", action="store_true", help="write graphs, as without this flag: models start at once with them")
-    smaller = "write the weights alone, for torch and fairseq: less than half of weights and all graphs"
+    smaller = "write the weights alone, to be trained further or exported again: nothing edits without graphs"
     graphs("--no-graphs", action="store_true", help=smaller)
-    larger = "levt --spelling: also write weights and graphs in 32 bits, for torch, GPUs and lev-plugins adapt"
+    larger = "levt --spelling: also write weights and graphs in 32 bits, for lev-plugins adapt and GPUs"
     graphs("--trainable", action="store_true", help=larger)
-    add(
-        "--half",
-        action="store_true",
-        help="weights for torch in 16 bits, enough to train further; with --trainable, no graphs in 32 bits",
-    )
+    half = "weights in 16 bits, enough to train further; with --trainable, no graphs in 32 bits"
+    add("--half", action="store_true", help=half)
     add("--overwrite", action="store_true", help="replace OUT if it is a model folder, without other files")
     add_bpe_arguments(parser)
 
@@ -74,19 +66,18 @@ def run(args: argparse.Namespace) -> int:
         thresholds=None if args.thresholds is None else read_thresholds(args.thresholds),
         scores=dict(map(score, args.scores)),
         license=args.license,
-        tuning=Tuning(args.calibrate, args.clean, args.promise_broken, args.best),
+        tuning=Tuning(args.calibrate, args.clean, args.promise_broken),
         own_text={SAMPLE: [args.sample], **({PROMISED: args.clean} if args.clean else {})} if args.sample else {},
     )
-    moved = moved_folders(args.data, args.backbone)
-    config = export(
-        args.checkpoint, args.output, moved, extras, args.overwrite, not args.no_graphs, args.trainable, args.half
-    )
+    moved = {name: vars(args)[name] for name in ("data", "backbone") if vars(args)[name] is not None}
+    keep = {"graphs": not args.no_graphs, "trainable": args.trainable, "half": args.half}
+    config = export(args.model, args.output, moved, extras, args.overwrite, **keep)
     if extras.tuning:
         rows = [["min-confidence", f"{config.decoding.min_confidence or 0:g}"]]
         rows += [[name, f"{value:g}"] for name, value in config.scores.items()]
         sys.stdout.write("".join(f"{line}\n" for line in table(rows)))
-    command = "label" if config.kind == LABELLER else "edit"
-    sys.stdout.write(f"{args.output} is complete; try: lev-plugins {command} {args.output}\n")
+    use = f"; try: lev-plugins {COMMANDS[config.kind]} {args.output}" if not args.no_graphs else ""
+    sys.stdout.write(f"{args.output} is complete{use}\n")
     return 0
 
 

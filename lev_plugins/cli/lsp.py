@@ -10,9 +10,8 @@ from lev_plugins.utils.model_folder import model_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "model", metavar="MODEL", type=model_path, help="a model folder or its name, or a checkpoint of an editor"
-    )
+    what = "a model folder, or the name of an installed model"
+    parser.add_argument("model", metavar="MODEL", type=model_path, help=what)
     edit.add_editor_arguments(parser)
 
 

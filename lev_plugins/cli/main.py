@@ -42,8 +42,8 @@ LIBRARY_SETTINGS = {  # variables of the environment that are read when torch is
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",
     "LRU_CACHE_CAPACITY": "32",
 }
-# these need neither torch nor fairseq; edit, label, serve and lsp do not for a folder with graphs
-LIGHT = {"path", "trace", "score", "noise", "confusions", "info", "edit", "label", "serve", "lsp"}
+# these need neither torch nor fairseq
+LIGHT = {"path", "trace", "score", "noise", "confusions", "info", "edit", "label", "serve", "lsp", "sweep"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

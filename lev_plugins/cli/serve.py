@@ -10,7 +10,6 @@ from pathlib import Path
 import lev_plugins
 from lev_plugins.cli import edit
 from lev_plugins.cli.named import named_paths
-from lev_plugins.editor.loading import LABELLING, task_of
 from lev_plugins.editor.options import EditOptions, LabelOptions
 from lev_plugins.editor.own_words import WordList
 from lev_plugins.serving import running
@@ -19,7 +18,7 @@ from lev_plugins.serving.context import Context, ServedModel
 from lev_plugins.serving.journal import append_pairs
 from lev_plugins.serving.limits import LOCAL_HOSTS, Access, Limits
 from lev_plugins.utils.errors import UserError, require
-from lev_plugins.utils.model_folder import model_path
+from lev_plugins.utils.model_folder import LABELLER, model_path, read_unchecked
 from lev_plugins.utils.ranges import at_least, bounded
 
 TOKEN_ENV = "LEV_PLUGINS_TOKEN"  # environment variable
@@ -30,7 +29,7 @@ ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*]+")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("models", metavar="MODEL", nargs="+", help="a model folder or a checkpoint; NAME=MODEL gives it a name")
+    add("models", metavar="MODEL", nargs="+", help="a model folder; NAME=MODEL gives it a name")
     add("--host", metavar="NAME", default="127.0.0.1", help="address to listen at (default: this machine alone)")
     add("--port", metavar="N", type=int, default=8081, help="0: any free one, which is printed (default: 8081)")
     add("--allow-host", metavar="NAME", action="append", default=[], help="a further name of this server; repeatable")
@@ -106,16 +105,16 @@ def load_models(args: argparse.Namespace) -> list[ServedModel]:
         require(
             bool(MODEL_NAME.fullmatch(name)), f"{name!r}: name the model with letters and digits, as in typos={path}"
         )
-    decoding, tasks = edit.decoding_of(args), {name: task_of(path) for name, path in paths.items()}
-    decoding.check_for(*tasks.values())
+    configs = {name: read_unchecked(path) for name, path in paths.items()}
+    edit.decoding_of(args).check_for(*(config.task for config in configs.values()))
     models = []
     for name, path in paths.items():
         options: EditOptions | LabelOptions
-        if tasks[name] == LABELLING:
-            options = LabelOptions(device=edit.device_of(args, path), cpu_int8=args.cpu_int8)
+        if configs[name].kind == LABELLER:
+            options = LabelOptions(device=args.device, cpu_int8=args.cpu_int8)
         else:
-            options = edit.editor_options(args, path).suited_to(tasks[name])
-        models.append(ServedModel.start(name, lev_plugins.load(path, args.data, options=options), args.queue))
+            options = edit.editor_options(args).suited_to(configs[name].task)
+        models.append(ServedModel.start(name, lev_plugins.load(path, options=options), args.queue))
     return models
 
 

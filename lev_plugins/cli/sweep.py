@@ -5,11 +5,10 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
-from lev_plugins.cli.edit import device_of
 from lev_plugins.cli.export import add_held_out_arguments
 from lev_plugins.cli.reporting import table
 from lev_plugins.editor.editor import Editor
-from lev_plugins.editor.held_out import HeldOut, edit_held_out, reliability
+from lev_plugins.editor.held_out import HeldOut, edit_held_out
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.model_folder import model_path
@@ -25,28 +24,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     several = "values of --min-confidence to compare; the text is edited only once"
     add("--min-confidence", "--min-edit-confidence", metavar="P,...", default=THRESHOLDS, help=several)
     add("--max-tokens", metavar="N", type=int, default=4096, help="tokens per batch")
-    add("--cpu", action="store_true", help="run on the CPU")
     add("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     thresholds = parse_thresholds(args.min_confidence)
     at_least(args, 1, "max_tokens")
-    require(args.folder.is_dir(), f"there is no folder {args.folder}")
     require(bool(args.pairs + args.clean), f"{args.folder} edits text: give --pairs NOISY CLEAN, --clean FILE, or both")
-    device = device_of(args, args.folder)
-    options = EditOptions(device=device, max_tokens=args.max_tokens, min_confidence=0.0)
-    editor = Editor.load(args.folder, options=options)
+    editor = Editor.load(args.folder, EditOptions(max_tokens=args.max_tokens, min_confidence=0.0))
     texts = edit_held_out(editor, args.pairs, args.clean)
     files = [{"noisy": str(text.noisy), "clean": str(text.clean)} for text in texts]
     curves = [list(points(text, thresholds)) for text in texts]
-    tenths = reliability(texts)
     if args.json:
         entries = [{**names, "points": curve} for names, curve in zip(files, curves, strict=True)]
-        report = json.dumps({"texts": entries, "reliability": tenths}, ensure_ascii=False, indent=2)
+        report = json.dumps({"texts": entries}, ensure_ascii=False, indent=2)
     else:
         blocks = [[names["noisy"], *table_rows(curve)] for names, curve in zip(files, curves, strict=True)]
-        report = "\n\n".join("\n".join(block) for block in [*blocks, table_rows(tenths)])
+        report = "\n\n".join("\n".join(block) for block in blocks)
     sys.stdout.write(f"{report}\n")
     return 0
 
@@ -74,8 +68,8 @@ def points(text: HeldOut, thresholds: Sequence[float]) -> Iterator[dict[str, flo
 
 def table_rows(points: Sequence[dict[str, float]]) -> list[str]:
     """
-    >>> table_rows([{"at least": 0.9, "edits": 4, "right": 0.75}])
-    ['at least  edits  right', '0.9       4      0.75']
+    >>> table_rows([{"min-confidence": 0.9, "broken of 1,000": 0.75}])
+    ['min-confidence  broken of 1,000', '0.9             0.75']
     """
     return table(
         [[*point] for point in points[:1]] + [[f"{value:.4g}" for value in point.values()] for point in points]

@@ -30,15 +30,24 @@ class BeamHypothesis(NamedTuple):
 class BeamSearch:
     """Writes an output for each source of a batch."""
 
-    def __init__(self, folder: Path, bits: int, positions: int, beam: int = 5, keep_bias: float = 0.0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        bits: int,
+        positions: int,
+        beam: int = 5,
+        keep_bias: float = 0.0,
+        device: str = "cpu",
+    ) -> None:
         """
         folder: the model folder with the graphs
         bits: those of the products of the graphs, 32 or 8
         positions: tokens that an output may have, with </s>
         beam: hypotheses that are followed for each source
         keep_bias: log-odds that the next words of the source get in addition, as in ``generators.copy_bias``
+        device: cpu or cuda
         """
-        self.start, self.step = (Session(folder, name, bits) for name in ("start", "step"))
+        self.start, self.step = (Session(folder, name, bits, device) for name in ("start", "step"))
         self.positions, self.beam, self.keep_bias = positions, beam, keep_bias
 
     def write(self, sources: Rows, copies: Rows, longest: int | None = None) -> Rows:

@@ -8,7 +8,7 @@ right, and fits a logistic regression on what the editor knows of them. The mode
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import exp, log, log1p, prod
+from math import exp, log, log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -19,14 +19,7 @@ from lev_plugins.text.rewrites import Rewrite
 from lev_plugins.text.segments import Segment
 
 CONSTANT = "constant"
-# A capitalised word inside a sentence that the dictionary lacks is often a name, and to change a name is worse than to
-# leave a typo. So the confidence of its edit is cubed before it is compared with min_confidence, unless the language
-# capitalises all nouns. So is that of a known word, but not of a sign, if most edits are of unknown ones: in text of
-# another kind than the held-out pairs, more known words are right where they stand.
-# So is every edit where the dictionary lacks most of the other words: the sentence may be of another language.
-NAME, KNOWN, FOREIGN, EXPONENT = "name", "known", "foreign", 3.0
-MAX_AROUND = 0.5
-CAPITAL_NOUNS = ("de", "lb")
+FOREIGN = 0.5  # share of unknown words around an edit from which its sentence may be of another language
 RIDGE = 1.0  # L2 strength of the logistic regression: its C is 1 / RIDGE
 MAX_LOG_ODDS = 30.0  # in either direction: a larger number says no more
 MIN_SURPRISE = 1e-3  # added before the logarithm
@@ -45,7 +38,8 @@ class Evidence(NamedTuple):
     deletion: float  # 1: nothing is inserted
     capital: float  # 1: a capitalised word inside a sentence is replaced
     signs: float  # 1: the replaced text has digits or signs
-    around: float  # share of unknown words in the rest of the sentence
+    foreign: float  # 1: the dictionary lacks most of the other words of the sentence
+    recurring: float = 0.0  # 1: the dictionary lacks the replaced words, and the text has them in several sentences
 
 
 WEIGHTS = (CONSTANT, *Evidence._fields)
@@ -79,7 +73,7 @@ def evidence(
         deletion=not target,
         capital=edit.start > 0 and source[:1].isupper(),
         signs=bool(source) and not source.replace(" ", "a").isalpha(),
-        around=sum(around) / max(1, len(around)),
+        foreign=sum(around) > FOREIGN * len(around),
     )
 
 
@@ -109,23 +103,14 @@ def calibrate(edited: Edited, weights: Mapping[str, float]) -> Edited:
     """Replaces the confidences of all edits by those of the logistic regression."""
 
     def calibrate_edit(edit: Edit, limit: float = 1.0) -> Edit:
-        features = Evidence(*edit.evidence)
-        share = min(limit, confidence(weights, features))
-        is_word = any(map(str.isalnum, edited.original[edit.start : edit.end]))
-        kinds = {
-            NAME: features.unknown and features.capital,
-            KNOWN: not features.unknown and is_word,
-            FOREIGN: features.around > MAX_AROUND,
-        }
-        exponents = [max(0.0, weights[kind]) for kind, applies in kinds.items() if applies and kind in weights]
-        threshold = share ** prod(exponents) if exponents else None
+        share = min(limit, confidence(weights, edit.evidence))
         alternatives: list[Edit] = []
         limit -= share
         for alternative in edit.alternatives:  # at most one of them is right, so their confidences add up to at most 1
             alternatives.append(calibrate_edit(alternative, limit))
             limit -= alternatives[-1].confidence
         alternatives.sort(key=lambda alternative: -alternative.confidence)
-        return replace(edit, confidence=share, name_threshold=threshold, alternatives=tuple(alternatives))
+        return replace(edit, confidence=share, alternatives=tuple(alternatives))
 
     return replace(edited, edits=tuple(map(calibrate_edit, edited.edits)))
 
@@ -140,17 +125,17 @@ def recurring_words(text: str, sentences: Iterable[Span]) -> set[str]:
     return {part for part, count in counts.items() if count > 1}
 
 
-def with_own_words(edited: Edited, recurring: Collection[str]) -> Edited:
-    """Raises the threshold for edits of unknown words that recur, which are more often the text's own than typos."""
+def with_recurring(edited: Edited, recurring: Collection[str]) -> Edited:
+    """Notes which edits replace unknown words that recur: they are more often words of the text than typos."""
 
-    def raise_threshold(edit: Edit) -> Edit:
-        parts = parts_of(edited.original[edit.start : edit.end])
-        if not edit.evidence or not Evidence(*edit.evidence).unknown or not all(part in recurring for part in parts):
+    def note(edit: Edit) -> Edit:
+        features, parts = Evidence(*edit.evidence), parts_of(edited.original[edit.start : edit.end])
+        if not features.unknown or not all(part in recurring for part in parts):
             return edit
-        threshold = edit.confidence if edit.name_threshold is None else edit.name_threshold
-        return replace(edit, name_threshold=threshold**EXPONENT)
+        alternatives = tuple(map(note, edit.alternatives))
+        return replace(edit, evidence=features._replace(recurring=1.0), alternatives=alternatives)
 
-    return replace(edited, edits=tuple(map(raise_threshold, edited.edits)))
+    return replace(edited, edits=tuple(map(note, edited.edits)))
 
 
 def is_right(text: str, edit: Edit, clean: str) -> bool:

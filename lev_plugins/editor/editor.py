@@ -1,6 +1,6 @@
 """Text in, edited text out, with nothing else changed.
 
-    editor = Editor.load("checkpoints/checkpoint_best.pt", "data")
+    editor = Editor.load("models/en")
     edited = editor.edit(["He go home. "])[0]
     edited.text, edited.edits           # "He goes home. ", (Edit(start=3, end=5, replacement="goes", ...),)
 
@@ -19,14 +19,14 @@ from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple
 
-from lev_plugins.editor.calibration import calibrate, recurring_words, with_own_words
-from lev_plugins.editor.folder import has_graphs
-from lev_plugins.editor.onnx_models import load_onnx_editor
-from lev_plugins.editor.options import EditOptions
+from lev_plugins.editor.calibration import calibrate, recurring_words, with_recurring
+from lev_plugins.editor.levt_segments import LevTSegments
+from lev_plugins.editor.options import EditOptions, EditRequest
 from lev_plugins.editor.own_words import WordList
-from lev_plugins.editor.segments import SegmentDecoder
+from lev_plugins.editor.seq2seq_segments import Seq2SeqSegments
+from lev_plugins.editor.session import after_trial
 from lev_plugins.text import marks
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Span, as_list, follow, require_text
@@ -48,15 +48,24 @@ from lev_plugins.text.segments import Segment, SegmentModel
 from lev_plugins.text.sentences import lines, sentences, split_to_fit, stripped_span
 from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser
-from lev_plugins.utils import compatibility, model_folder
+from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import at_line, require
 from lev_plugins.utils.json_schema import from_entries
 from lev_plugins.utils.ranges import bounded
 
 UNUSUAL_LETTER = "\ua9a0"  # of Javanese: only a model that reads bytes has pieces for it
 
-Value = TypeVar("Value")
 Segments = list[tuple[int, Segment]]  # each with where it starts in the text
+
+
+class TextParts(NamedTuple):
+    """A text of a request, in the parts that the model reads."""
+
+    edited: Edited  # the text after the edits of terms, without any of the model
+    segments: Segments
+    original: str  # before the edits of terms
+    edits_of_terms: tuple[Edit, ...]
+    min_confidence: float
 
 
 class Editor:
@@ -94,8 +103,7 @@ class Editor:
         glossary, self.term_mark = options.glossary or {}, "~" if options.soft_glossary else "!"
         if isinstance(glossary, (str, Path)):
             glossary = Glossary.parse(read_lines(Path(glossary)), f"--glossary {glossary}")
-        self.glossary = glossary if isinstance(glossary, Glossary) else Glossary(glossary)
-        self.document_words = options.document_words
+        self.glossary = as_glossary(glossary)
         require(
             options.document is None or Path(options.document).is_file(),
             f"--document: there is no file {options.document}",
@@ -105,35 +113,21 @@ class Editor:
         self.lock = threading.Lock()
 
     @classmethod
-    def load(cls, path: str | Path, data: str | Path | None = None, options: EditOptions = EditOptions()) -> Editor:
-        """Loads a model folder or a checkpoint.
+    def load(cls, path: str | Path, options: EditOptions = EditOptions()) -> Editor:
+        """Loads a model folder.
 
-        path: a model folder, or a checkpoint of a levt or of any model of text_correction
-        data: for a checkpoint, the folder with its dictionaries, if it has moved since the training
-        options: settings, which go before those of the model folder
+        path: a model folder with graphs
+        options: settings, which go before those of the folder
         """
         options.check()
-        moved = {"data": data, "backbone": options.backbone, "bpe": options.bpe}
-        folder = model_folder.read_kind(path, model_folder.EDITOR, **moved)
-        if folder:
-            options.check_for(folder.task)
-        options = options if folder is None else options.over(folder.decoding)
-        model: SegmentDecoder | None = None
-        if folder and options.device == "cpu" and has_graphs(path):
-            model = load_onnx_editor(Path(path), folder, options)
-        if folder and model:
-            tokeniser = Tokeniser(folder.bpe(Path(path)))
-        else:
-            compatibility.require_training()
-            from lev_plugins.export import decoder
-
-            model, tokeniser = decoder.load_torch_editor(Path(path), folder, data, options)
-        if folder is None:
-            options.check_for(model.task)
-            return cls(model, tokeniser, options, form_of(model.words))
-        form = from_entries(TextStyle, folder.text_style, f"{path}: text_style")
-        words = Path(path) / model_folder.KEPT if model_folder.KEPT in folder.files else None
-        return cls(model, tokeniser, options, form, folder.calibration, words)
+        folder, config = Path(path), model_folder.read_kind(path, model_folder.EDITOR)
+        options.check_for(config.task)
+        options = options.over(config.decoding)
+        kind = LevTSegments if config.task == LevTSegments.task else Seq2SeqSegments
+        model = after_trial(kind(folder, config, options), folder)
+        form = from_entries(TextStyle, config.text_style, f"{path}: text_style")
+        words = folder / model_folder.KEPT if model_folder.KEPT in config.files else None
+        return cls(model, Tokeniser(config.bpe(folder)), options, form, config.calibration, words)
 
     def with_model(self, model: SegmentModel) -> Editor:
         """Returns an editor with the same settings and words, but another model, such as one with a cache."""
@@ -141,68 +135,66 @@ class Editor:
         editor.model = model
         return editor
 
+    def of_document(self, document: str) -> Editor:
+        """Returns an editor for the parts of a document: unknown words that recur in it are less often typos."""
+        editor = copy(self)
+        editor.recurring = recurring_words(document, sentences(document, self.language))
+        return editor
+
     def edit(
         self,
-        texts: Sequence[str],
+        texts: Sequence[str | EditRequest],
         drafts: Sequence[str | None] | None = None,
-        languages: Sequence[str | None] | None = None,
-        words: Sequence[Iterable[OwnWords | str]] | None = None,
         first_line: int = 1,
-        min_confidence: float | None = None,
-        glossaries: Sequence[Glossary | None] | None = None,
     ) -> list[Edited]:
         """Edits each text, or its draft where it has one.
 
-        texts: what is edited, or the sources of the drafts
-        drafts: for each text, None or a draft, which may have marks and is not cut into sentences
-        languages: for each text without a draft, a code such as "de"; None: that of the options
-        words: for each text, more words that no edit may touch
+        texts: strings, or requests that say more about a text
+        drafts: for each text, None or a draft, as in ``EditRequest``
         first_line: the number of the first text in messages
-        min_confidence: leaves out edits that are less sure than this; None: that of the options
-        glossaries: for each text, the terms whose translations stay in its draft, or without one replace them in the
-            text; None: those of the options
         """
-        texts = as_list("texts", texts)
-        count = len(texts)
-        drafts = one_per_text("drafts", drafts, count, None)
-        languages = one_per_text("languages", languages, count, None)
-        words = one_per_text("words", words, count, ())
-        glossaries = one_per_text("glossaries", glossaries, count, None)
+        requests = requests_of(texts, drafts)
         parts = []
-        for number, row in enumerate(zip(texts, drafts, languages, words, glossaries, strict=True), first_line):
+        for number, request in enumerate(requests, first_line):
             with at_line("the input", number):
-                text, draft, language, own_words, glossary = row
-                for string in (text, "" if draft is None else draft):
-                    require_text(string)
-                original, edits_of_terms = text, tuple[Edit, ...]()
-                terms = (glossary or self.glossary).terms_in(text)
-                if terms:
-                    if draft is None:
-                        translated = Edited(text, tuple(replacements(text, terms)))
-                        translated = without_protected(translated, self.untouchable(text, own_words))
-                        text, edits_of_terms = translated.text, translated.edits
-                    else:
-                        draft = mark_terms(draft, terms, self.term_mark)
-                    own_words = [*own_words, OwnWords(term.target for term in terms if self.term_mark == "!")]
-                edited, segments = self.segments(text, draft, language, own_words)
-                parts.append((replace(edited, terms=tuple(terms)), segments, original, edits_of_terms))
-        self.form.check([edited.original for edited, *_ in parts])
-        every = [segment for _, segments, *_ in parts for _, segment in segments]
+                parts.append(self.prepare(request))
+        self.form.check([part.edited.original for part in parts])
+        segments = [segment for part in parts for _, segment in part.segments]
         with self.lock:
-            decoded = iter(self.model.decode(every) if every else [])
-        minimum = self.min_confidence if min_confidence is None else min_confidence
+            decoded = iter(self.model.decode(segments) if segments else [])
+        edits = [[next(decoded) for _ in part.segments] for part in parts]
+        return [self.result(*row) for row in zip(requests, parts, edits, strict=True)]
+
+    def prepare(self, request: EditRequest) -> TextParts:
+        """Puts the terms of a request into its text, and cuts that into segments."""
+        text, draft, words = request.text, request.draft, request.words
+        for string in (text, "" if draft is None else draft):
+            require_text(string)
+        minimum = self.min_confidence if request.min_confidence is None else request.min_confidence
         bounded("min_confidence", minimum, 0, 1)
-        results = []
-        for (edited, segments, original, edits_of_terms), draft in zip(parts, drafts, strict=True):
-            edits = [self.edit_of_text(edit, start, edited.original) for start, _ in segments for edit in next(decoded)]
-            edited = without_protected(replace(edited, edits=tuple(edits)))
-            if draft is None and self.calibration:
-                edited = calibrate(edited, self.calibration)
-            if draft is None and self.document_words:
-                edited = with_own_words(edited, self.recurring | recurring_words(edited.original, edited.sentences))
-            edited = edited.without_unsure(minimum)
-            results.append(follow(original, edits_of_terms, edited) if edits_of_terms else edited)
-        return results
+        glossary = self.glossary if request.glossary is None else as_glossary(request.glossary)
+        original, edits_of_terms, terms = text, tuple[Edit, ...](), glossary.terms_in(text)
+        if terms:
+            if draft is None:
+                translated = Edited(text, tuple(replacements(text, terms)))
+                translated = without_protected(translated, self.untouchable(text, words))
+                text, edits_of_terms = translated.text, translated.edits
+            else:
+                draft = mark_terms(draft, terms, self.term_mark)
+            words = [*words, OwnWords(term.target for term in terms if self.term_mark == "!")]
+        edited, segments = self.segments(text, draft, request.language, words)
+        return TextParts(replace(edited, terms=tuple(terms)), segments, original, edits_of_terms, minimum)
+
+    def result(self, request: EditRequest, part: TextParts, edits_of_segments: list[list[Edit]]) -> Edited:
+        """Returns the text of a request with the edits of its segments."""
+        edited, pairs = part.edited, zip(part.segments, edits_of_segments, strict=True)
+        edits = [self.edit_of_text(edit, start, edited.original) for (start, _), edits in pairs for edit in edits]
+        edited = without_protected(replace(edited, edits=tuple(edits)))
+        if request.draft is None:
+            edited = with_recurring(edited, self.recurring | recurring_words(edited.original, edited.sentences))
+            edited = calibrate(edited, self.calibration) if self.calibration else edited
+        edited = edited.without_unsure(part.min_confidence)
+        return follow(part.original, part.edits_of_terms, edited) if part.edits_of_terms else edited
 
     def segments(
         self, text: str, draft: str | None, language: str | None, words: Iterable[OwnWords | str]
@@ -275,13 +267,22 @@ class Editor:
         return replace(edit, start=start, end=end, replacement=replacement, alternatives=alternatives)
 
 
-def one_per_text(name: str, values: Iterable[Value] | None, count: int, default: Value) -> list[Value]:
-    """Returns the values, of which there must be one for each text, or the default for each."""
-    if values is None:
-        return [default] * count
-    values = as_list(name, values)
-    require(len(values) == count, f"there are {count:,} texts, but {len(values):,} {name}")
-    return values
+def requests_of(texts: Sequence[str | EditRequest], drafts: Sequence[str | None] | None = None) -> list[EditRequest]:
+    """Returns texts, each perhaps with a draft, as requests.
+
+    >>> [request.draft for request in requests_of(["a", EditRequest("b", "c")])]
+    [None, 'c']
+    """
+    requests = [text if isinstance(text, EditRequest) else EditRequest(text) for text in as_list("texts", texts)]
+    if drafts is None:
+        return requests
+    drafts = as_list("drafts", drafts)
+    require(len(drafts) == len(requests), f"there are {len(requests):,} texts, but {len(drafts):,} drafts")
+    return [replace(request, draft=draft) for request, draft in zip(requests, drafts, strict=True)]
+
+
+def as_glossary(terms: Mapping[str, str] | Glossary) -> Glossary:
+    return terms if isinstance(terms, Glossary) else Glossary(terms)
 
 
 def keep_requests(segment: Segment, start: int, spans: Sequence[Span]) -> list[int] | None:

@@ -18,17 +18,15 @@ from lev_plugins.editor import calibration
 from lev_plugins.editor.editor import Editor
 from lev_plugins.scoring import harm
 from lev_plugins.scoring.evaluation import Additive, Array
-from lev_plugins.scoring.metrics import METRICS, SOURCES
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import nonempty_lines, require_parallel
-from lev_plugins.text.sentences import primary
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.model_folder import Decoding, ModelConfig
 
 CONFIDENCES = [*(hundredth / 100 for hundredth in range(100)), 0.995, 0.999]  # values of --min-confidence to try
 MIN_EDITS = 100  # to calibrate on
-ERROR = 0.05  # highest probability that a promise does not hold
-MAX_BROKEN = 10  # a promise counts no more words of a line: else one line in a million could break any promise
+ERROR = 0.05  # highest probability that text of the same kind exceeds the error budget, --promise-broken
+MAX_BROKEN = 10  # words of a line that count, at most: else one line in a million could exceed any budget
 MAX_COPIES = 1000  # of a text, for the estimate of how long it must be
 
 logger = logging.getLogger(__name__)
@@ -70,7 +68,7 @@ class HeldOut:
 
 
 def edit_held_out(editor: Editor, pairs: Sequence[tuple[Path, Path]], clean: Sequence[Path]) -> list[HeldOut]:
-    """Edits the texts; to try thresholds afterwards, load the editor with ``min_confidence=0``.
+    """Edits the texts, each as one document; to try thresholds, load the editor with ``min_confidence=0``.
 
     pairs: files of noisy and clean text
     clean: files of text that is right
@@ -79,11 +77,11 @@ def edit_held_out(editor: Editor, pairs: Sequence[tuple[Path, Path]], clean: Seq
     for noisy, reference in [*pairs, *zip(clean, clean, strict=True)]:
         lines, references = nonempty_lines(noisy), nonempty_lines(reference)
         require_parallel(noisy, len(lines), reference, len(references))
-        texts.append(HeldOut(noisy, reference, references, editor.edit(lines)))
+        texts.append(HeldOut(noisy, reference, references, editor.of_document("\n".join(lines)).edit(lines)))
     return texts
 
 
-def calibrate_texts(texts: Sequence[HeldOut], language: str | None = None) -> dict[str, float]:
+def calibrate_texts(texts: Sequence[HeldOut]) -> dict[str, float]:
     """Fits weights on the pairs and applies them to all texts; {}: there are too few edits."""
     pairs = [text for text in texts if not text.is_clean]
     features = [edit.evidence for text in pairs for edited in text.edited for edit in edited.edits]
@@ -95,24 +93,17 @@ def calibrate_texts(texts: Sequence[HeldOut], language: str | None = None) -> di
         )
         return {}
     weights = calibration.fit(features, labels)
-    # Exponents: ``calibrate`` raises the confidence of some edits to them before it is compared with min_confidence.
-    # NAME is for capitalised unknown words, unless the language capitalises all nouns. KNOWN, for words of the
-    # dictionary, and FOREIGN, in sentences of mostly unknown words, apply if most edits are of unknown words.
-    if language is None or primary(language) not in calibration.CAPITAL_NOUNS:
-        weights[calibration.NAME] = calibration.EXPONENT
-    if sum(calibration.Evidence(*row).unknown for row in features) > len(features) / 2:
-        weights[calibration.KNOWN] = weights[calibration.FOREIGN] = calibration.EXPONENT
     for text in texts:
         text.edited = [calibration.calibrate(edited, weights) for edited in text.edited]
     return weights
 
 
-def keeps_promise(counts: Array, max_broken: float, copies: int = 1) -> bool:
+def is_within_budget(counts: Array, max_broken: float, copies: int = 1) -> bool:
     """Returns whether these lines show that at most ``max_broken`` of 1,000 words of text like theirs are broken.
 
     It is a test by betting (Waudby-Smith and Ramdas 2024), which needs no approximation where few lines break words.
     Each line multiplies a capital by 1 + stake * (words that it may break - words that it breaks). If text like this
-    broke more than promised, the expected capital would be at most 1, and so its probability of reaching 1 / ERROR at
+    broke more than that, the expected capital would be at most 1, and so its probability of reaching 1 / ERROR at
     most ERROR. The stake is that with the fastest growth, as far as it can be known from the lengths of the lines.
 
     counts: for each line, how many words are broken, and of how many; further columns do not matter
@@ -133,46 +124,20 @@ def lowest_harmless(texts: Sequence[HeldOut], max_broken: float) -> float:
     lowest = None
     for value in reversed(CONFIDENCES):
         harms = [(text.harm(value), text) for text in texts if text.is_clean]
-        failures = [row for row in harms if not keeps_promise(row[0].statistics, max_broken)]
+        failures = [row for row in harms if not is_within_budget(row[0].statistics, max_broken)]
         if failures:
             break
         lowest = value
     if lowest is None:
         (result, text), *_ = failures
         lines, tries = len(text.references), range(2, MAX_COPIES)
-        copies = next((count for count in tries if keeps_promise(result.statistics, max_broken, count)), None)
+        copies = next((count for count in tries if is_within_budget(result.statistics, max_broken, count)), None)
         advice = f"give about {copies * lines:,} such lines" if copies else "train on more text of this kind"
         raise UserError(
             f"--promise-broken {max_broken:g} cannot be kept: edits that are {value} sure break {result.score:.1f} of "
             f"1,000 right words in the {lines:,} lines of {text.clean}; {advice}, or promise less"
         )
     return lowest
-
-
-def best_scoring(texts: Sequence[HeldOut], name: str) -> float:
-    """Returns the min_confidence with the best score on the pairs, the highest of equal ones."""
-    pairs = [text for text in texts if not text.is_clean]
-    metric = METRICS[name]
-    sources = [[edited.original for text in pairs for edited in text.edited]] if metric.files == SOURCES else []
-    references = [line for text in pairs for line in text.references]
-
-    def score(value: float) -> float:
-        result = metric.evaluate(*sources, references, [line for text in pairs for line in text.lines(value)])
-        return result.score if result.higher_is_better else -result.score
-
-    return max(CONFIDENCES, key=lambda value: (score(value), value))
-
-
-def reliability(texts: Sequence[HeldOut]) -> list[dict[str, float]]:
-    """Compares, for each tenth of confidence, the mean confidence and the share of edits that are right."""
-    confidences = np.array([edit.confidence for text in texts for edited in text.edited for edit in edited.edits])
-    labels = np.array([label for text in texts for label in text.labels])
-    tenths = np.minimum(confidences * 10, 9).astype(int)
-    rows = [(tenth / 10, confidences[tenths == tenth], labels[tenths == tenth]) for tenth in np.unique(tenths).tolist()]
-    return [
-        {"at least": lower, "edits": len(claimed), "claimed": float(claimed.mean()), "right": float(right.mean())}
-        for lower, claimed, right in rows
-    ]
 
 
 @dataclass(frozen=True)
@@ -182,33 +147,31 @@ class Tuning:
     pairs: Sequence[tuple[Path, Path]] = ()  # noisy and clean
     clean: Sequence[Path] = ()
     max_broken: float | None = None  # --promise-broken
-    metric: str | None = None  # --best
 
     def __bool__(self) -> bool:
         return bool(self.pairs or self.clean)
 
     def check(self, decoding: Decoding) -> None:
-        choices = [self.max_broken, self.metric, decoding.min_confidence]
         require(self.max_broken is None or bool(self.clean), "--promise-broken needs --clean FILE: text that is right")
         require(self.max_broken is None or self.max_broken > 0, "--promise-broken must be above 0")
-        require(self.metric is None or bool(self.pairs), "--best needs --calibrate NOISY CLEAN")
-        require(choices.count(None) >= 2, "--promise-broken, --best and --min-confidence say the same: give one")
+        require(
+            self.max_broken is None or decoding.min_confidence is None,
+            "--promise-broken chooses the value of --min-confidence: give one of them",
+        )
 
     def apply(self, editor: Editor, config: ModelConfig) -> ModelConfig:
         """Returns the configuration with calibration, min_confidence and scores from the held-out text."""
         texts = edit_held_out(editor, self.pairs, self.clean)
-        weights = calibrate_texts(texts, config.decoding.language) if self.pairs else {}
-        minimum, promises = config.decoding.min_confidence, {}
+        weights = calibrate_texts(texts) if self.pairs else {}
+        minimum, budgets = config.decoding.min_confidence, {}
         if self.max_broken is not None:
             minimum = lowest_harmless(texts, self.max_broken)
-            promises = {
+            budgets = {
                 f"{text.clean.name}: right words broken, of 1,000, in text like its {len(text.references):,} lines, "
                 f"at most, with {1 - ERROR:.0%} confidence": self.max_broken
                 for text in texts
                 if text.is_clean
             }
-        elif self.metric is not None:
-            minimum = best_scoring(texts, self.metric)
         scores = {name: value for text in texts for name, value in text.scores(minimum or 0.0).items()}
         decoding = replace(config.decoding, min_confidence=minimum)
-        return replace(config, calibration=weights, decoding=decoding, scores={**config.scores, **scores, **promises})
+        return replace(config, calibration=weights, decoding=decoding, scores={**config.scores, **scores, **budgets})

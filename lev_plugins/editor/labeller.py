@@ -1,6 +1,6 @@
 """Label new text with a trained EncT5.
 
-    labeller = Labeller.load("checkpoints/checkpoint_best.pt")
+    labeller = Labeller.load("FOLDER")
     labeller.label(["a fine film"])              # [{"label": "good", "score": 0.98}]
 
 One forward pass per batch, regardless of the number of labels or words.
@@ -16,15 +16,14 @@ from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
-from lev_plugins.editor.folder import has_graphs
-from lev_plugins.editor.onnx_models import OnnxScorer, tried
 from lev_plugins.editor.options import LabelOptions
 from lev_plugins.editor.scorer import Scorer
+from lev_plugins.editor.session import after_trial
 from lev_plugins.labelling.scores import POSITIVE
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import as_list, require_text
 from lev_plugins.text.ids import Array
-from lev_plugins.utils import compatibility, model_folder
+from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.json_schema import read_object
 from lev_plugins.utils.ranges import bounded
@@ -48,33 +47,27 @@ class Labeller:
 
     def __init__(self, scorer: Scorer, options: LabelOptions = LabelOptions()) -> None:
         """
-        scorer: scores the labels of examples, by torch or by graphs
+        scorer: scores the labels of examples
         options: thresholds of the labels, and the size of a batch
         """
         bounded("--batch-size", options.batch_size, 1)
-        self.scorer: Any = scorer
+        self.scorer = scorer
         self.batch_size, self.warned = options.batch_size, False
         self.kind, self.names = scorer.info.kind, [] if scorer.labels is None else scorer.labels.names
         self.thresholds = self.checked(options.thresholds or {})
 
     @classmethod
-    def load(cls, path: str | Path, data: str | Path | None = None, options: LabelOptions = LabelOptions()) -> Labeller:
-        """Loads a model folder or a checkpoint.
+    def load(cls, path: str | Path, options: LabelOptions = LabelOptions()) -> Labeller:
+        """Loads a model folder.
 
-        path: a model folder, or a checkpoint of --task text_labelling
-        data: for a checkpoint, the folder from prepare-labels, if it has moved since the training
-        options: settings, which go before those of the model folder
+        path: a model folder with graphs
+        options: settings, which go before those of the folder
         """
-        folder = model_folder.read_kind(path, model_folder.LABELLER, data=data)
-        if folder is not None and model_folder.THRESHOLDS in folder.files and options.thresholds is None:
-            options = replace(options, thresholds=read_thresholds(Path(path) / model_folder.THRESHOLDS))
-        if folder and options.device == "cpu" and has_graphs(path):
-            return cls(tried(OnnxScorer(Path(path), folder, options.bits), Path(path)), options)
-        options.require_no_int8(path)
-        compatibility.require_training()
-        from lev_plugins.export.decoder import TaskScorer
-
-        return cls(TaskScorer.load(Path(path), data, options.device, folder), options)
+        options.check()
+        folder, config = Path(path), model_folder.read_kind(path, model_folder.LABELLER)
+        if model_folder.THRESHOLDS in config.files and options.thresholds is None:
+            options = replace(options, thresholds=read_thresholds(folder / model_folder.THRESHOLDS))
+        return cls(after_trial(Scorer(folder, config, options), folder), options)
 
     def checked(self, thresholds: Mapping[str, float]) -> Mapping[str, float]:
         for name, value in thresholds.items():

@@ -17,16 +17,18 @@ from lev_plugins.text.ids import PAD, UNK, Array, Rows, padded
 class Graphs:
     """The three graphs of a levt."""
 
-    def __init__(self, folder: Path, bits: int, vocabulary: int, placeholder: int) -> None:
+    def __init__(self, folder: Path, bits: int, vocabulary: int, placeholder: int, device: str = "cpu") -> None:
         """
         folder: the model folder
         bits: those of the products of the graphs, 32 or 8
         vocabulary: the number of words in the target dictionary
         placeholder: the id that the model reads as a placeholder
+        device: cpu or cuda
         """
         self.vocabulary, self.placeholder = vocabulary, placeholder
         bits = bits if (folder / path_of("encoder", bits)).is_file() else 8  # a compact folder has no others
-        self.encoder, self.decide, self.fill = (Session(folder, name, bits) for name in ("encoder", "decide", "fill"))
+        graphs = ("encoder", "decide", "fill")
+        self.encoder, self.decide, self.fill = (Session(folder, name, bits, device) for name in graphs)
 
 
 class GraphPolicies(Policies):

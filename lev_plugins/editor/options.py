@@ -1,38 +1,37 @@
-"""The settings with which a model is loaded: ``EditOptions`` for an editor, ``LabelOptions`` for a labeller."""
+"""The settings of an editor (``EditOptions``) or a labeller (``LabelOptions``), and texts to edit (``EditRequest``)."""
 
 from __future__ import annotations
 
-from argparse import Namespace
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lev_plugins.editor.own_words import WordList
 from lev_plugins.text.glossary import Glossary
+from lev_plugins.text.protected import OwnWords
 from lev_plugins.utils.errors import require
 from lev_plugins.utils.model_folder import Decoding
 from lev_plugins.utils.ranges import bounded
+
+DEVICES = ("cpu", "cuda")
+BATCH_TOKENS = 256  # one core takes as long for a larger batch, which only needs more padding
 
 
 @dataclass(frozen=True, kw_only=True)
 class Computation:
     """The settings that say where and how a model computes."""
 
-    device: str = "cpu"  # a device of torch
-    cpu_int8: bool = False  # multiply in 8 bits, with the graphs of a model folder
+    device: str = "cpu"  # or "cuda", with the package onnxruntime-gpu
+    cpu_int8: bool = False  # multiply in 8 bits
 
     @property
     def bits(self) -> int:
         """The bits of the products of graphs."""
         return 8 if self.cpu_int8 else 32
 
-    def require_no_int8(self, path: str | Path) -> None:
-        """Refuses ``cpu_int8`` for a model that torch computes."""
-        require(
-            not self.cpu_int8,
-            f"--cpu-int8 is for model folders with graphs, on a CPU, but torch computes {path}: export a folder with "
-            "lev-plugins export, and use that folder",
-        )
+    def check(self) -> None:
+        require(self.device in DEVICES, f"--device must be {' or '.join(DEVICES)}, but is {self.device!r}")
+        require(self.device == "cpu" or not self.cpu_int8, "--cpu-int8 is for the CPU: leave out --device cuda")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,22 +43,21 @@ class EditOptions(Decoding, Computation):
 
     split: bool = True  # cut lines into sentences
     words: str | Path | WordList | Sequence[str] | None = None  # words that no edit may touch: a file, or a list
-    document_words: bool = True  # an unknown word in several sentences of a text is changed only if that is surer
-    document: str | Path | None = None  # a file: what recurs in it counts as recurring in each text
+    document: str | Path | None = None  # a file: unknown words that recur in it count as recurring in each text
     # terms and their translations, or a file of lines TERM<TAB>TRANSLATION
     glossary: str | Path | Mapping[str, str] | Glossary | None = None
     soft_glossary: bool = False  # the model may change these translations where it is sure
     calibrated: bool = True  # correct confidences with the calibration of the model folder, if it has one
-    search_flags: Mapping[str, object] = field(default_factory=dict)  # more of fairseq's, such as {"lenpen": 0.5}
-    task_flags: Mapping[str, object] = field(default_factory=dict)  # more flags of the model's task to override
-    # for a checkpoint: fairseq's options of --bpe; None: sentencepiece, if the data folder has a model of it
-    bpe: Namespace | None = None
-    backbone: str | Path | None = None  # for a checkpoint: the folder from import-pretrained, if it has moved
-    max_tokens: int = 4096  # tokens in a batch of the model; with graphs, at most ``onnx_models.BATCH_TOKENS``
+    max_tokens: int = 4096  # tokens in a batch of the model, on a CPU at most ``BATCH_TOKENS``
 
     def check(self) -> None:
-        super().check()
+        Decoding.check(self)
+        Computation.check(self)
         bounded("--max-tokens", self.max_tokens, 1, whole=True)
+
+    @property
+    def batch_tokens(self) -> int:
+        return min(self.max_tokens, BATCH_TOKENS) if self.device == "cpu" else self.max_tokens
 
     def over(self, decoding: Decoding) -> EditOptions:
         """Fills in the settings of a model folder where these options have None."""
@@ -72,3 +70,16 @@ class LabelOptions(Computation):
 
     thresholds: Mapping[str, float] | None = None  # multilabel: the probability from which each label is given (0.5)
     batch_size: int = 32  # texts that are scored together
+
+
+@dataclass(frozen=True)
+class EditRequest:
+    """A text to edit, and what is known about it; what is None is as the options of the editor say."""
+
+    text: str  # what is edited, or the source of the draft
+    draft: str | None = None  # what is edited in place of the text; it may have marks, and is not cut into sentences
+    language: str | None = None  # of a text without a draft: a code such as "de"
+    words: Iterable[OwnWords | str] = ()  # more words that no edit may touch
+    # terms whose translations stay in the draft, or without one replace them in the text
+    glossary: Mapping[str, str] | Glossary | None = None
+    min_confidence: float | None = None  # leaves out edits that are less sure than this

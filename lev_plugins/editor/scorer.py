@@ -1,14 +1,21 @@
-"""What all models that label texts have in common, whatever computes them: torch or ONNX Runtime."""
+"""Scores of labels with the graph of an enct5."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from lev_plugins.labelling.examples import Example, ExampleEncoder
-from lev_plugins.labelling.folder import LabellingInfo
-from lev_plugins.labelling.text import Labels
-from lev_plugins.text.ids import Array, TokenDictionary
+from lev_plugins.editor.folder import StoredIndex, Vocabulary
+from lev_plugins.editor.options import LabelOptions
+from lev_plugins.editor.session import Session
+from lev_plugins.editor.word_features import NgramFeatures
+from lev_plugins.labelling.examples import Example, ExampleEncoder, LabelRequest, collate
+from lev_plugins.labelling.folder import WORDS, LabellingInfo
+from lev_plugins.text.ids import EOS, PAD, Array, with_unknown_ids
+from lev_plugins.utils import model_folder
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.model_folder import ModelConfig
 
 BATCH = 32  # examples
 
@@ -16,17 +23,28 @@ BATCH = 32  # examples
 class Scorer:
     """Scores the labels of examples: (labels,), (words, tags), or the number of a regression for each example."""
 
-    interaction: bool  # whether labels of a set influence each other
+    def __init__(self, folder: Path, config: ModelConfig, options: LabelOptions) -> None:
+        """
+        folder: the model folder
+        config: the contents of its config.json
+        options: settings of computation
+        """
+        self.info, self.words, flags = LabellingInfo.of(config, folder), Vocabulary(folder / WORDS), config.model_flags
+        self.labels = self.info.labels(folder)
+        self.encoder = ExampleEncoder(self.info, self.info.tokeniser(folder), self.words, self.labels)
+        self.graph = Session(folder, "label", options.bits, options.device)
+        self.index = StoredIndex(self.words, folder, config) if flags.get("spelling") else None
+        every = tuple(range(len(self.labels or ()))) if self.info.kind == "multilabel" else ()
+        self.request = LabelRequest(self.info.kind, every, bool(every) and flags.get("latents") == "label")
+        attends = not flags.get("no_label_interaction") and flags.get("pool", "no") == "no"
+        # whether labels of a set influence each other
+        self.interaction = self.request.latent_per_label and attends and len(every) > 1
 
-    def __init__(self, info: LabellingInfo, dictionary: TokenDictionary, labels: Labels | None, folder: Path) -> None:
-        """
-        info: how the texts of the training were read
-        dictionary: the words that the model reads
-        labels: the names of the labels; None: a regression
-        folder: holds the files of the tokeniser
-        """
-        self.info, self.labels = info, labels
-        self.encoder = ExampleEncoder(info, info.tokeniser(folder), dictionary, labels)
+    def try_out(self) -> None:
+        """Runs the graph once, with the last word of the dictionary."""
+        (scores,) = self.scores([Example("", [self.words.size - 1, EOS], [], [1])])
+        has_score_per_label = scores.shape[-1:] == (() if self.labels is None else (len(self.labels),))
+        require(has_score_per_label, f"{self.graph.path} does not give a score to each label: {model_folder.AGAIN}")
 
     def scores(self, examples: Sequence[Example], labels: tuple[int, ...] = (), size: int = BATCH) -> list[Array]:
         """Returns the scores of each example.
@@ -45,7 +63,18 @@ class Scorer:
 
     def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Array]:
         """Scores examples together."""
-        raise NotImplementedError
+        unknown, offset = dict[str, int](), self.words.size + 1
+        if self.index is not None:
+            examples = [replace(e, tokens=with_unknown_ids(e.tokens, e.unknown, unknown, offset)) for e in examples]
+        request = replace(self.request, labels=labels) if labels else self.request
+        inputs = collate(examples, [[i] for i in range(len(examples))], request, PAD, packed=False)
+        tokens = inputs.pop("src_tokens")
+        if self.index is None:
+            inputs["words"] = tokens[None]
+        else:
+            spelling = NgramFeatures(self.index, list(unknown))
+            inputs |= {"words": spelling.read(tokens), **spelling.ngrams}
+        return self.split_by_example(self.graph(inputs)[0], examples)
 
     def split_by_example(self, scores: Array, examples: list[Example]) -> list[Array]:
         """Splits the scores of a batch into one array per example."""

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import numpy as np
 import onnxruntime
@@ -15,17 +16,24 @@ from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.model_folder import GRAPHS
 
 SMALL = 50_000_000  # bytes of weights in 8 bits up to which packed copies of them hardly save time
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+NO_CUDA = (
+    "--device cuda: the installed ONNX Runtime cannot compute on a GPU: install the package onnxruntime-gpu (pip "
+    "uninstall --yes onnxruntime && pip install onnxruntime-gpu) and its libraries of CUDA, or leave the flag out"
+)
 
 
 class Session:
     """One graph of a model folder."""
 
-    def __init__(self, folder: Path, name: str, bits: int) -> None:
+    def __init__(self, folder: Path, name: str, bits: int, device: str = "cpu") -> None:
         """
         folder: the model folder
         name: one of the graphs in ``editor.folder``
         bits: those of its products, 32 or 8
+        device: cpu or cuda
         """
+        require(device == "cpu" or CUDA in onnxruntime.get_available_providers(), NO_CUDA)
         weights = model_folder.member(folder, f"{GRAPHS}/{GRAPH_WEIGHTS}")
         self.path = model_folder.member(folder, path_of(name, bits))
         check_graph(self.path)
@@ -37,13 +45,15 @@ class Session:
         options.enable_cpu_mem_arena = False  # an arena for each graph takes more memory and saves no time
         if bits == 8 and weights.stat().st_size < SMALL:
             options.add_session_config_entry("session.disable_prepacking", "1")
+        providers = [CPU] if device == "cpu" else [CUDA, CPU]
         # torch has computed with constants in the export
         try:
             self.session = onnxruntime.InferenceSession(
-                str(self.path), options, ["CPUExecutionProvider"], disabled_optimizers=["ConstantFolding"]
+                str(self.path), options, providers, disabled_optimizers=["ConstantFolding"]
             )
         except Exception as error:  # of many kinds, all of which are faults of the folder
             raise self.fault("read", error) from error
+        require(device == "cpu" or CUDA in self.session.get_providers(), NO_CUDA)  # which falls back to the CPU
         # sizes, or the names of dynamic ones
         self.inputs = {value.name: value.shape for value in self.session.get_inputs()}
         self.outputs = [value.name for value in self.session.get_outputs()]
@@ -62,3 +72,24 @@ class Session:
         finite = not any(output.dtype.kind == "f" and np.isnan(output).any() for output in outputs)
         require(finite, f"{self.path} computes NaN: {model_folder.AGAIN}")
         return outputs
+
+
+class GraphModel(Protocol):
+    """A model that can run each of its graphs once."""
+
+    def try_out(self) -> None: ...
+
+
+Model = TypeVar("Model", bound=GraphModel)
+
+
+def after_trial(model: Model, folder: Path) -> Model:
+    """Returns a model after all its graphs have run once: what fails is a fault of the folder, which may be hostile."""
+    try:
+        model.try_out()
+    except UserError:
+        raise
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise UserError(f"the graphs in {folder} do not fit its model ({reason}): {model_folder.AGAIN}") from error
+    return model

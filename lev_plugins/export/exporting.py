@@ -1,18 +1,17 @@
-"""Writes a checkpoint as a model folder (``lev_plugins.utils.model_folder``)."""
+"""Writes a checkpoint, or a folder of weights, as a model folder (``lev_plugins.utils.model_folder``)."""
 
 import json
-import logging
 import math
 import shutil
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
+from fairseq.tasks import FairseqTask
 from fairseq.utils import split_paths
 from google.protobuf.message import DecodeError
 from omegaconf import OmegaConf
@@ -21,11 +20,12 @@ from sentencepiece import sentencepiece_model_pb2
 
 from lev_plugins.correction.task import TextCorrectionTask
 from lev_plugins.editor.editor import Editor, form_of
+from lev_plugins.editor.folder import INDEX
 from lev_plugins.editor.held_out import Tuning
+from lev_plugins.editor.labeller import read_thresholds
 from lev_plugins.editor.loading import load
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.export import card, load_model
-from lev_plugins.export.decoder import bpe_of
 from lev_plugins.export.load_model import Loaded
 from lev_plugins.labelling.folder import LABELS, WORDS
 from lev_plugins.labelling.task import TextLabellingTask
@@ -38,15 +38,14 @@ from lev_plugins.training import checkpoints
 from lev_plugins.training.checkpoints import Checkpoint
 from lev_plugins.training.noisy import WITHOUT_NOISE
 from lev_plugins.training.pairs import WITHOUT_SCORES
+from lev_plugins.training.tokenise import MODEL
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.utils.json_schema import read_object
-from lev_plugins.utils.model_folder import GRAPHS, Decoding, Flag, ModelConfig
+from lev_plugins.utils.model_folder import GRAPHS, KEPT, PROMISED, SAMPLE, THRESHOLDS, Decoding, Flag, ModelConfig
 from lev_plugins.utils.ranges import flag_name
 from lev_plugins.utils.version import __version__
-
-logger = logging.getLogger(__name__)
 
 UNLISTED = (model_folder.CONFIG, model_folder.CARD)  # in a folder, but not in its list of files
 NOISE_FILES = {"layout": "layout.txt", "confusions": "confusions.tsv"}  # flags of noise, and their files in the folder
@@ -68,9 +67,24 @@ class Extras:
     own_text: dict[str, list[Path]] = field(default_factory=dict)  # files whose first lines become those of the folder
     noise: dict[str, Flag] | None = None  # of the training; None: as the checkpoint says
 
+    def over(self, folder: Path, config: ModelConfig) -> "Extras":
+        """Fills in the parts of an earlier model folder where these have nothing."""
+        is_editor, has = config.kind == model_folder.EDITOR, config.files.__contains__
+        return replace(
+            self,
+            decoding=Decoding(**{**config.decoding.given(), **self.decoding.given()}),
+            bpe=self.bpe or (config.bpe(folder) if is_editor else None),
+            words=self.words or (folder / KEPT if has(KEPT) else None),
+            thresholds=self.thresholds or (read_thresholds(folder / THRESHOLDS) if has(THRESHOLDS) else None),
+            scores={**config.scores, **self.scores},
+            license=self.license or card.license_of(folder),
+            own_text={**{name: [folder / name] for name in (SAMPLE, PROMISED) if has(name)}, **self.own_text},
+            noise=noise_of_folder(config, folder) if self.noise is None else self.noise,
+        )
+
 
 def export(
-    checkpoint: Path,
+    model: Path,
     out: Path,
     places: dict[str, str],
     extras: Extras,
@@ -81,13 +95,13 @@ def export(
 ) -> ModelConfig:
     """Writes a model folder, completely or not at all, and loads it once.
 
-    checkpoint: from fairseq-train
+    model: a checkpoint from fairseq-train, or a model folder with weights
     out: the folder to write
-    places: the folders that the checkpoint reads, if they have moved since the training: data and backbone
-    extras: what the checkpoint does not know
+    places: the folders that a checkpoint reads, if they have moved since the training: data and backbone
+    extras: what the model does not know
     overwrite: replace ``out`` if it is a model folder
-    graphs: also write ONNX graphs, if the model can have some
-    trainable: also write what training and torch read, although the model has compact graphs
+    graphs: keep the graphs, without which the folder can only be trained further
+    trainable: also write the weights, although the model has compact graphs
     half: write the weights in 16 bits, and no graphs in 32 bits beside compact ones
     """
     if overwrite and out.is_dir() and any(out.iterdir()):
@@ -98,9 +112,11 @@ def export(
     else:
         require_free(out, "OUT")
     overrides = {**WITHOUT_SCORES, "pack": False, **WITHOUT_NOISE, **places}
-    loaded = load_model.read_checkpoints([checkpoint], overrides)
-    check_kind(loaded, checkpoint, extras)
-    state = checkpoints.load(checkpoint)
+    loaded = load_model.read_model(model, overrides)
+    check_kind(loaded, model, extras)
+    former = model_folder.read(model) if model.is_dir() else None
+    state = {} if former else checkpoints.load(model)
+    extras = extras.over(model, former) if former else extras
     with all_or_nothing_folder(out, replace=overwrite) as scratch:
         # before the graphs, whose tracing adds cached values to the model
         names, weights = load_model.stored_names(loaded.models[0]), loaded.models[0].state_dict()
@@ -109,19 +125,26 @@ def export(
             for name, weight in weights.items()
             if names[name] == name
         }
-        compact = write_graphs(loaded, scratch, only_compact=half or not trainable) if graphs else False
-        without_weights = compact and not trainable
+        needs_graphs = graphs or bool(extras.tuning)
+        compact = write_graphs(loaded, scratch, only_compact=half or not trainable) if needs_graphs else False
+        without_weights = graphs and compact and not trainable
         if not without_weights:
             save_file(stored, scratch / model_folder.WEIGHTS)
         config = write_parts(loaded, state, extras, scratch, without_weights)
+        if former:
+            facts = {name: getattr(former, name) for name in ("architecture", "calibration", "updates")}
+            config = replace(config, **facts, text_style=former.text_style, promise=config.promise or former.promise)
         model_folder.save(config, scratch)
         if extras.tuning:
-            config = extras.tuning.apply(Editor.load(scratch, options=EditOptions(min_confidence=0.0)), config)
+            config = extras.tuning.apply(Editor.load(scratch, EditOptions(min_confidence=0.0)), config)
+            if not graphs:
+                config = without_graphs(config, scratch)
             model_folder.save(config, scratch)
         size = sum(weight.numel() for weight in stored.values())
         text = card.card(out.resolve().name, config, size, card.training_settings(state), extras.license)
         (scratch / model_folder.CARD).write_text(text, encoding="utf-8")
-        load(scratch, None, None)
+        if graphs:
+            load(scratch)
         open_to_all(scratch)
     return config
 
@@ -136,49 +159,59 @@ def require_exported(folder: Path) -> None:
         raise UserError(f"{folder / extra[0]} was not written by an export: move it elsewhere")
 
 
-def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
+def check_kind(loaded: Loaded, path: Path, extras: Extras) -> None:
     task, name = loaded.cfg.task._name, architecture_of(loaded)
     families = load_model.ARCHITECTURES
     choices = "; ".join(f"--task {choice} with {', '.join(names)}" for choice, names in families.items())
     require(
         load_model.family_of(name) in families.get(task, []),
-        f"{checkpoint} was trained with --task {task} --arch {name}, which cannot be exported; these can: {choices}",
+        f"{path} was trained with --task {task} --arch {name}, which only fairseq-generate decodes; these can be "
+        f"exported: {choices}",
     )
     labels = isinstance(loaded.task, TextLabellingTask)
     extras.decoding.check_for(task)
     extras.tuning.check(extras.decoding)
     of_editors = {"--calibrate or --clean": extras.tuning, "--bpe": extras.bpe, "--words": extras.words}
     for flag, value in of_editors.items():
-        require(not (labels and value), f"{flag} is for an editor, but {checkpoint} labels texts: leave it out")
+        require(not (labels and value), f"{flag} is for an editor, but {path} labels texts: leave it out")
     if extras.thresholds is not None:
-        require(labels, f"--thresholds is for a labeller, but {checkpoint} edits texts: leave it out")
+        require(labels, f"--thresholds is for a labeller, but {path} edits texts: leave it out")
 
 
 def write_graphs(loaded: Loaded, folder: Path, only_compact: bool) -> bool:
-    """Writes the graphs of a model, or a warning that says why it has none, and returns whether some are compact.
-
-    Compact graphs are those of a levt with --spelling in 8 bits.
+    """Writes the graphs of a model, and returns whether some are compact: those of a levt with --spelling in 8 bits.
 
     loaded: the model
     folder: where to write them
     only_compact: no graphs in 32 bits, if the model has compact ones
     """
-    model = loaded.models[0].eval()
-    if isinstance(loaded.task, TextCorrectionTask) and loaded.task.cfg.min_edit_confidence is not None:
-        reason = "--min-edit-confidence needs torch"
-    elif find_spec("onnx") is None:
-        reason = "the package onnx is not installed"
-    else:
-        from lev_plugins.export import export
+    from lev_plugins.export import export  # not at once: the package onnx may be missing
 
-        try:
-            export.write(model, folder, only_compact)
-            return export.has_compact_form(model)
-        except torch.onnx.errors.OnnxExporterError as error:
-            shutil.rmtree(folder / GRAPHS)
-            reason = f"torch cannot write them: {' '.join(str(error).split())[:200]}"
-    logger.warning(f"the folder has no graphs ({reason}): the model can only be used where torch and fairseq are")
-    return False
+    try:
+        export.write(loaded.models[0].eval(), folder, only_compact)
+        return export.has_compact_form(loaded.models[0])
+    except torch.onnx.errors.OnnxExporterError as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(
+            f"torch {torch.__version__} cannot write the graphs of --arch {architecture_of(loaded)} ({reason}): decode "
+            "the checkpoint with fairseq-generate, or use another version of torch"
+        ) from error
+
+
+def without_graphs(config: ModelConfig, folder: Path) -> ModelConfig:
+    """Removes the graphs of a folder, and returns its configuration without them."""
+    shutil.rmtree(folder / GRAPHS)
+    (folder / INDEX).unlink(missing_ok=True)
+    files = {name: digest for name, digest in config.files.items() if (folder / name).exists()}
+    return replace(config, files=files)
+
+
+def bpe_of(task: FairseqTask, bpe: Namespace | None) -> Namespace | None:
+    """Returns ``bpe``, or the sentencepiece model in the data folder of a checkpoint, if there is one."""
+    model = Path(split_paths(task.cfg.data)[0], MODEL)
+    if bpe is None and model.is_file():
+        return Namespace(bpe="sentencepiece", sentencepiece_model=str(model))
+    return bpe
 
 
 def architecture_of(loaded: Loaded) -> str:
@@ -214,6 +247,9 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
     decoding = extras.decoding
     if decoding.keep_bias is None and not labels and task.cfg.keep_bias:
         decoding = replace(decoding, keep_bias=task.cfg.keep_bias)
+    # of a sentence with one edit, it is the same
+    if decoding.min_confidence is None and isinstance(task, TextCorrectionTask):
+        decoding = replace(decoding, min_confidence=task.cfg.min_edit_confidence)
     written = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     return ModelConfig(
         format=model_folder.FORMAT,
@@ -254,9 +290,9 @@ def copy_backbone(source: Path, target: Path) -> None:
 def write_texts(extras: Extras, folder: Path) -> None:
     """Writes the words to leave alone, the thresholds, and the lines for training further."""
     if extras.words is not None:
-        write_lines(folder / model_folder.KEPT, read_lines(extras.words))
+        write_lines(folder / KEPT, read_lines(extras.words))
     if extras.thresholds is not None:
-        write_lines(folder / model_folder.THRESHOLDS, [json.dumps(extras.thresholds, ensure_ascii=False, indent=1)])
+        write_lines(folder / THRESHOLDS, [json.dumps(extras.thresholds, ensure_ascii=False, indent=1)])
     for name, paths in extras.own_text.items():
         write_lines(folder / name, islice((line for path in paths for line in read_lines(path)), OWN_LINES))
 
@@ -276,6 +312,18 @@ def write_noise(noise: Mapping[str, Flag], folder: Path) -> dict[str, Flag]:
     for name, path in files.items():
         copy_file(path, folder / NOISE_FILES[name])
     return {**noise, **{name: NOISE_FILES[name] for name in files}}
+
+
+def noise_of_folder(config: ModelConfig, folder: Path) -> dict[str, Flag]:
+    """Returns the noise of the training; its files are those of the folder, and no others."""
+    noise = {**config.noise}
+    for name in NOISE_FILES:
+        value = noise.get(name)
+        if value in config.files:
+            noise[name] = str(folder / str(value))
+        else:
+            require(value in (None, *known_layouts()), f"{folder} lacks {value}, the {name} of its noise")
+    return noise
 
 
 def noise_of_training(state: Checkpoint) -> dict[str, Flag]:

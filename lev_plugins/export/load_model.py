@@ -2,7 +2,7 @@
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from lev_plugins.training import checkpoints
 from lev_plugins.training.binarise import load_dictionary
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError, explained, require
-from lev_plugins.utils.model_folder import BACKBONE, GRAPHS, LABELLER, WEIGHTS, ModelConfig
+from lev_plugins.utils.model_folder import BACKBONE, LABELLER, WEIGHTS, ModelConfig
 
 # the models that a folder may hold, by task
 ARCHITECTURES = {
@@ -37,7 +37,7 @@ PAIRS = ("source_lang", "target_lang", "left_pad_source", "max_source_positions"
 # the flags of a task that say how it decodes
 TASK_FLAGS = {
     "text_editing": (*PAIRS, "max_ratio", "max_ratio_floor", "min_words", "soft_protection"),
-    "text_correction": (*PAIRS, "min_edit_confidence"),
+    "text_correction": PAIRS,
     "text_labelling": (),
 }
 # the flags of a model that matter only in training, or name files
@@ -57,43 +57,21 @@ class Loaded(NamedTuple):
     task: Any
 
 
-def torch_device(name: str) -> torch.device:
-    """Returns a device of torch that this machine has."""
-    try:
-        return torch.empty(0, device=name).device
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise UserError(f"device must be one that torch has here, such as cpu, but is {name!r}") from error
+def read_model(path: Path, overrides: Mapping[str, object]) -> Loaded:
+    """Loads a checkpoint, or a model folder with weights.
 
-
-def read_models(
-    paths: list[Path],
-    overrides: Mapping[str, object],
-    allowed_tasks: Collection[str] = (),
-    folder: ModelConfig | None = None,
-) -> Loaded:
-    """Loads checkpoints, which form an ensemble, or one model folder.
-
-    paths: the checkpoints, or the folder
+    path: the checkpoint or the folder
     overrides: flags of task and model that replace those of the training
-    allowed_tasks: the names of the tasks that a checkpoint may be of; (): any
-    folder: the contents of the folder's config.json, if they have been read
     """
-    if model_folder.is_model_folder(paths[0]):
-        require(len(paths) == 1, f"{paths[0]} is a folder, but an ensemble consists of checkpoints: name one model")
-        return read_folder(paths[0], overrides, folder)
-    return read_checkpoints(paths, overrides, allowed_tasks)
+    return read_folder(path, overrides) if path.is_dir() else read_checkpoints([path], overrides)
 
 
-def read_checkpoints(paths: list[Path], overrides: Mapping[str, object], allowed_tasks: Collection[str] = ()) -> Loaded:
-    """Loads checkpoints of these tasks, or of any, after a check that the folders they read exist."""
+def read_checkpoints(paths: list[Path], overrides: Mapping[str, object]) -> Loaded:
+    """Loads checkpoints, which form an ensemble, after a check that the folders they read exist."""
     models, cfg, task = [], None, None
     for path in paths:
         state = checkpoints.load(path, mmap=True)
         name = checkpoints.config_of(state, "task", "_name")
-        require(
-            not allowed_tasks or name in allowed_tasks,
-            f"{path} was trained with --task {name}: give a checkpoint of --task {' or '.join(allowed_tasks)}",
-        )
         reads_backbone = name != "text_labelling" and checkpoints.config_of(state, "model", "backbone") is not None
         require(
             "backbone" not in overrides or reads_backbone,
@@ -162,18 +140,14 @@ def flags_of(architecture: str) -> set[str]:
 # ---- a folder --------------------------------------------------------------------------------------------------------
 
 
-def read_folder(folder: Path, overrides: Mapping[str, object], config: ModelConfig | None = None) -> Loaded:
+def read_folder(folder: Path, overrides: Mapping[str, object]) -> Loaded:
     require(
         "data" not in overrides,
         f"{folder} is a model folder, which has its own dictionaries, but a data folder is given as well: name a "
         "checkpoint",
     )
-    config = model_folder.read(folder) if config is None else config
-    require(
-        (folder / WEIGHTS).exists() or not (folder / GRAPHS).is_dir(),
-        f"{folder} has no {WEIGHTS}, which torch needs: use it on a CPU with the package onnxruntime, without settings "
-        "that graphs do not know, or export its checkpoint again with --trainable",
-    )
+    config = model_folder.read(folder)
+    require((folder / WEIGHTS).exists(), f"{folder} has no {WEIGHTS}: export its checkpoint again with --trainable")
     check_flags(config, folder)
     try:
         cfg = configuration(config, folder, overrides)

@@ -143,7 +143,7 @@ def require_traceable(model_type: str) -> None:
     require(
         model_type != "deberta-v2" or tuple(map(int, transformers.__version__.split(".")[:2])) >= DEBERTA_GRAPHS,
         f"graphs of a levt with a DeBERTa need transformers 5.23 or newer, but {transformers.__version__} is "
-        "installed: upgrade it, with Python 3.11 or newer, or export with --no-graphs",
+        "installed: upgrade it, with Python 3.11 or newer",
     )
 
 

@@ -15,12 +15,10 @@ from starlette.requests import ClientDisconnect, Request
 
 from lev_plugins.editor.editor import Editor
 from lev_plugins.editor.labeller import Answer, Labeller
+from lev_plugins.editor.options import EditRequest
 from lev_plugins.editor.own_words import WordList
 from lev_plugins.serving.limits import Access, Limits
 from lev_plugins.serving.queue import Worker
-from lev_plugins.text.edited import Edited
-from lev_plugins.text.glossary import Glossary
-from lev_plugins.text.protected import OwnWords
 from lev_plugins.utils.errors import require
 
 EDIT, LABEL = "edit", "label"
@@ -29,32 +27,24 @@ MIN_TEXT_SIZE = 20  # characters that a shorter text counts as, because every te
 RETRY = {"Retry-After": "1"}  # seconds
 
 
-class RequestText(NamedTuple):
-    """A text of a request, and what the request says about it."""
+class TextToLabel(NamedTuple):
+    """A text of a request for labels."""
 
-    text: str | tuple[str, ...]  # a labeller also reads columns or words
-    draft: str | None = None
-    min_confidence: float = 0.0  # of its edits
-    language: str | None = None  # a code; None: that of the editor, or guessed
+    text: str | tuple[str, ...]  # or its columns, or words
     scores: bool = False  # answer with the scores of all labels
-    words: tuple[OwnWords, ...] = ()  # which no edit may touch
-    glossary: Glossary | None = None  # None: that of the editor
-
-    def size(self) -> int:
-        words = (self.text,) if isinstance(self.text, str) else self.text
-        return max(MIN_TEXT_SIZE, sum(max(1, len(word)) for word in words) + len(self.draft or ""))
 
 
-def edit_texts(editor: Editor, texts: Sequence[RequestText]) -> list[Edited]:
-    if not texts:
-        return []
-    originals, drafts, confidences, languages, _, words, glossaries = zip(*texts, strict=True)
-    # each text has a minimum of its own
-    edits = editor.edit(originals, drafts, languages, words, min_confidence=0.0, glossaries=glossaries)
-    return [edited.without_unsure(confidence) for edited, confidence in zip(edits, confidences, strict=True)]
+RequestText = EditRequest | TextToLabel
 
 
-def label_texts(labeller: Labeller, texts: Sequence[RequestText]) -> list[Answer]:
+def size_of(request: RequestText) -> int:
+    """Returns how many characters a text counts as."""
+    words = (request.text,) if isinstance(request.text, str) else request.text
+    draft = request.draft if isinstance(request, EditRequest) else None
+    return max(MIN_TEXT_SIZE, sum(max(1, len(word)) for word in words) + len(draft or ""))
+
+
+def label_texts(labeller: Labeller, texts: Sequence[TextToLabel]) -> list[Answer]:
     scored = labeller.scored([text.text for text in texts])
     return [labeller.answer(scores, all_scores=text.scores) for scores, text in zip(scored, texts, strict=True)]
 
@@ -68,15 +58,15 @@ class ServedModel:
     drafts: bool  # whether texts may have drafts
     language: str | None
     min_confidence: float  # of edits, unless a request has another
-    worker: Worker[RequestText, Any]
+    worker: Worker[Any, Any]
 
     @classmethod
     def start(cls, name: str, model: Editor | Labeller, max_waiting: int) -> ServedModel:
         """Start the thread that answers requests with the model."""
         if isinstance(model, Editor):
-            edit = Worker(partial(edit_texts, model), RequestText.size, max_waiting, BATCH_SIZE)
+            edit = Worker(model.edit, size_of, max_waiting, BATCH_SIZE)
             return cls(name, EDIT, model.model.drafts, model.language, model.min_confidence, edit)
-        label = Worker(partial(label_texts, model), RequestText.size, max_waiting, BATCH_SIZE)
+        label = Worker(partial(label_texts, model), size_of, max_waiting, BATCH_SIZE)
         return cls(name, LABEL, False, None, 0.0, label)
 
     def about(self) -> dict[str, object]:
@@ -111,7 +101,7 @@ class Context:
             model.worker.close(max(0.0, end - time.monotonic()))
 
     def check_length(self, texts: Sequence[RequestText]) -> None:
-        size, limit = sum(text.size() for text in texts), self.limits.max_text
+        size, limit = sum(map(size_of, texts)), self.limits.max_text
         what = "the text has" if len(texts) == 1 else f"the texts, each counted as at least {MIN_TEXT_SIZE}, have"
         if size > limit:
             raise HTTPException(413, f"{what} {size:,} characters, but the limit is {limit:,}: send it in parts")

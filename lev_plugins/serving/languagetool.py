@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from lev_plugins.editor.options import EditRequest
 from lev_plugins.serving.annotated import Annotated, Part, Utf16
-from lev_plugins.serving.context import EDIT, Context, RequestText, ServedModel
+from lev_plugins.serving.context import EDIT, Context, ServedModel
 from lev_plugins.serving.languages import Language, find, of_setting
 from lev_plugins.serving.limits import bearer, parse_form, read_body
 from lev_plugins.serving.matches import Match, as_dict, matches
@@ -41,9 +42,9 @@ async def check(request: Request) -> Response:
     model, text = context.find(EDIT), annotated(form)
     language, detected = language_of(form, text.plain, model)
     is_enabled = rule_filter(form)
-    context.check_length([RequestText(text.original)])  # markup may be longer than the text that it stands for
+    context.check_length([EditRequest(text.original)])  # markup may be longer than the text that it stands for
     words = (context.words.protected,)
-    requested = RequestText(text.plain, min_confidence=model.min_confidence, language=language.code, words=words)
+    requested = EditRequest(text.plain, language=language.code, words=words, min_confidence=model.min_confidence)
     (edited,) = await context.answers(request, model, [requested])
     described = {"name": language.name, "code": language.long_code, "detectedLanguage": detected}
     about = {"software": SOFTWARE, "warnings": {"incompleteResults": False}, "language": described}

@@ -1,13 +1,15 @@
 """``/v1``: the JSON of ``lev-plugins edit --json`` and ``lev-plugins label``, for several texts at once."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from lev_plugins.serving.context import EDIT, LABEL, Context, RequestText
+from lev_plugins.editor.options import EditRequest
+from lev_plugins.serving.context import EDIT, LABEL, Context, TextToLabel
 from lev_plugins.serving.journal import Decision, append_pairs, decided_pairs
 from lev_plugins.serving.limits import read_body
 from lev_plugins.text.control import BYTE_ORDER_MARK
@@ -57,12 +59,12 @@ async def edit(request: Request) -> Response:
     glossary = await asyncio.to_thread(Glossary.parse, lines, "the glossary") if body.glossary else None
     texts, drafts = body.texts, body.drafts
     require(drafts is None or model.drafts, f"drafts are for a levt, but {model.name} edits the text itself")
-    count = len(texts if drafts is None else drafts)
-    require(count == len(texts), f"there are {count} drafts for {len(texts)} texts: send one for each")
+    rows: Sequence[str | None] = [None] * len(texts) if drafts is None else drafts
+    require(len(rows) == len(texts), f"there are {len(rows)} drafts for {len(texts)} texts: send one for each")
     words = (protected, context.words.protected)
     requested = [
-        RequestText(text, drafts[i] if drafts else None, min_confidence, words=words, glossary=glossary)
-        for i, text in enumerate(texts)
+        EditRequest(text, draft, words=words, glossary=glossary, min_confidence=min_confidence)
+        for text, draft in zip(texts, rows, strict=True)
     ]
     edits = await context.answers(request, model, requested)
     return JSONResponse({"model": model.name, "results": list(map(as_dict, edits))})
@@ -72,7 +74,7 @@ async def label(request: Request) -> Response:
     context: Context = request.app.state.context
     body = await parse_body(request, LabelBody)
     model = context.find(LABEL, body.model)
-    texts = [RequestText(text if isinstance(text, str) else tuple(text), scores=body.scores) for text in body.texts]
+    texts = [TextToLabel(text if isinstance(text, str) else tuple(text), scores=body.scores) for text in body.texts]
     return JSONResponse({"model": model.name, "results": await context.answers(request, model, texts)})
 
 
@@ -82,7 +84,7 @@ async def journal(request: Request) -> Response:
     if context.journal is None:
         raise UserError("this server keeps no journal: start it with --journal FILE")
     body = await parse_body(request, JournalBody)
-    context.check_length([RequestText(body.text)])
+    context.check_length([EditRequest(body.text)])
     decisions = [from_entries(Decision, entries, f"edits[{i}]") for i, entries in enumerate(body.edits)]
     pairs = decided_pairs(body.text, decisions, context.find(EDIT).language)
     await asyncio.to_thread(append_pairs, context.journal, pairs)

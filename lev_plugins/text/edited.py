@@ -49,32 +49,23 @@ class Edit:
     replacement: str
     confidence: float = 1.0  # from 0 to 1: what the model gives this edit against leaving the text alone
     iteration: int = 1  # of the refinement that made it; a model that writes from left to right has only one
-    evidence: tuple[float, ...] = field(default=(), compare=False, repr=False)  # for ``text.calibration``
-    # of the change of what is more often right: the highest min_confidence that keeps the edit, if not its confidence
-    name_threshold: float | None = field(default=None, compare=False, repr=False)
+    evidence: tuple[float, ...] = field(default=(), compare=False, repr=False)  # for ``editor.calibration``
     # other changes of the same place, most likely first
     alternatives: tuple[Edit, ...] = field(default=(), compare=False, repr=False)
 
     def as_dict(self) -> dict[str, object]:
         """Returns the edit as ``lev-plugins edit --json`` prints it."""
-        entries: dict[str, object] = {
+        return {
             "start": self.start,
             "end": self.end,
             "replacement": self.replacement,
             "confidence": round(self.confidence, JSON_DIGITS),
             "iteration": self.iteration,
+            "alternatives": [
+                {"replacement": edit.replacement, "confidence": round(edit.confidence, JSON_DIGITS)}
+                for edit in self.alternatives
+            ],
         }
-        if self.name_threshold is not None:
-            entries["dial"] = round(self.name_threshold, JSON_DIGITS)
-        entries["alternatives"] = [
-            {"replacement": edit.replacement, "confidence": round(edit.confidence, JSON_DIGITS)}
-            for edit in self.alternatives
-        ]
-        return entries
-
-    def is_sure(self, minimum: float) -> bool:
-        """Returns whether the edit is kept with this ``min_confidence``."""
-        return (self.confidence if self.name_threshold is None else self.name_threshold) >= minimum
 
 
 @dataclass(frozen=True)
@@ -97,12 +88,8 @@ class Edited:
         object.__setattr__(self, "text", apply(self.original, self.edits))
 
     def without_unsure(self, minimum: float) -> Edited:
-        """Leaves out the edits that are less sure than ``minimum``.
-
-        >>> [Edited("a", (Edit(0, 1, "b", 0.7, name_threshold=t),)).without_unsure(0.5).text for t in (None, 0.3)]
-        ['b', 'a']
-        """
-        return replace(self, edits=tuple(edit for edit in self.edits if edit.is_sure(minimum)))
+        """Leaves out the edits with a lower confidence than ``minimum``."""
+        return replace(self, edits=tuple(edit for edit in self.edits if edit.confidence >= minimum))
 
     def as_dict(self) -> dict[str, object]:
         """Returns the text and its edits as ``lev-plugins edit --json`` prints them."""

@@ -1,12 +1,11 @@
 """Tokenisers: text into the pieces that a model reads, by sentencepiece, another BPE of fairseq, or white space."""
 
+import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
-
-import sentencepiece
 
 from lev_plugins.text.ids import BLANK
 from lev_plugins.text.offsets import spell_words, words_with_places
@@ -115,6 +114,8 @@ class SentencePiece:
     """``--bpe sentencepiece``."""
 
     def __init__(self, options: Namespace) -> None:
+        import sentencepiece  # which takes as long as the rest of this module
+
         path = options.sentencepiece_model
         require(Path(path).is_file(), f"--bpe sentencepiece: file {path} not found")
         self.sp = sentencepiece.SentencePieceProcessor(model_file=str(path))
@@ -142,23 +143,40 @@ class SubwordNMT:
         return f"{x} ".replace(f"{self.bpe.separator} ", "").rstrip()
 
 
-# BPEs that need no fairseq
-OWN_BPES: dict[str, Callable[[Namespace], BPE]] = {
+PRINTABLE = {*range(32, 127), *range(161, 256)} - {173}  # of Latin-1
+BYTES = {byte: chr(byte if byte in PRINTABLE else 256 + byte) for byte in range(256)}
+BYTE_OF = {sign: byte for byte, sign in BYTES.items()}
+
+
+class Bytes:
+    """``--bpe bytes``: every byte of UTF-8 is a token, written as a character of its own.
+
+    >>> Bytes().encode("é a"), Bytes().decode("Ã © ▁ a Ã")
+    ('Ã © ▁ a', 'é a')
+    """
+
+    def __init__(self, *args: object) -> None:
+        pass
+
+    def encode(self, x: str) -> str:
+        signs = (BYTES[byte] for byte in re.sub(r"\s+", " ", x).encode("utf-8"))
+        return " ".join(BLANK if sign == " " else sign for sign in signs)
+
+    def decode(self, x: str) -> str:
+        """Joins tokens; bytes that are not UTF-8 are left out."""
+        signs = x.replace(" ", "").replace(BLANK, " ")
+        return bytes(BYTE_OF[sign] for sign in signs).decode("utf-8", errors="ignore")
+
+
+BUILDERS: dict[str, Callable[[Namespace], BPE]] = {
     "words": Words,
+    "bytes": Bytes,
     "chars": Chars,
     "characters": Chars,
     "sentencepiece": SentencePiece,
     "subword_nmt": SubwordNMT,
     "pretrained": lambda options: PretrainedBPE(options.pretrained_tokenizer),
 }
-
-
-def build_bpe(options: Namespace) -> BPE:
-    if options.bpe in OWN_BPES:
-        return OWN_BPES[options.bpe](options)
-    from fairseq.data.encoders import build_bpe
-
-    return build_bpe(options)
 
 
 class Tokeniser:
@@ -173,8 +191,10 @@ class Tokeniser:
 
     def __init__(self, options: Namespace | None) -> None:
         self.name: str | None = options.bpe if options else None
+        names = ", ".join(BUILDERS)
+        require(self.name is None or self.name in BUILDERS, f"--bpe must be one of {names}, but is {self.name}")
         with failing_as(self.name):
-            self.bpe = build_bpe(options) if options else None
+            self.bpe = BUILDERS[options.bpe](options) if options else None
 
     def __call__(self, line: str) -> str:
         return " ".join(self.pieces(line))

@@ -71,10 +71,11 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
     ),
 }
 EXTRAS = {  # optional packages, and the extra that has each
+    **dict.fromkeys(("scipy", "sklearn", "sacrebleu", "rouge_score"), "score"),
     **dict.fromkeys(("starlette", "uvicorn"), "serve"),
     **dict.fromkeys(("lsprotocol", "pygls"), "lsp"),
     **dict.fromkeys(("transformers", "tokenizers", "huggingface_hub"), "pretrained"),
-    **{"matplotlib": "plot", "onnx": "train", "harper": "baselines"},
+    **{"matplotlib": "plot", "onnx": "train", "safetensors": "train", "harper": "baselines"},
 }
 
 

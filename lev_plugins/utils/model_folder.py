@@ -18,14 +18,13 @@ import hashlib
 import json
 import os
 import re
+import shlex
 from argparse import Namespace
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
-
-from safetensors import SafetensorError, safe_open
 
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.json_schema import from_entries, read_object
@@ -38,7 +37,7 @@ SAMPLE, PROMISED = "sample.txt", "promised.txt"  # for lev-plugins adapt: text o
 BACKBONE, GRAPHS = "backbone", "graphs"
 INSTALLED = "lev_plugins.models"  # entry points of the packages of scripts/model_wheel.py
 EDITOR, LABELLER = "editor", "labeller"
-NOUNS = {EDITOR: "an editor", LABELLER: "a labeller"}
+NOUNS, COMMANDS = {EDITOR: "an editor", LABELLER: "a labeller"}, {EDITOR: "edit", LABELLER: "label"}
 # fairseq's --bpe -> its flag that names a file, and that file in the folder
 TOKENISER_FILES: dict[str, tuple[str, str] | None] = {
     "sentencepiece": ("sentencepiece_model", "sentencepiece.bpe.model"),
@@ -142,33 +141,27 @@ def model_path(path: str | Path) -> Path:
     return Path(path)
 
 
-def is_model_folder(path: str | Path) -> bool:
-    """Returns whether ``path`` is a model folder and not a checkpoint, which is a file."""
-    return Path(path).is_dir()
-
-
-def read_kind(path: str | Path, kind: str, **checkpoint_flags: object) -> ModelConfig | None:
-    """Returns the configuration of a folder, which must be of this kind; None for a checkpoint.
-
-    ``checkpoint_flags`` name what a folder has inside, so with a folder they must be None.
-    """
-    if not is_model_folder(path):
-        return None
-    config = read(path)
-    command = {EDITOR: "edit", LABELLER: "label"}[config.kind]
-    require(config.kind == kind, f"{path} is {NOUNS[config.kind]}: use lev-plugins {command}")
-    for name, value in checkpoint_flags.items():
-        require(value is None, f"{flag_name(name)} is for a checkpoint, but {path} is a model folder: leave it out")
+def read_kind(path: str | Path, kind: str) -> ModelConfig:
+    """Returns the configuration of a folder with graphs, which must be of this kind."""
+    folder = Path(path)
+    read_unchecked(folder)
+    require(
+        (folder / GRAPHS).is_dir(),
+        f"{path} has no graphs, without which it can only be trained further: {command_to_export(folder)} adds them",
+    )
+    config = read(folder)
+    require(config.kind == kind, f"{path} is {NOUNS[config.kind]}: use lev-plugins {COMMANDS[config.kind]}")
     return config
 
 
-def moved_folders(data: str | Path | None, backbone: str | Path | None = None) -> dict[str, str]:
-    """Returns overrides for a checkpoint whose data or pre-trained model have moved since training.
+def command_to_export(path: Path, data: Path | None = None) -> str:
+    """Returns the command that makes a folder with graphs of a checkpoint, whose data may be known, or of weights.
 
-    >>> moved_folders(None, Path("models/t5"))
-    {'backbone': 'models/t5'}
+    >>> command_to_export(Path("my models/best.pt"))
+    "lev-plugins export 'my models/best.pt' 'my models/best-folder'"
     """
-    return {name: str(path) for name, path in (("data", data), ("backbone", backbone)) if path is not None}
+    words = ["lev-plugins", "export", path, path.with_name(f"{path.stem}-folder"), *(["--data", data] if data else [])]
+    return shlex.join(map(str, words))
 
 
 def save(config: ModelConfig, folder: Path) -> None:
@@ -205,7 +198,7 @@ def read(folder: str | Path) -> ModelConfig:
 def read_unchecked(folder: str | Path) -> ModelConfig:
     """Returns the configuration of a model folder without a look at its other files."""
     folder = Path(folder)
-    make = "make one with lev-plugins export CHECKPOINT OUT"
+    make = f"make one with {command_to_export(folder) if folder.is_file() else 'lev-plugins export CHECKPOINT OUT'}"
     require(folder.is_dir(), f"{folder} is {'a file, not a' if folder.exists() else 'no'} model folder: {make}")
     require((folder / CONFIG).is_file(), f"{folder} is not a model folder, because it has no {CONFIG}: {make}")
     path = member(folder, CONFIG)
@@ -272,6 +265,8 @@ def digest(path: Path) -> str:
 
 def read_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     """Returns the shape of each weight, by its name."""
+    from safetensors import SafetensorError, safe_open  # which editing needs not
+
     path = member(folder, WEIGHTS)
     try:
         with safe_open(path, framework="np") as file:

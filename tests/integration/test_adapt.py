@@ -63,9 +63,11 @@ def test_it_learns_the_pairs_and_forgets_nothing(folder: Path, journal: Path) ->
     assert "\nlicense: cc-by-4.0\n" in (out / "README.md").read_text()
     text = "the tennzor of the vlaue.\n"
     assert succeed("lev-plugins", "edit", out, stdin=text.encode()).out == "the tensor of the value.\n"
-    assert "tensor" not in succeed("lev-plugins", "edit", folder, stdin=text.encode()).out
+    before_it = folder.parent / "before"
+    succeed("lev-plugins", "export", folder, before_it)
+    assert "tensor" not in succeed("lev-plugins", "edit", before_it, stdin=text.encode()).out
     harm = {}
-    for editor in (folder, out):  # of the text that it was made from
+    for editor in (before_it, out):  # of the text that it was made from
         edited = succeed("lev-plugins", "edit", editor, stdin=(folder / "promised.txt").read_bytes()).out
         Path(folder.parent / "edited").write_text(edited)
         score = succeed("lev-plugins", "score", "harm", folder.parent / "edited", folder / "promised.txt", "--json")

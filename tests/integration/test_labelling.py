@@ -67,6 +67,14 @@ def best(log: Result, name: str) -> float:
     return max(float(value) for value in re.findall(rf"\| {name} ([-\d.]+)", log.both))
 
 
+def exported(folder: Path) -> Path:
+    """Returns the model folder of the checkpoint, which is exported once."""
+    out = folder / "out"
+    if not out.exists():
+        succeed("lev-plugins", "export", folder / "checkpoint.pt", out, "--data", folder / "data")
+    return out
+
+
 def test_a_trained_labeller_validates_and_labels(trained_labeller: tuple[str, Path]) -> None:
     kind, folder = trained_labeller
     checkpoint = folder / "checkpoint.pt"
@@ -74,10 +82,11 @@ def test_a_trained_labeller_validates_and_labels(trained_labeller: tuple[str, Pa
     assert best(succeed("fairseq-validate", folder / "data", *LABELLING, *flags), KINDS[kind]) >= GOOD_ENOUGH[kind]
     lines = (folder / "valid.tsv").read_text("utf-8").splitlines()
     texts = [line.split("\t")[0] for line in lines]
-    answers = Labeller.load(checkpoint).label(texts)
+    model = exported(folder)
+    answers = Labeller.load(model).label(texts)
     assert share_correct(kind, answers, lines) >= 0.6
     if kind == "multilabel":
-        done = run("lev-plugins", "label", checkpoint, "--cpu", stdin="".join(f"{text}\n" for text in texts))
+        done = run("lev-plugins", "label", model, stdin="".join(f"{text}\n" for text in texts))
         assert [json.loads(line)["labels"] for line in done.out.splitlines()] == [a["labels"] for a in answers]
 
 
@@ -96,7 +105,7 @@ def share_correct(kind: str, answers: list[dict[str, Any]], lines: list[str]) ->
 
 def test_thresholds_and_texts_that_do_not_fit_are_refused(trained_labeller: tuple[str, Path]) -> None:
     kind, folder = trained_labeller
-    labeller = Labeller.load(folder / "checkpoint.pt", data=folder / "data")
+    labeller = Labeller.load(exported(folder))
     multilabel = kind == "multilabel"
     wrong = "threshold for 'x'" if multilabel else f"thresholds are for multilabel models, not for {kind}"
     with pytest.raises(ValueError, match=wrong):

@@ -146,7 +146,7 @@ def test_everything_has_a_name_and_a_focus_that_shows(page: Page) -> None:
         !(each.getAttribute("aria-label") || each.textContent.trim() || each.labels?.length)).map((each) => each.id)"""
     )
     assert nameless == []
-    for name in ("check", "text", "dial", "word"):
+    for name in ("check", "text", "minimum", "word"):
         page.find(name).send_keys(Keys.SHIFT)
         width = "return getComputedStyle(arguments[0]).outlineWidth"
         page.browser.execute_script("arguments[0].focus({focusVisible: true})", page.find(name))

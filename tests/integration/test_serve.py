@@ -20,20 +20,24 @@ from lev_plugins.editor.options import EditOptions
 from lev_plugins.serving.context import Context
 from tests.commands import ENVIRONMENT, ROOT
 from tests.serving import Client, FakeEditor, models, serving
-from tests.unit.editor.test_editor import CHARS, GOLDEN, NOISES, NOISY
-
-SERVE = ["-m", "lev_plugins", "serve", GOLDEN / "pbd" / "checkpoint.pt", "--data", NOISY, "--bpe", "chars"]
+from tests.unit.editor.test_editor import NOISES
 
 
-def corrector() -> Editor:
-    return Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY, EditOptions(bpe=CHARS, beam=3))
+@pytest.fixture
+def folder(golden_folder: Callable[[str], Path]) -> Path:
+    return golden_folder("pbd")
+
+
+def corrector(folder: Path) -> Editor:
+    return Editor.load(folder, EditOptions(beam=3))
 
 
 class Process:
     """A server as a user starts it."""
 
-    def __init__(self, *flags: object):
-        command = [str(word) for word in (sys.executable, *SERVE, "--beam", 3, "--cpu", "--port", 0, *flags)]
+    def __init__(self, folder: Path, *flags: object):
+        serve = (sys.executable, "-m", "lev_plugins", "serve", folder, "--beam", 3, "--port", 0, *flags)
+        command = [str(word) for word in serve]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, text=True, **pipes)  # type: ignore[call-overload]
         assert self.process.stdout is not None
@@ -44,8 +48,8 @@ class Process:
 
 
 @contextmanager
-def started(*flags: object) -> Iterator[Process]:
-    process = Process(*flags)
+def started(folder: Path, *flags: object) -> Iterator[Process]:
+    process = Process(folder, *flags)
     try:
         yield process
     finally:
@@ -54,15 +58,15 @@ def started(*flags: object) -> Iterator[Process]:
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_the_command_serves_and_drains(tmp_path: Path, stop: signal.Signals) -> None:
+def test_the_command_serves_and_drains(folder: Path, tmp_path: Path, stop: signal.Signals) -> None:
     words = tmp_path / "words"
     words.write_text(f"{NOISES[1].split()[0]}\n", "utf-8")
-    with started("--words", words, "--min-confidence", 0.5, "--log-text") as server:
+    with started(folder, "--words", words, "--min-confidence", 0.5, "--log-text") as server:
         client = server.client
-        about = {"name": "checkpoint", "kind": "edit", "drafts": False, "min_confidence": 0.5}
+        about = {"name": "pbd", "kind": "edit", "drafts": False, "min_confidence": 0.5}
         assert client.get("/v1/models").json["models"] == [about]
         found = client.edit(NOISES[0]).json["results"][0]
-        assert found == corrector().edit([NOISES[0]])[0].without_unsure(0.5).as_dict()
+        assert found == corrector(folder).edit([NOISES[0]])[0].without_unsure(0.5).as_dict()
         with half_sent(client, {"texts": [NOISES[1]]}) as rest:
             server.process.send_signal(stop)
             wait_until_refused(client)
@@ -72,8 +76,8 @@ def test_the_command_serves_and_drains(tmp_path: Path, stop: signal.Signals) -> 
         assert f"text: ['{NOISES[0]}']" in error and "Traceback" not in error
 
 
-def test_the_limits_of_the_command_are_those_of_the_server() -> None:
-    with started("--max-bytes", 300, "--max-text", 40) as server:
+def test_the_limits_of_the_command_are_those_of_the_server(folder: Path) -> None:
+    with started(folder, "--max-bytes", 300, "--max-text", 40) as server:
         assert server.client.edit("a" * 40).status == 200
         assert "the limit is 40" in server.client.edit("a" * 41).text
         assert server.client.edit("a" * 400).status == 413 and "300" in server.client.edit("a" * 400).text
@@ -106,10 +110,10 @@ def wait_until_refused(client: Client) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pbd", "fake"])
-def test_language_tool_python_finds_and_applies(kind: str) -> None:
+def test_language_tool_python_finds_and_applies(folder: Path, kind: str) -> None:
     """Its own lengths are wrong where the edited stretch itself has an emoji."""
     if kind == "pbd":
-        editor, texts = corrector(), [*NOISES[:8], "\n".join(NOISES[:3]), f"e\u0301 {NOISES[1]}"]
+        editor, texts = corrector(folder), [*NOISES[:8], "\n".join(NOISES[:3]), f"e\u0301 {NOISES[1]}"]
     else:
         editor, texts = FakeEditor(), ["😀 teh 👩‍👩‍👧 e\u0301 tset 😀", "I saw hat\n😀\nvery good teh"]
     url = "http://127.0.0.1:{}"

@@ -47,8 +47,10 @@ def test_generate_interactive_and_edit_say_the_same(tmp_path: Path) -> None:
     typed = "".join(f"{line}\t{line}\n" for line in noisy)
     interactive = succeed("fairseq-interactive", data, *COMMON, *path, stdin=typed.encode())
     assert list(outputs(interactive.out).values()) == generated
-    flags = ["--data", data, "--bpe", "words", "--iter-decode-max-iter", 2, "--whole-lines"]
-    edited = succeed("lev-plugins", "edit", checkpoint, *flags, stdin="\n".join([*noisy, ""]).encode())
+    flags = ["--data", data, "--bpe", "words", "--iter-decode-max-iter", 2, "--trainable"]  # with graphs in 32 bits
+    succeed("lev-plugins", "export", checkpoint, tmp_path / "out", *flags)
+    lines = "\n".join([*noisy, ""]).encode()
+    edited = succeed("lev-plugins", "edit", tmp_path / "out", "--whole-lines", stdin=lines)
     assert edited.err == ""
     assert edited.out.splitlines() == generated
     before, after = (sum(a == b for a, b in zip(texts, clean, strict=True)) for texts in (noisy, generated))

@@ -20,7 +20,7 @@ def reach(cwd, *folders):
         utils.import_user_module(argparse.Namespace(user_dir=folder))
     task, model = TASK_REGISTRY["text_editing"], ARCH_MODEL_REGISTRY["levt"]
     print(task.__module__, model.__module__, *(sys.modules[part.__module__].__file__ for part in (task, model)))
-    copies = [module for name, module in sys.modules.items() if name.endswith("models.levt")]
+    copies = [module for name, module in sys.modules.items() if name.endswith("levt.model")]
     assert len({id(module) for module in copies}) == 1, copies
 
 """

@@ -48,7 +48,7 @@ async function answer(content) {
 
 async function open(keepsJournal = false) {
   const html = fs.readFileSync(process.argv[2], "utf8");
-  by("dial").value = "0";
+  by("minimum").value = "0";
   const made = { createElement: () => new Element(), createTextNode: (text) => ({ text }) };
   const document = { getElementById: by, ...made, execCommand() {} };
   class Option { constructor(text, value) { Object.assign(this, { textContent: text, value }); } }

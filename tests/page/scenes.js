@@ -63,16 +63,16 @@ const scenes = {
     await checked("teh cat", { ...edit(0, 3, "the"), alternatives: [{ replacement: "ten", confidence: 0.1 }] });
     by("others").children[0].click();
   },
-  async accepting_what_is_as_sure_as_the_dial() {
+  async accepting_what_reaches_the_minimum() {
     await checked("teh cat", edit(0, 3, "the", 0.29));
-    by("dial").value = "29";
-    by("dial").fire("input");
+    by("minimum").value = "29";
+    by("minimum").fire("input");
     by("all").click();
   },
-  async leaving_a_name_that_the_dial_leaves() {
-    await checked("Teh teh", { ...edit(0, 3, "The", 0.6), dial: 0.216 }, edit(4, 7, "the", 0.3));
-    by("dial").value = "29";
-    by("dial").fire("input");
+  async leaving_what_is_below_the_minimum() {
+    await checked("Teh teh", edit(0, 3, "The", 0.216), edit(4, 7, "the", 0.3));
+    by("minimum").value = "29";
+    by("minimum").fire("input");
     by("all").click();
   },
   async terms_are_used_when_their_edits_are_accepted() {

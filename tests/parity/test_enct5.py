@@ -19,6 +19,7 @@ from tests.helpers import collated
 from tests.labelling import prepare, task_of
 from tests.pretrained import build as build_gated
 from tests.pretrained import imported, made_and_imported
+from tests.torch_models import labeller_of
 
 transformers = pytest.importorskip("transformers")
 
@@ -88,8 +89,8 @@ def test_a_bert_trains_and_labels(bert_folder: Path, tmp_path: Path) -> None:
     command += f"--dropout 0 --max-update 60 --save-dir {tmp_path} --cpu --no-progress-bar --log-format none"
     succeed("fairseq-train", *command.split())
     shutil.rmtree(backbone)
-    assert main(["export", str(tmp_path / "checkpoint_last.pt"), str(tmp_path / "exported"), "--no-graphs"]) == 0
-    labeller = Labeller.load(tmp_path / "checkpoint_last.pt")
+    assert main(["export", str(tmp_path / "checkpoint_last.pt"), str(tmp_path / "exported")]) == 0
+    labeller = labeller_of(tmp_path / "checkpoint_last.pt", bert_folder / "data")
     labels = [answer["label"] for answer in labeller.label(["\t".join(pair) for pair in INPUTS])]
     assert labels == [str(len(text)) for text, _ in INPUTS]
     exported = Labeller.load(tmp_path / "exported")

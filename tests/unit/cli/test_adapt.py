@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from lev_plugins.cli import adapt
 from lev_plugins.cli.main import main
-from lev_plugins.export.exporting import Extras
+from lev_plugins.export.exporting import Extras, noise_of_folder
 from lev_plugins.levt.config import LevTConfig
 from lev_plugins.levt.task import TextEditingConfig
 from lev_plugins.training import checkpoints
@@ -158,7 +158,7 @@ def test_flags_are_those_that_differ() -> None:
 
 
 def test_the_noise_is_that_of_the_folder(tmp_path: Path) -> None:
-    assert adapt.noise_of(model_folder.read(SPELLER), SPELLER) == adapt.NOISE
+    assert noise_of_folder(model_folder.read(SPELLER), SPELLER) == {}
 
     def with_layout(entries: dict) -> None:
         (tmp_path / "folder" / "layout.txt").write_text("0 the THE\n", "utf-8")
@@ -166,6 +166,6 @@ def test_the_noise_is_that_of_the_folder(tmp_path: Path) -> None:
         entries["noise"] = {"kind": "keyboard", "word_rate": 1.0, "layout": "layout.txt"}
 
     folder = copied(tmp_path / "folder", with_layout)
-    noise = adapt.noise_of(model_folder.read(folder), folder)
+    noise = noise_of_folder(model_folder.read(folder), folder)
     assert noise == {"kind": "keyboard", "word_rate": 1.0, "layout": str(folder / "layout.txt")}
     assert adapt.build_corruption(adapt.NoiseOptions(**noise))("the", 0) in {"hhe", "tte", "tee", "thh"}  # type: ignore[arg-type]

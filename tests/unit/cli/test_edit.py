@@ -2,17 +2,16 @@
 
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from lev_plugins.cli.main import main
 from lev_plugins.editor.calibration import Evidence
 from lev_plugins.editor.editor import Editor
 from lev_plugins.editor.options import EditOptions
@@ -20,25 +19,17 @@ from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.segments import Segment
 from lev_plugins.text.tokenise import Tokeniser
 from tests.commands import ROOT
-from tests.helpers import Refusal, Run, write_lines
-from tests.unit.editor.test_editor import DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, characters, generated
+from tests.helpers import Run, write_lines
+from tests.unit.editor.test_editor import DRAFTS, NOISES, SOURCES, characters, generated
 
-PBD = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(NOISY), "--bpe", "chars"]
-CORRECTOR = ["edit", *PBD, "--beam", "3", "--cpu"]
 LINES = [f"{line}\n" for line in NOISES]
 TEXT = "".join(LINES).encode()
 
 
-@pytest.fixture(scope="module", params=[["--no-graphs"], []], ids=["torch", "graphs"])
-def runtime(request: pytest.FixtureRequest) -> list[str]:
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def folder(runtime: list[str], tmp_path_factory: pytest.TempPathFactory) -> str:
-    out = str(tmp_path_factory.mktemp("corrector") / "pbd")
-    assert main(["export", PBD[0], out, *PBD[1:], "--beam", "3", "--min-confidence", "0.8", *runtime]) == 0
-    return out
+@pytest.fixture
+def corrector(golden_folder: Callable[[str], Path]) -> list[object]:
+    """The words of a command that corrects texts."""
+    return ["edit", golden_folder("pbd"), "--beam", "3"]
 
 
 class Speller:
@@ -52,45 +43,46 @@ class Speller:
         return [[Edit(*word.span(), "x", 0.6, evidence=unknown) for word in row] for row in words]
 
 
-def test_what_recurs_in_a_text_is_changed_only_if_that_is_surer(
+def test_edits_of_unknown_words_that_recur_in_a_text_are_less_sure(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def load(path: Path, data: str | None, options: EditOptions) -> Editor:
-        return Editor(Speller(), Tokeniser(Namespace(bpe="words")), options)
+    def load(path: Path, options: EditOptions) -> Editor:
+        weights = {"constant": 0.4, "recurring": -1.2}  # 0.6, and 0.31 for words that recur
+        return Editor(Speller(), Tokeniser(Namespace(bpe="words")), options, calibration=weights)
 
     monkeypatch.setattr(Editor, "load", load)
     document = tmp_path / "document"
     document.write_text("Sam met Sam. Tam\nEve left\nEve met ada\n", "utf-8")
 
     def edited(line: str, *flags: object) -> str:
-        status, out, _ = run("edit", "model", "--cpu", *flags, stdin=line.encode())
+        status, out, _ = run("edit", "model", *flags, stdin=line.encode())
         assert status == 0
         return out.decode()
 
     line = "Tam met Ada's. Ada, Tam left. Sam met Sam. Eve Tams"
     assert edited(line, "--min-confidence", 0.5) == "Tam met Ada's. Ada, Tam left. x met x. x x"
-    assert edited(line, "--min-confidence", 0.2) == edited(line, "--min-confidence", 0.5, "--no-document-words")
+    assert edited(line, "--min-confidence", 0.2) == "x met x's. x, x left. x met x. x x"
     assert edited(line, "--min-confidence", 0.5, "--whole-lines").startswith("x met x's.")
     assert edited(line, "--min-confidence", 0.5, "--document", document).endswith(" x met x. Eve x")
 
 
-def test_a_line_for_a_line(run: Run) -> None:
-    status, out, _ = run(*CORRECTOR, "--batch-lines", 7, stdin="\n".join(NOISES).encode())
+def test_a_line_for_a_line(run: Run, corrector: list[object]) -> None:
+    status, out, _ = run(*corrector, "--batch-lines", 7, stdin="\n".join(NOISES).encode())
     assert status == 0
     assert out.decode().split("\n") == [characters(text) for text in generated("pbd/expected")]
 
 
-def test_line_ends_and_empty_lines_stay(run: Run) -> None:
+def test_line_ends_and_empty_lines_stay(run: Run, corrector: list[object]) -> None:
     lines = f"{NOISES[0]}\r\n\n \t\n{NOISES[1]}"
     expected = [characters(text) for text in generated("pbd/expected")[:2]]
-    assert run(*CORRECTOR, stdin=lines.encode())[1].decode() == f"{expected[0]}\r\n\n \t\n{expected[1]}"
-    assert run(*CORRECTOR, stdin=b"")[:2] == (0, b"")
+    assert run(*corrector, stdin=lines.encode())[1].decode() == f"{expected[0]}\r\n\n \t\n{expected[1]}"
+    assert run(*corrector, stdin=b"")[:2] == (0, b"")
 
 
-def test_json_and_a_threshold(run: Run) -> None:
-    out = run(*CORRECTOR, "--json", stdin=TEXT)[1]
+def test_json_and_a_threshold(run: Run, corrector: list[object]) -> None:
+    out = run(*corrector, "--json", stdin=TEXT)[1]
     rows = [json.loads(line) for line in out.decode().splitlines()]
-    sure = run(*CORRECTOR, "--min-confidence", 0.8, stdin=TEXT)[1]
+    sure = run(*corrector, "--min-confidence", 0.8, stdin=TEXT)[1]
     some = all_of_them = 0
     for text, row, line in zip(NOISES, rows, sure.decode().splitlines(), strict=True):
         edits = tuple(Edit(*[*edit.values()][:5]) for edit in row["edits"])
@@ -99,17 +91,17 @@ def test_json_and_a_threshold(run: Run) -> None:
         assert line == kept.text
         some, all_of_them = some + len(kept.edits), all_of_them + len(edits)
     assert 0 < some < all_of_them
-    assert run(*CORRECTOR, "--keep-bias", 20, stdin=TEXT)[1] == TEXT
+    assert run(*corrector, "--keep-bias", 20, stdin=TEXT)[1] == TEXT
 
 
 SOURCE_LINES = "".join(f"{line}\n" for line in SOURCES).encode()
 
 
 @pytest.fixture
-def levt(tmp_path: Path) -> list[object]:
+def levt(golden_folder: Callable[[str], Path], tmp_path: Path) -> list[object]:
     """The words of a command that edits drafts; the last is their file."""
     drafts = write_lines(tmp_path / "drafts", DRAFTS)
-    return ["edit", GOLDEN / "levt" / "checkpoint.pt", "--data", LEVT, "--cpu", "--batch-lines", 6, "--drafts", drafts]
+    return ["edit", golden_folder("levt"), "--batch-lines", 6, "--drafts", drafts]
 
 
 def test_drafts_are_edited(run: Run, levt: list[object]) -> None:
@@ -150,54 +142,47 @@ def test_a_draft_that_cannot_be_edited_is_named_by_its_line(run: Run, levt: list
         (["--batch-lines", "0"], "--batch-lines must be at least 1, but is 0"),
         (["--drafts", "none"], "--drafts: there is no file none"),
         (["--document", "none"], "--document: there is no file none"),
-        (["--document", __file__, "--no-document-words"], "--document has no effect with --no-document-words"),
     ],
 )
-def test_refusals(run: Run, flags: list[str], message: str) -> None:
-    status, out, error = run(*CORRECTOR, *flags)
+def test_refusals(run: Run, corrector: list[object], levt: list[object], flags: list[str], message: str) -> None:
+    status, out, error = run(*corrector, *flags)
     assert status == 2 and out == b"" and message in error
-    error = run("edit", GOLDEN / "levt" / "checkpoint.pt", "--data", LEVT, "--cpu", "--beam", 2)[2]
+    error = run(*levt, "--beam", 2)[2]
     assert "--beam has no effect on a model of --task text_editing: leave it out" in error
 
 
 # ---- differences -------------------------------------------------------------------------------------------------
 
 
-def test_a_diff_shows_what_was_and_what_is(run: Run) -> None:
-    strange = run(*CORRECTOR, "--diff", stdin=b"\x1b[2Ja\n")[1]
+def test_a_diff_shows_what_was_and_what_is(run: Run, corrector: list[object]) -> None:
+    strange = run(*corrector, "--diff", stdin=b"\x1b[2Ja\n")[1]
     assert b"\\u001b[2Ja" in strange and b"\x1b" not in strange  # it cannot change the terminal
-    shown = run(*CORRECTOR, "--diff", stdin=TEXT)[1].decode().splitlines()
-    edited = run(*CORRECTOR, stdin=TEXT)[1].decode().splitlines()
+    shown = run(*corrector, "--diff", stdin=TEXT)[1].decode().splitlines()
+    edited = run(*corrector, stdin=TEXT)[1].decode().splitlines()
     assert len(shown) == len(NOISES) and any("[-" in line for line in shown)
     for line, before, after in zip(shown, NOISES, edited, strict=True):
         assert re.sub(r"\[-(.*?)-\]|\{\+(.*?)\+\}", lambda found: found[1] or "", line) == before
         assert re.sub(r"\[-(.*?)-\]|\{\+(.*?)\+\}", lambda found: found[2] or "", line) == after
 
 
-def test_a_diff_has_colours_on_a_terminal_only(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_diff_has_colours_on_a_terminal_only(
+    run: Run, corrector: list[object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("lev_plugins.cli.edit.in_colour", lambda when: True)
-    assert b"\x1b[9;31m" in run(*CORRECTOR, "--diff", stdin=TEXT)[1]
-    assert run(*CORRECTOR, "--diff", "--resume", tmp_path / "out", stdin=TEXT)[0] == 0
+    assert b"\x1b[9;31m" in run(*corrector, "--diff", stdin=TEXT)[1]
+    assert run(*corrector, "--diff", "--resume", tmp_path / "out", stdin=TEXT)[0] == 0
     assert b"\x1b" not in (tmp_path / "out").read_bytes()
 
 
 # ---- going on after a stop ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def labeller(runtime: list[str], tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    out = tmp_path_factory.mktemp("labeller") / "labels"
-    given = GOLDEN / "labels"
-    assert main(["export", str(given / "checkpoint.pt"), str(out), "--data", str(given / "data"), *runtime]) == 0
-    return ["label", str(out), "--cpu", "--batch-size", "7", "--scores"]
-
-
 @pytest.mark.parametrize("command", ["edit", "label"])
-def test_a_file_is_continued(run: Run, folder: str, labeller: list[str], tmp_path: Path, command: str) -> None:
-    words, out = (
-        labeller if command == "label" else ["edit", folder, "--cpu", "--json", "--batch-lines", 7],
-        tmp_path / "out",
-    )
+def test_a_file_is_continued(run: Run, golden_folder: Callable[[str], Path], tmp_path: Path, command: str) -> None:
+    name, flags = {"edit": ("pbd", ["--json", "--batch-lines"]), "label": ("labels", ["--scores", "--batch-size"])}[
+        command
+    ]
+    words, out = [command, golden_folder(name), *flags, 7], tmp_path / "out"
     whole = run(*words, stdin=TEXT)[1]
     assert whole.count(b"\n") == len(NOISES)
     for size in (0, len(whole) * 4 // 5):
@@ -220,10 +205,10 @@ def test_drafts_are_continued_with_their_lines(run: Run, levt: list[object], tmp
 # ---- signals and memory ------------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_leaves_whole_lines(folder: str, tmp_path: Path) -> None:
+def test_ctrl_c_leaves_whole_lines(golden_folder: Callable[[str], Path], tmp_path: Path) -> None:
     text, out = tmp_path / "in", tmp_path / "out"
     text.write_bytes(TEXT * 500)
-    command = [sys.executable, "-m", "lev_plugins", "edit", folder, "--cpu", "--batch-lines", "8"]
+    command = [sys.executable, "-m", "lev_plugins", "edit", str(golden_folder("pbd")), "--batch-lines", "8"]
     with text.open("rb") as lines, out.open("wb") as file:
         program = subprocess.Popen(command, stdin=lines, stdout=file, stderr=subprocess.PIPE, cwd=ROOT)
     deadline = time.monotonic() + 60
@@ -234,19 +219,3 @@ def test_ctrl_c_leaves_whole_lines(folder: str, tmp_path: Path) -> None:
     assert b"Traceback" not in program.communicate()[1] and program.returncode == 130
     written = out.read_bytes()
     assert written.endswith(b"\n") and written.count(b"\n") < 20 * 500
-
-
-def test_data_that_has_moved_since_the_training(run: Run, tmp_path: Path) -> None:
-    checkpoint = shutil.copy(GOLDEN / "pbd" / "checkpoint.pt", tmp_path)
-    status, _, error = run("edit", checkpoint, "--bpe", "chars")
-    assert status == 2 and "but there is no such folder: name it with --data" in error
-
-
-def test_without_torch_a_model_without_graphs_is_refused_in_one_line(
-    folder: str, monkeypatch: pytest.MonkeyPatch, refusal: Refusal
-) -> None:
-    needs = "lev-plugins needs torch 2.6 or newer, but it is not installed: pip install 'torch>=2.6'"
-    monkeypatch.setattr("lev_plugins.utils.compatibility.problem", lambda: needs)
-    monkeypatch.setattr("lev_plugins.cli.edit.has_graphs", lambda model: False)
-    monkeypatch.setitem(sys.modules, "torch", None)
-    assert refusal("edit", folder) == f"lev-plugins: error: {needs}\n"

@@ -3,19 +3,17 @@
 import socket
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lev_plugins.cli import edit, serve
 from lev_plugins.cli.main import build_parser
-from lev_plugins.training import checkpoints
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError
 from tests.commands import run
 from tests.helpers import Refusal
-
-GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "0.1"
 
 
 @pytest.mark.parametrize(
@@ -31,7 +29,7 @@ GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "0.1"
         (["--keep-bias", "inf"], "--keep-bias must be between -1000 and 1000, but is inf"),
         (["--token-file", "none"], "--token-file none cannot be read: No such file or directory"),
         (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 8081: Cannot assign requested address; choose others"),
-        (["--port", "0"], "there is no checkpoint model"),
+        (["--port", "0"], "model is no model folder"),
     ],
 )
 def test_refusals(flags: list[str], message: str, refusal: Refusal) -> None:
@@ -81,20 +79,20 @@ def test_names_under_which_the_server_is_reached() -> None:
     assert access.origins == ("https://a.example",) and access.token is None
 
 
-EDITOR = ["--beam", "2", "--keep-bias", "1", "--language", "de", "--bpe", "chars"]
+EDITOR = ["--beam", "2", "--keep-bias", "1", "--language", "de"]
 
 
 def test_flags_of_an_editor_reach_it() -> None:
-    args = parsed("--cpu", *EDITOR)
-    options = edit.editor_options(args, "a.pt")
-    assert options.bpe is not None and options.bpe.bpe == "chars"
-    assert (options.beam, options.keep_bias, options.language, options.backbone) == (2, 1.0, "de", None)
+    options = edit.editor_options(parsed("--device", "cuda", *EDITOR))
+    assert (options.beam, options.keep_bias, options.language, options.device) == (2, 1.0, "de", "cuda")
     serve.check_flags(parsed("--host", "0.0.0.0", "--allow-host", "here"))
 
 
-@pytest.mark.parametrize("given", zip(EDITOR[:6:2], EDITOR[1:6:2], strict=True))
-def test_flags_that_reach_no_model_are_refused(given: tuple[str, str], refusal: Refusal) -> None:
-    said = refusal("serve", GOLDEN / "labels" / "checkpoint.pt", "--port", 0, *given)
+@pytest.mark.parametrize("given", zip(EDITOR[::2], EDITOR[1::2], strict=True))
+def test_flags_that_reach_no_model_are_refused(
+    given: tuple[str, str], golden_folder: Callable[[str], Path], refusal: Refusal
+) -> None:
+    said = refusal("serve", golden_folder("labels"), "--port", 0, *given)
     assert given[0] in said and " has no effect on a model of --task text_labelling: leave it out" in said
 
 
@@ -108,12 +106,8 @@ def test_a_server_refuses_flags_that_no_model_of_it_reads() -> None:
     assert (beam.suited_to("text_editing").beam, beam.suited_to("text_correction").beam) == (None, 3)
 
 
-def test_models_of_both_kinds(tmp_path: Path) -> None:
-    for name, data in (("labels", "labels"), ("pbd", "noisy")):
-        state = checkpoints.load(GOLDEN / name / "checkpoint.pt")
-        state["cfg"]["task"]["data"] = str(GOLDEN / data / "data")
-        checkpoints.save(state, tmp_path / f"{name}.pt")
-    paths = [str(tmp_path / "labels.pt"), str(tmp_path / "pbd.pt")]
+def test_models_of_both_kinds(golden_folder: Callable[[str], Path]) -> None:
+    paths = [str(golden_folder(name)) for name in ("labels", "pbd")]
     one, other = serve.load_models(build_parser("serve").parse_args([*paths, *EDITOR]))
     assert (one.kind, other.kind, other.language) == ("label", "edit", "de")
     for each in (one, other):

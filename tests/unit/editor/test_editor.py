@@ -1,8 +1,9 @@
 """The editor of texts: confidences by brute force, and nothing else changed. tests/parity has what it writes."""
 
 import math
+import re
+import shlex
 import shutil
-from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -16,14 +17,17 @@ from fairseq.models import BaseFairseqModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import lev_plugins
 from lev_plugins.correction.gated import GatedTrans
 from lev_plugins.correction.pbd import PBD
 from lev_plugins.editor.editor import Editor
-from lev_plugins.editor.options import EditOptions
+from lev_plugins.editor.options import EditOptions, EditRequest
+from lev_plugins.editor.session import CPU, CUDA
 from lev_plugins.levt.model import LevT
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.segments import Segment, WordEdits
 from lev_plugins.text.tokenise import SentencePiece
+from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError
 from tests.commands import ROOT
 from tests.pretrained import sentencepieces
@@ -32,7 +36,7 @@ from tests.systems import SYSTEMS, System
 
 GOLDEN = ROOT / "tests" / "golden" / "0.1"
 LEVT, NOISY = GOLDEN / "levt" / "data", GOLDEN / "noisy" / "data"
-CHARS = Namespace(bpe="chars")
+FOLDERS = ROOT / "tests" / "golden" / "folders" / "0.2"
 
 
 def rows(data: Path, part: str, side: str) -> list[str]:
@@ -62,24 +66,26 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, System]:
     return {name: SYSTEMS[name](tmp_path_factory.mktemp(name)) for name in ("pbd", "levt")}
 
 
-def loaded(system: System, route: str) -> Editor:
-    folder = system.checkpoint.parent / "out"
-    return system.load() if route == "torch" else Editor.load(system.export(folder))
+@pytest.fixture(scope="module")
+def folders(systems: dict[str, System]) -> dict[str, Path]:
+    """The model folders of the systems."""
+    return {name: system.export(system.checkpoint.parent / "out") for name, system in systems.items()}
 
 
-@pytest.fixture(scope="module", params=["torch", "graphs"])
-def pbd(request: pytest.FixtureRequest, systems: dict[str, System]) -> Editor:
-    return loaded(systems["pbd"], request.param)
+@pytest.fixture(scope="module")
+def pbd(folders: dict[str, Path]) -> Editor:
+    return Editor.load(folders["pbd"])
 
 
 @pytest.fixture(scope="module")
 def lively(systems: dict[str, System]) -> Editor:
+    """The levt in torch."""
     return systems["levt"].load()
 
 
-@pytest.fixture(scope="module", params=["torch", "graphs"])
-def drafter(request: pytest.FixtureRequest, systems: dict[str, System]) -> Editor:
-    return loaded(systems["levt"], request.param)
+@pytest.fixture(scope="module")
+def drafter(folders: dict[str, Path]) -> Editor:
+    return Editor.load(folders["levt"])
 
 
 # ---- confidence ------------------------------------------------------------------------------------------------------
@@ -263,18 +269,55 @@ def test_refusals(pbd: Editor, lively: Editor) -> None:
         pbd.edit(["a"], ["b"])
     with pytest.raises(UserError, match="--min-confidence must be between 0 and 1"):
         EditOptions(min_confidence=50).check()
-    with pytest.raises(UserError, match="min_confidence must be between 0 and 1, but is 50"):
-        pbd.edit(["a"], min_confidence=50)
+    with pytest.raises(UserError, match="line 2: min_confidence must be between 0 and 1, but is 50"):
+        pbd.edit(["a", EditRequest("a", min_confidence=50)])
     with pytest.raises(UserError, match="words must be a list, but is 'ab'"):
-        pbd.edit(["a"], words=["ab"])
+        pbd.edit([EditRequest("a", words="ab")])
     with pytest.raises(UserError, match="there are 2 texts, but 1 drafts"):
         lively.edit(["a", "b"], ["c"])
     with pytest.raises(UserError, match="a source has 2,000 tokens, but the model takes at most 1,022: shorten it"):
         lively.edit(["v1 " * 2000], ["v1"])
-    with pytest.raises(UserError, match=r"post_edit/checkpoint\.pt was trained with --task text_editing --arch Post"):
-        Editor.load(GOLDEN / "post_edit" / "checkpoint.pt", LEVT)
-    with pytest.raises(UserError, match=r"there is no checkpoint .*none\.pt"):
-        Editor.load("none.pt", LEVT)
+    with pytest.raises(UserError, match=r"^none is no model folder: .* lev-plugins export CHECKPOINT OUT$"):
+        Editor.load("none")
+
+
+def test_what_has_no_graphs_is_refused_with_the_command_that_makes_them(tmp_path: Path) -> None:
+    checkpoint = Path(shutil.copy(GOLDEN / "pbd" / "checkpoint.pt", tmp_path / "my model.pt"))
+    weights = FOLDERS / "pbd" / "model"
+    for path in (checkpoint, weights):
+        with pytest.raises(UserError) as refused:
+            lev_plugins.load(path)
+        (command,) = re.findall(r"lev-plugins export '?\S.*-folder'?", str(refused.value))
+        assert shlex.split(command)[2:] == [str(path), str(path.with_name(f"{path.stem}-folder"))]
+
+
+def test_a_device_that_is_not_there_is_refused(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, package in (("gpu", "cpu or cuda"), ("cuda", "onnxruntime-gpu")):
+        with pytest.raises(UserError, match=f"--device.*{package}"):
+            Editor.load(folders["levt"], EditOptions(device=name))
+    with pytest.raises(UserError, match="--cpu-int8"):
+        Editor.load(folders["levt"], EditOptions(device="cuda", cpu_int8=True))
+    # a library that was built for a GPU, but does not find those of CUDA
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CUDA, CPU])
+    with pytest.raises(UserError, match="onnxruntime-gpu"):
+        Editor.load(folders["levt"], EditOptions(device="cuda"))
+
+
+# ---- requests --------------------------------------------------------------------------------------------------------
+
+
+def test_each_request_has_its_own_settings(pbd: Editor) -> None:
+    text, words = NOISES[0], NOISES[0].split()
+    requests = [text, EditRequest(text, min_confidence=1.0), EditRequest(text, words=words), EditRequest(text)]
+    plain, unsure, kept, same = pbd.edit(requests)
+    assert plain.edits and plain == same == pbd.edit([text])[0]
+    assert all(edit.confidence == 1 for edit in unsure.edits)
+    assert len(kept.protected) == len(words)
+
+
+def test_a_draft_of_a_request_is_one_of_the_list(drafter: Editor) -> None:
+    requests = [EditRequest(*pair) for pair in zip(SOURCES, DRAFTS, strict=True)]
+    assert drafter.edit(requests) == drafter.edit(SOURCES, DRAFTS) == drafter.edit(map(EditRequest, SOURCES), DRAFTS)
 
 
 @pytest.mark.parametrize(
@@ -285,14 +328,11 @@ def test_refusals(pbd: Editor, lively: Editor) -> None:
         ({"max_tokens": 0}, "--max-tokens must be at least 1, but is 0"),
         ({"edit_also": ["numbers"]}, r"--edit-also must be text such as a,b, but is \['numbers'\]"),
         ({"document": "none"}, "--document: there is no file none"),
-        ({"search_flags": {"lenpn": 1}}, "search_flags has 'lenpn', which is not a flag of fairseq-generate"),
-        ({"task_flags": {"soft": 1}}, "task_flags has 'soft', which is not a flag of --task text_editing"),
-        ({"device": "gpu"}, "device must be one that torch has here, such as cpu, but is 'gpu'"),
     ],
 )
-def test_options_that_are_refused(options: dict[str, Any], rule: str, systems: dict[str, System]) -> None:
+def test_options_that_are_refused(options: dict[str, Any], rule: str, folders: dict[str, Path]) -> None:
     with pytest.raises(UserError, match=rule):
-        systems["levt"].load(**options)
+        Editor.load(folders["levt"], EditOptions(**options))
 
 
 def test_a_list_of_words_is_left_alone(pbd: Editor) -> None:
@@ -301,30 +341,32 @@ def test_a_list_of_words_is_left_alone(pbd: Editor) -> None:
         for each in (None, NOISES[0].split())
     )
     assert any(edit.end > edit.start for edit in free.edits) and all(edit.end == edit.start for edit in bound.edits)
-    assert pbd.edit([NOISES[0]], words=[NOISES[0].split()])[0].edits == bound.edits
+    assert pbd.edit([EditRequest(NOISES[0], words=NOISES[0].split())])[0].edits == bound.edits
 
 
 # ---- tokenisers ------------------------------------------------------------------------------------------------------
 
 
-def test_the_sentencepiece_model_of_the_folder_is_used(tmp_path: Path) -> None:
+def test_the_sentencepiece_model_of_the_data_is_used(tmp_path: Path) -> None:
     data = tmp_path / "data"
     shutil.copytree(NOISY, data)
-    assert Editor.load(GOLDEN / "gated" / "checkpoint.pt", data).tokeniser.bpe is None
     sentencepieces(data / "sentencepiece", NOISES * 3, 30, hard_vocab_limit=False)
-    editor = Editor.load(GOLDEN / "gated" / "checkpoint.pt", data)
+    system = System(GOLDEN / "gated" / "checkpoint.pt", data, [])
+    editor = Editor.load(system.export(tmp_path / "out"))
     text = "\u3000\uff44  \uff42\tc  "
     (found,) = editor.edit([text])
     assert isinstance(editor.tokeniser.bpe, SentencePiece) and found.original == text
     assert found.text.startswith("\u3000") and found.text.endswith("  ")
-    assert Editor.load(GOLDEN / "gated" / "checkpoint.pt", data, EditOptions(bpe=CHARS)).tokeniser("a b") == "a ▁ b"
+    other = replace(system, bpe={"bpe": "chars"}).export(tmp_path / "other", "--no-graphs")
+    assert model_folder.read(other).tokeniser == "chars"
 
 
-def test_a_tokeniser_that_makes_unknown_words_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    editor = Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY, EditOptions(bpe=CHARS))
-    assert editor.edit(["abc def", "d"])[1].original == "d"
+def test_a_tokeniser_that_makes_unknown_words_is_warned_of_once(
+    pbd: Editor, systems: dict[str, System], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert pbd.edit(["abc def", "d"])[1].original == "d"
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
-    wrong = Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY)
+    wrong = Editor.load(replace(systems["pbd"], bpe={}).export(tmp_path / "out"))
     for _ in range(2):
         wrong.edit(["abc def"])
     (said,) = [record.message for record in caplog.records if record.levelname == "WARNING"]

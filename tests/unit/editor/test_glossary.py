@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lev_plugins.cli.main import main
 from lev_plugins.editor.editor import Editor
-from lev_plugins.editor.options import EditOptions
+from lev_plugins.editor.options import EditOptions, EditRequest
 from lev_plugins.text.glossary import Glossary, as_dict, find_terms
 from lev_plugins.utils.errors import UserError
 from tests.helpers import thorough, write_lines
@@ -31,23 +31,20 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> System:
     return replace(SYSTEMS["levt"](tmp_path_factory.mktemp("levt")), decoding={})
 
 
-def load(kind: str, system: System, **options: Any) -> Editor:
-    if kind == "torch":
-        return system.load(glossary=Glossary(TERMS), **options)
-    folder = system.checkpoint.parent / "folder"
-    folder = folder if folder.exists() else system.export(folder)
-    return Editor.load(folder, options=EditOptions(glossary=Glossary(TERMS), **options))
+@pytest.fixture(scope="module")
+def folder(system: System) -> Path:
+    return system.export(system.checkpoint.parent / "folder")
 
 
-@pytest.fixture(scope="module", params=["torch", "graphs"])
-def editor(request: pytest.FixtureRequest, system: System) -> Editor:
-    return load(request.param, system)
+@pytest.fixture(scope="module")
+def editor(folder: Path) -> Editor:
+    return Editor.load(folder, EditOptions(glossary=TERMS))
 
 
-@pytest.fixture(scope="module", params=["torch", "graphs"])
-def timid(request: pytest.FixtureRequest, system: System) -> Editor:
+@pytest.fixture(scope="module")
+def timid(folder: Path) -> Editor:
     """Changes nothing by itself."""
-    return load(request.param, system, keep_bias=1000)
+    return Editor.load(folder, EditOptions(glossary=TERMS, keep_bias=1000))
 
 
 # ---- the property ----------------------------------------------------------------------------------------------------
@@ -83,7 +80,8 @@ def test_a_draft_with_all_terms_is_left_alone(timid: Editor) -> None:
 
 
 def test_a_term_that_the_draft_lacks_is_reported_and_the_edit_goes_on(editor: Editor) -> None:
-    (edited,), (plain,) = (editor.edit(["w1 w8"], ["v1 v2 v3"], glossaries=[g]) for g in (None, Glossary({})))
+    requests = [EditRequest("w1 w8", "v1 v2 v3", glossary=glossary) for glossary in (None, {})]
+    edited, plain = editor.edit(requests)
     assert edited.text == plain.text and edited.edits == plain.edits != ()
     assert as_dict(edited)["terms"] == [{"source": "w1", "target": "v5", "used": "v5" in edited.text.split()}]
 
@@ -98,8 +96,8 @@ def edited(editor: Editor, source: str, draft: str | None) -> str:
 def test_without_drafts_a_term_is_replaced(timid: Editor) -> None:
     assert edited(timid, "w1  w9, w2 w3", None) == "v5  iPhone 17 Pro, Zürich"
     assert edited(timid, "w1.txt and http://w1.com/w1", None) == "w1.txt and http://w1.com/w1"
-    glossary = Glossary({"web site": "website"})
-    assert timid.edit(["Web site and web site"], glossaries=[glossary])[0].text == "Website and website"
+    request = EditRequest("Web site and web site", glossary={"web site": "website"})
+    assert timid.edit([request])[0].text == "Website and website"
     ((result),) = timid.edit(["a w1 b"])
     assert [(edit.start, edit.end, edit.confidence) for edit in result.edits] == [(2, 4, 1.0)]
     assert result.original == "a w1 b" and result.sentences == ((0, 6),)
@@ -107,22 +105,26 @@ def test_without_drafts_a_term_is_replaced(timid: Editor) -> None:
 
 @pytest.mark.parametrize("name", ["pbd", "gated_trans"])
 def test_a_corrector_replaces_terms_as_well(name: str, tmp_path: Path) -> None:
-    editor = SYSTEMS[name](tmp_path).load(beam=2, glossary=Glossary({"abc": "Xyz-1"}), min_confidence=0.9)
+    folder = SYSTEMS[name](tmp_path).export(tmp_path / "out")
+    editor = Editor.load(folder, EditOptions(beam=2, glossary=Glossary({"abc": "Xyz-1"}), min_confidence=0.9))
     assert "Xyz-1" in edited(editor, "a abc b", None)
 
 
-def test_soft_terms_may_be_changed(system: System) -> None:
-    # deletes all that it may
-    rash = {"keep_bias": -900, "task_flags": {"soft_protection": 0.0}, "glossary": {"w1": "v5"}}
-    soft, hard = (system.load(soft_glossary=soft, **rash) for soft in (True, False))
+def test_soft_terms_may_be_changed(folder: Path) -> None:
+    options = EditOptions(keep_bias=-900, glossary={"w1": "v5"})  # deletes all that it may
+    soft, hard = (Editor.load(folder, replace(options, soft_glossary=soft)) for soft in (True, False))
+    for editor in (soft, hard):
+        editor.model.refiner.options = replace(editor.model.refiner.options, soft_protection=0.0)
     (lost,), (used,) = (editor.edit(["w1 w2"], ["v1 v5 v2"]) for editor in (soft, hard))
     assert "v5" not in lost.text and as_dict(lost)["terms"] == [{"source": "w1", "target": "v5", "used": False}]
     assert "v5" in used.text and as_dict(used)["terms"] == [{"source": "w1", "target": "v5", "used": True}]
 
 
 def test_a_glossary_of_each_text_and_a_dial(timid: Editor) -> None:
-    results = timid.edit(["w1", "w1"], glossaries=[Glossary({"w1": "a b"}), None], min_confidence=1.0)
-    assert [result.text for result in results] == ["a b", "v5"]  # None: that of the options
+    requests = [
+        EditRequest("w1", glossary=glossary, min_confidence=1.0) for glossary in (Glossary({"w1": "a b"}), None)
+    ]
+    assert [result.text for result in timid.edit(requests)] == ["a b", "v5"]  # None: that of the options
 
 
 def test_marks_of_the_draft_stay(timid: Editor) -> None:
@@ -133,20 +135,20 @@ def test_marks_of_the_draft_stay(timid: Editor) -> None:
             timid.edit(["w1", "w1"], ["v1", draft])
 
 
-def test_the_command(system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Any) -> None:
+def test_the_command(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Any) -> None:
     write_lines(tmp_path / "terms.tsv", ["w1\tZürich"])
     write_lines(tmp_path / "drafts", ["v1 Zürich", "v3"])
     source = write_lines(tmp_path / "sources", ["w1 w2", "w3"])
-    flags = [*system.flags, "--cpu", "--drafts", tmp_path / "drafts", "--glossary", tmp_path / "terms.tsv", "--json"]
+    flags = ["--drafts", tmp_path / "drafts", "--glossary", tmp_path / "terms.tsv", "--json"]
     with source.open() as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
-        assert main(["edit", *map(str, [system.checkpoint, *flags])]) == 0
+        assert main(["edit", *map(str, [folder, *flags])]) == 0
     first, second = (json.loads(line) for line in capsysbinary.readouterr().out.splitlines())
     assert "Zürich" in first["text"] and first["terms"] == [{"source": "w1", "target": "Zürich", "used": True}]
     assert "terms" not in second
 
 
-def test_refusals(system: System, refusal: Any) -> None:
+def test_refusals(folder: Path, refusal: Any) -> None:
     with pytest.raises(FileNotFoundError, match=r"none\.tsv"):
-        system.load(glossary="none.tsv")
-    assert "--soft-glossary requires --glossary" in refusal("edit", system.checkpoint, "--soft-glossary")
+        Editor.load(folder, EditOptions(glossary="none.tsv"))
+    assert "--soft-glossary requires --glossary" in refusal("edit", folder, "--soft-glossary")

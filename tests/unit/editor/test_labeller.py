@@ -10,10 +10,10 @@ import pytest
 from lev_plugins.cli.main import main
 from lev_plugins.editor.labeller import Labeller, Scored
 from lev_plugins.editor.options import LabelOptions
-from lev_plugins.export.decoder import TaskScorer
 from lev_plugins.labelling.scores import best_thresholds
 from lev_plugins.utils.errors import UserError
 from tests.labelling import folder_of, model_of, task_of
+from tests.torch_models import TorchScorer
 
 LABELS = [f"feeling {number}" for number in range(28)]
 ASKED = ["feeling 20", "feeling 3", "feeling 11"]
@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def labeller_of(folder: Path, batch_size: int = 32, **options: Any) -> Labeller:
     task = task_of(folder)
-    return Labeller(TaskScorer(task, model_of(task, **options)), LabelOptions(batch_size=batch_size))
+    return Labeller(TorchScorer(task, model_of(task, **options)), LabelOptions(batch_size=batch_size))
 
 
 @pytest.mark.parametrize("options", [{"no_label_interaction": True}, {"latents": "one"}])
@@ -113,12 +113,10 @@ def test_an_answer_to_a_text_that_was_cut_says_so(tmp_path: Path) -> None:
     assert cut["cut"] is True and "cut" not in whole
 
 
-def test_thresholds_and_devices_that_are_refused(folder: Path) -> None:
+def test_thresholds_that_are_refused(folder: Path) -> None:
     labeller = labeller_of(folder)
     with pytest.raises(UserError, match=f"the threshold for '{LABELS[0]}' must be between 0 and 1, but is 2"):
         labeller.label(["a"], thresholds={LABELS[0]: 2})
-    with pytest.raises(UserError, match="device must be one that torch has here, such as cpu, but is 'gpu'"):
-        TaskScorer(task_of(folder), model_of(task_of(folder)), device="gpu")
 
 
 def test_a_line_without_words_has_no_tags(tmp_path: Path) -> None:

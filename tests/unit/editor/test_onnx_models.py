@@ -8,21 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fairseq.models import MODEL_REGISTRY
+from torch.onnx.errors import OnnxExporterError
 
 import lev_plugins
-from lev_plugins.editor.onnx_models import OnnxLevT, OnnxScorer, OnnxSeq2Seq
 from lev_plugins.editor.onnx_refinement import GraphPolicies, Graphs
 from lev_plugins.editor.options import EditOptions, LabelOptions
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.refinement import Refiner
 from lev_plugins.export import export as graphs
+from lev_plugins.export import load_model
 from lev_plugins.labelling.text import LABEL_KINDS
 from lev_plugins.text.edited import Edit
 from lev_plugins.text.mark_bits import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.utils.errors import UserError
-from tests.helpers import lively_model, random_rows, toy_dictionary
+from tests.helpers import Refusal, lively_model, random_rows, toy_dictionary
 from tests.slow_refinement import slow_refine
-from tests.systems import SYSTEMS, System
+from tests.systems import GOLDEN, SYSTEMS, System
 from tests.unit.editor.test_untrusted_graphs import Change, changed_folder
 from tests.unit.editor.test_without_torch import HEAVY, run
 from tests.unit.levt.test_generator import VARIANTS
@@ -45,17 +47,17 @@ def rounded(edited: list[Any]) -> list[Any]:
 
 def test_edits_are_those_of_the_checkpoint(exported: tuple[System, Path]) -> None:
     system, folder = exported
-    model = lev_plugins.load(folder)
-    assert isinstance(model.model, OnnxLevT)
     expected = system.answers(system.load())
-    assert rounded(system.answers(model)) == rounded(expected) and any(each.edits for each in expected)
+    assert rounded(system.answers(lev_plugins.load(folder))) == rounded(expected) and any(
+        each.edits for each in expected
+    )
     for flags in ({"keep_bias": 2.0}, {"iter_decode_eos_penalty": 3.0}):
         ours = lev_plugins.load(folder, options=EditOptions(**flags))
         assert rounded(system.answers(ours)) == rounded(system.answers(system.load(**flags)))
 
 
 def test_without_graphs_a_folder_is_less_than_half_as_large(exported: tuple[System, Path]) -> None:
-    """As docs/models.md and the help of ``export --no-graphs`` say."""
+    """As docs/models.md says."""
     _, folder = exported
     sizes = {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
     rest = sum(size for path, size in sizes.items() if path.parent.name != "graphs" and path.name != "index.npz")
@@ -78,23 +80,39 @@ def test_what_is_written_is_that_of_the_checkpoint(name: str, tmp_path: Path) ->
     texts = [*system.texts, f"{system.texts[0]} {system.texts[1]}", "Qq"]
     for flags in ({}, {"keep_bias": 1.5}):
         ours = lev_plugins.load(folder, options=EditOptions(**flags))
-        assert isinstance(ours.model, OnnxSeq2Seq)
         theirs = system.load(**flags).edit(texts)
         assert rounded(ours.edit(texts)) == rounded(theirs) and (flags or any(one.edits for one in theirs))
     lines = "".join(f"{text}\n" for text in system.texts)
-    assert not (HEAVY - {"scipy"}) & run("edit", str(folder), "--cpu-int8", stdin=lines)[0]
-    with_torch = lev_plugins.load(folder, options=EditOptions(search_flags={"lenpen": 0.5}))  # which graphs lack
-    assert not isinstance(with_torch.model, OnnxSeq2Seq)
+    assert not HEAVY & run("edit", str(folder), "--cpu-int8", stdin=lines)[0]
 
 
-def test_a_model_without_graphs_is_exported_with_a_warning_and_needs_torch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+CANNOT = {
+    OnnxExporterError("no such operator"): "--arch pbd (no such operator)",
+    ModuleNotFoundError("No module named 'onnx'", name="onnx"): "pip install 'lev-plugins[train]'",
+}
+
+
+@pytest.mark.parametrize("error", CANNOT, ids=lambda error: type(error).__name__)
+def test_export_refuses_a_model_whose_graphs_cannot_be_written(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: Refusal
 ) -> None:
-    monkeypatch.setattr("lev_plugins.export.exporting.find_spec", lambda name: None)
-    folder = SYSTEMS["pbd"](tmp_path).export(tmp_path / "out")
-    assert not (folder / "graphs").exists() and "has no graphs (the package onnx is not installed)" in caplog.text
-    with pytest.raises(UserError, match="--cpu-int8 is for model folders with graphs"):
-        lev_plugins.load(folder, options=EditOptions(cpu_int8=True))
+    def fail(*args: object) -> None:
+        raise error
+
+    system = SYSTEMS["pbd"](tmp_path)
+    monkeypatch.setattr("lev_plugins.export.export.write", fail)
+    assert CANNOT[error] in refusal("export", system.checkpoint, tmp_path / "out", "--data", system.data)
+    assert not (tmp_path / "out").exists()
+
+
+def test_each_model_can_be_exported_but_for_the_baseline_of_post_editing(tmp_path: Path, refusal: Refusal) -> None:
+    ours = {name for name, kind in MODEL_REGISTRY.items() if kind.__module__.startswith("lev_plugins.")}
+    exported = {name for names in load_model.ARCHITECTURES.values() for name in names}
+    assert ours - exported == {"post_edit_transformer"} and exported - ours == {"transformer"}
+    assert {name for name in exported if not any(system.startswith(name) for system in SYSTEMS)} == set()
+    baseline = GOLDEN / "post_edit" / "checkpoint.pt"
+    said = refusal("export", baseline, tmp_path / "out", "--data", GOLDEN / "levt" / "data")
+    assert "--arch post_edit_transformer" in said and "fairseq-generate" in said
 
 
 LABELLERS = [name for name in SYSTEMS if name in LABEL_KINDS or "label" in name or "enct5" in name]
@@ -106,7 +124,6 @@ def test_labels_are_those_of_the_checkpoint(name: str, tmp_path: Path) -> None:
     folder = system.export(tmp_path / "out")
     theirs, ours = system.load(), lev_plugins.load(folder)
     rounded = lev_plugins.load(folder, options=LabelOptions(cpu_int8=True))
-    assert isinstance(ours.scorer, OnnxScorer)
     texts = [*system.texts, "snow wind Zürich", "ice " * 9]
     asked = theirs.names[::-2] if theirs.kind == "multilabel" else []
     for interest in ([], asked):

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from lev_plugins.editor.folder import Vocabulary
-from lev_plugins.editor.segments import LevTSegments, Seq2SeqSegments
+from lev_plugins.editor.levt_segments import LevTSegments
+from lev_plugins.editor.segments import SegmentDecoder
+from lev_plugins.editor.seq2seq_segments import Seq2SeqSegments
 from lev_plugins.text.edited import apply
 from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Rows
 from lev_plugins.text.offsets import offsets_of
@@ -44,6 +46,7 @@ class Replaces(LevTSegments):
     Other words were likely, too.
     """
 
+    __init__ = SegmentDecoder.__init__
     number: int
 
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Any]:
@@ -69,6 +72,8 @@ def test_no_edit_of_a_levt_writes_a_special_symbol(number: int, words: Vocabular
 @pytest.mark.parametrize("number", SPECIAL)
 def test_no_edit_of_a_corrector_writes_a_special_symbol(number: int, words: Vocabulary) -> None:
     class Writes(Seq2SeqSegments):
+        __init__ = SegmentDecoder.__init__
+
         def write(self, sources: Rows) -> Rows:
             return [[*source[:-1], number, EOS] for source in sources]
 

@@ -1,5 +1,6 @@
 """The small folder of a ``levt --spelling``: what it leaves out, and that its edits are those of 8 bits."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 import lev_plugins
+from lev_plugins.cli.main import main
 from lev_plugins.editor.folder import pack, unpack
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.edits.embedding import WHOLE_VOCABULARY
@@ -15,7 +17,7 @@ from lev_plugins.export import load_model
 from lev_plugins.export.compact import CompactTables, scores, vectors
 from lev_plugins.levt.model import LevT
 from lev_plugins.utils import model_folder
-from lev_plugins.utils.errors import UserError
+from tests.helpers import Refusal
 from tests.systems import SYSTEMS, System
 
 SPELLED = "levt that spells"
@@ -34,7 +36,7 @@ def folders(system: System, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 
 
 def model_of(system: System) -> LevT:
-    (model,) = load_model.read_models([system.checkpoint], {"data": str(system.data)}).models
+    (model,) = load_model.read_model(system.checkpoint, {"data": str(system.data)}).models
     assert isinstance(model, LevT)
     return model.eval()
 
@@ -103,10 +105,17 @@ def test_graphs_compute_the_positions_of_the_table(system: System) -> None:
     torch.testing.assert_close(sinusoids.computed(positions), sinusoids(positions), rtol=1e-4, atol=1e-5)
 
 
-def test_torch_needs_the_weights(folders: tuple[Path, Path]) -> None:
-    with pytest.raises(UserError, match=r"has no model\.safetensors, which torch needs: .* --trainable"):
-        lev_plugins.load(folders[0], options=EditOptions(search_flags={"iter_decode_with_beam": 2}))
-    assert lev_plugins.load(folders[1], options=EditOptions(search_flags={"iter_decode_with_beam": 2}))
+def test_only_a_folder_with_weights_can_be_exported_again(
+    system: System, folders: tuple[Path, Path], tmp_path: Path, refusal: Refusal
+) -> None:
+    said = refusal("export", folders[0], tmp_path / "none")
+    assert "has no model.safetensors" in said and "--trainable" in said
+    out = tmp_path / "out"
+    assert main(["export", str(folders[1]), str(out), "--min-confidence", "0.25"]) == 0
+    before, after = (model_folder.read(folder) for folder in (folders[0], out))
+    assert after == replace(before, decoding=replace(before.decoding, min_confidence=0.25))
+    options = EditOptions(min_confidence=0.0)
+    assert system.answers(lev_plugins.load(out, options=options)) == system.answers(lev_plugins.load(folders[0]))
 
 
 @pytest.mark.parametrize("numbers", [[], [0], [127, 128, 16_383, 16_384, 2_097_152, 2**31 - 1]])

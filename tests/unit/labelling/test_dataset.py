@@ -10,12 +10,12 @@ from lev_plugins.cli.main import main
 from lev_plugins.editor.labeller import Labeller
 from lev_plugins.edits.batch_words import look_up_words
 from lev_plugins.edits.embedding import NgramEmbedding
-from lev_plugins.export.decoder import TaskScorer
 from lev_plugins.labelling.dataset import BinarisedExamples
 from lev_plugins.labelling.model import EncT5
 from lev_plugins.labelling.task import TextLabellingTask
 from lev_plugins.utils.errors import UserError
 from tests.labelling import model_of, task_of
+from tests.torch_models import TorchScorer
 
 SPELLING_BUCKETS = 512
 STEMS = ["walk", "talk", "jump", "paint", "climb", "play", "look", "turn", "call", "open"]
@@ -104,7 +104,7 @@ def test_endings_predict_the_tags_of_unseen_words(tagging_data: Path) -> None:
 @pytest.mark.parametrize("pack", [False, True])
 def test_scores_do_not_depend_on_the_batch(tagging_data: Path, pack: bool) -> None:
     task, model = task_with_spelling(tagging_data, pack)
-    labeller = Labeller(TaskScorer(task, model))
+    labeller = Labeller(TorchScorer(task, model))
     texts = ["cooking", "walked printer", "talking mixes jumper looked", "opener"]
     single = [labeller.scored([text])[0].scores for text in texts]
     for together, expected in zip(labeller.scored(texts), single, strict=True):

@@ -1,12 +1,15 @@
 """The scores of labels and the tuning of thresholds, against scikit-learn and slow references."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from lev_plugins.cli.main import main
 from lev_plugins.labelling import scores
 from tests.helpers import Refusal
+from tests.systems import SYSTEMS
 
 
 def test_scores_match_scikit_learn() -> None:
@@ -97,6 +100,23 @@ def test_the_best_threshold_is_the_highest_of_ties() -> None:
 
 @pytest.mark.parametrize("split", ["test", "test1"])
 def test_thresholds_are_not_tuned_on_a_test_set(split: str, tmp_path: Path, refusal: Refusal) -> None:
-    message = refusal("tune-thresholds", "checkpoint.pt", tmp_path / "thresholds", "--split", split)
+    message = refusal("tune-thresholds", "folder", "data", tmp_path / "thresholds", "--split", split)
     assert f"--split {split}" in message
     assert list(tmp_path.iterdir()) == []
+
+
+def test_thresholds_are_tuned_on_the_data_of_a_folder(tmp_path: Path, refusal: Refusal) -> None:
+    system, out = SYSTEMS["multilabel"](tmp_path), tmp_path / "thresholds.json"
+    folder, labeller = system.export(tmp_path / "folder"), system.load()
+    assert main(["tune-thresholds", str(folder), str(system.data), str(out)]) == 0
+    rows = [line.split("\t") for line in (system.data.parent / "valid.tsv").read_text("utf-8").splitlines()]
+    truth = np.array([[name in labels.split(",") for name in labeller.names] for _, labels in rows])
+    probabilities = np.stack([scored.scores for scored in labeller.scored([text for text, _ in rows])])
+    expected = dict(zip(labeller.names, scores.best_thresholds(truth, probabilities), strict=True))
+    assert json.loads(out.read_text("utf-8")) == pytest.approx(expected, abs=1e-5)
+    (system.data / "labels.txt").write_text("x\t1\n")
+    assert "labels.txt is not that of" in refusal("tune-thresholds", folder, system.data, out)
+    checkpoint = refusal("tune-thresholds", system.checkpoint, system.data, out)
+    assert f"lev-plugins export {system.checkpoint} " in checkpoint and checkpoint.strip().endswith(
+        f" --data {system.data}"
+    )

@@ -1,11 +1,13 @@
 """Requests that wait for a model."""
 
+import asyncio
 import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from lev_plugins.serving.context import MIN_TEXT_SIZE, Context, RequestText, edit_texts, label_texts
+from lev_plugins.editor.options import EditRequest
+from lev_plugins.serving.context import MIN_TEXT_SIZE, Context, TextToLabel, label_texts, size_of
 from tests.serving import LIMITS, SECONDS, FakeEditor, FakeLabeller, models, serving
 
 
@@ -67,21 +69,21 @@ def test_a_busy_model_does_not_keep_the_server_from_stopping() -> None:
 
 def test_drafts_and_texts_wait_for_the_same_model() -> None:
     editor = FakeEditor(drafts=True)
-    texts = [RequestText("teh"), RequestText("source", "a ⟦+⟧ tset"), RequestText("go", min_confidence=0.8)]
-    assert [one.text for one in edit_texts(editor, texts)] == ["the", "a new test", "go"]
+    texts = [EditRequest("teh"), EditRequest("source", "a ⟦+⟧ tset"), EditRequest("go", min_confidence=0.8)]
+    (model,) = models(editor)
+    assert [one.text for one in asyncio.run(model.worker.answers(texts))] == ["the", "a new test", "go"]
     assert editor.calls == [["teh", "source", "go"]]
 
 
 def test_how_much_a_text_counts() -> None:
-    assert (
-        RequestText("a" * 20, "de").size() == 22
-        and RequestText(("a" * 20, "c")).size() == RequestText("a" * 21).size() == 21
-    )
-    assert RequestText("abc", "de").size() == RequestText(("ab", "c")).size() == RequestText("").size() == MIN_TEXT_SIZE
-    assert RequestText(("",) * 3_000).size() == 3_000
+    assert size_of(EditRequest("a" * 20, "de")) == 22
+    assert size_of(TextToLabel(("a" * 20, "c"))) == size_of(EditRequest("a" * 21)) == 21
+    short = EditRequest("abc", "de"), TextToLabel(("ab", "c")), EditRequest("")
+    assert [*map(size_of, short)] == [MIN_TEXT_SIZE] * 3
+    assert size_of(TextToLabel(("",) * 3_000)) == 3_000
 
 
 def test_each_label_is_answered_as_its_request_says() -> None:
-    plain, scored = label_texts(FakeLabeller(), [RequestText("good good bad"), RequestText("good bad", scores=True)])
+    plain, scored = label_texts(FakeLabeller(), [TextToLabel("good good bad"), TextToLabel("good bad", scores=True)])
     assert plain == {"label": "good", "score": 0.6667}
     assert scored["all_scores"] == {"bad": 0.5, "good": 0.5}

@@ -28,8 +28,8 @@ CHANGED = "The text has changed: check it again."
         ("the_draft_of_a_bracket_behind_a_backslash", "a \\\\\\⟦b\\⟧", CHANGED),
         ("inserting_in_an_empty_first_line", "new\nsecond", "Accepted"),
         ("choosing_another_replacement", "ten cat", "Accepted"),
-        ("accepting_what_is_as_sure_as_the_dial", "the cat", "1 edit accepted"),
-        ("leaving_a_name_that_the_dial_leaves", "Teh the", "1 edit accepted"),
+        ("accepting_what_reaches_the_minimum", "the cat", "1 edit accepted"),
+        ("leaving_what_is_below_the_minimum", "Teh the", "1 edit accepted"),
     ],
 )
 def test_nothing_that_was_written_is_lost(scene: str, text: str, said: str) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lev_plugins.cli.edit import decoding_of
 from lev_plugins.editor.editor import Editor
-from lev_plugins.editor.options import EditOptions
+from lev_plugins.editor.options import EditOptions, EditRequest
 from lev_plugins.editor.own_words import WordList
 from lev_plugins.text.edited import Edit, Edited, Span, apply
 from lev_plugins.text.mark_bits import KEEP, SPAN
@@ -26,6 +26,7 @@ from tests import teachers
 from tests.commands import ROOT
 from tests.helpers import growth, thorough
 from tests.pages import read
+from tests.systems import System
 
 ODD_SENTENCES = ROOT / "tests" / "odd" / "sentences.txt"
 LATIN = ["▁the", "hat", "▁v1", "▁5", "abcdefghijklmnopqrstuvwxyz"]
@@ -264,7 +265,8 @@ def test_own_words_are_protected_in_drafts(tmp_path: Path) -> None:
     path.write_text("teh\nNew York\n", "utf-8")
     editor = greedy(each_word, "x", None, words=path)
     assert editor.edit(["Teh hat in New York"])[0].text == "Teh x x New York"
-    assert editor.edit(["a", "a"], ["teh 5 hats", "a"], words=[[OwnWords(["hats"])], []])[0].text == "teh x hats"
+    requests = [EditRequest("a", "teh 5 hats", words=[OwnWords(["hats"])]), EditRequest("a", "a")]
+    assert editor.edit(requests)[0].text == "teh x hats"
     with pytest.raises(UserError, match="--words: there is no file"):
         greedy(each_word, "x", words=tmp_path / "none")
 
@@ -288,10 +290,9 @@ def test_a_levt_keeps_protected_parts(tmp_path: Path) -> None:
     flags = ["-s", "src", "-t", "tgt", "--draft-lang", "mt", "--max-insertions", 4]
     teachers.write_teacher(tmp_path / "checkpoint.pt", LEVT_DATA, *teachers.LEVT, *flags, seed=3)
     search = {"iter_decode_max_iter": 0, "iter_decode_eos_penalty": -1.5}
-    editor, unprotected_editor = (
-        Editor.load(tmp_path / "checkpoint.pt", LEVT_DATA, EditOptions(**search, edit_also=kinds))
-        for kinds in ("", "all")
-    )
+    system = System(tmp_path / "checkpoint.pt", LEVT_DATA, [], decoding=search)
+    folder = system.export(tmp_path / "out")
+    editor, unprotected_editor = (Editor.load(folder, EditOptions(edit_also=kinds)) for kinds in ("", "all"))
     things = ["https://a.org/b", "12.5%", "🎉", "a@b.org", "snake_case", "`x`"]
     draw = random.Random(1)
     texts = [" ".join(draw.choices([*things, *sorted(editor.model.symbols)[:8]], k=8)) for _ in range(40)]

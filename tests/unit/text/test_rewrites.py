@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.editor.segments import align_output, resolve_unknown
+from lev_plugins.editor.seq2seq_segments import align_output, resolve_unknown
 from lev_plugins.edits.expert import align
 from lev_plugins.text.edited import Edited, in_word
 from lev_plugins.text.offsets import Offsets, Unit, group_pieces, mark_blanks, offsets_of, spell_blanks

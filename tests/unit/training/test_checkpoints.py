@@ -20,6 +20,7 @@ from omegaconf import OmegaConf
 import lev_plugins
 from lev_plugins import registration  # noqa: F401  fairseq reads checkpoints as the plug-ins do
 from lev_plugins.cli.main import main
+from lev_plugins.export import load_model
 from lev_plugins.training import checkpoints
 from lev_plugins.utils import arrays
 from lev_plugins.utils.errors import UserError
@@ -236,12 +237,12 @@ def test_a_reference_is_not_followed(model: Any, tmp_path: Path) -> None:
     state["cfg"]["model"] = model
     checkpoints.save(state, tmp_path / "checkpoint.pt")
     with pytest.raises(UserError, match=r"the setting \w+ is a program or a reference, '.\{oc"):
-        lev_plugins.load(tmp_path / "checkpoint.pt", NOISY)
+        load_model.read_model(tmp_path / "checkpoint.pt", {"data": str(NOISY)})
 
 
 def test_a_checkpoint(checkpoint: Path) -> None:
     with pytest.raises(UserError, match=r"is a program or a reference, .* which is not run"):
-        lev_plugins.load(checkpoint, NOISY)
+        load_model.read_model(checkpoint, {"data": str(NOISY)})
     assert not (checkpoint.parent / "canary").exists()
 
 
@@ -257,12 +258,12 @@ def test_a_folder(tmp_path: Path) -> None:
     folder, canary = SYSTEMS["gated_trans"](tmp_path).export(tmp_path / "model", "--no-graphs"), tmp_path / "canary"
     entry("model_flags", "adaptive_softmax_cutoff", value=program(canary))(folder)
     with pytest.raises(UserError, match="the setting adaptive_softmax_cutoff is a program"):
-        lev_plugins.load(folder)
+        load_model.read_model(folder, {})
     assert not canary.exists()
     entry("model_flags", "adaptive_softmax_cutoff", value=None)(folder)
     entry("task_flags", "source_lang", value="${oc.env:HOME}")(folder)
     with pytest.raises(UserError, match="the setting source_lang is a program or a reference"):
-        lev_plugins.load(folder)
+        load_model.read_model(folder, {})
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-import lev_plugins
 from lev_plugins.cli.main import main
+from lev_plugins.export import load_model
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError
 from tests.helpers import Refusal
@@ -146,36 +146,27 @@ def labeller(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_damaged_folder_is_refused_in_one_line(
     damage: str, folder: Path, labeller: Path, tmp_path: Path, refusal: Refusal
 ) -> None:
-    command, original = ("edit", folder) if damage in DAMAGES else ("label", labeller)
-    copy = Path(shutil.copytree(original, tmp_path / "copy"))
+    copy = Path(shutil.copytree(folder if damage in DAMAGES else labeller, tmp_path / "copy"))
     change, message = (DAMAGES | DAMAGES_OF_LABELLERS)[damage]
     change(copy)
-    assert re.search(message, refusal(command, copy, "--cpu"))
+    assert re.search(message, refusal("export", copy, tmp_path / "out"))
 
 
-def test_what_is_no_model_folder(folder: Path, tmp_path: Path, refusal: Refusal) -> None:
+def test_what_is_no_model_folder(
+    folder: Path, golden_folder: Callable[[str], Path], tmp_path: Path, refusal: Refusal
+) -> None:
     assert "is not a model folder, because it has no config.json" in refusal("edit", tmp_path)
     assert "none is no model folder" in refusal("info", "none")
-    assert "there is no checkpoint none" in refusal("edit", "none")
-    assert f"{folder} is an editor: use lev-plugins edit" in refusal("label", folder)
-    said = refusal("edit", folder, "--data", tmp_path)
-    assert f"--data is for a checkpoint, but {folder} is a model folder: leave it out" in said
-    assert "--bpe is for a checkpoint" in refusal("edit", folder, "--bpe", "chars")
-    assert "thresholds are tuned on a checkpoint's data" in refusal("tune-thresholds", folder, tmp_path / "t")
+    assert "none is no model folder" in refusal("edit", "none")
+    assert "use lev-plugins edit" in refusal("label", golden_folder("pbd"))
+    assert "use lev-plugins label" in refusal("edit", golden_folder("labels"))
+    assert "a data folder is given as well" in refusal("export", folder, tmp_path / "out", "--data", tmp_path)
 
 
-def test_a_folder_whose_name_fairseq_would_divide(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_whose_name_fairseq_would_divide(folder: Path, tmp_path: Path, refusal: Refusal) -> None:
     copy = shutil.copytree(folder, tmp_path / "a:b")
-    with pytest.raises(UserError, match=r"cannot read .*a:b, because its name has the character ':': rename it"):
-        lev_plugins.load(copy)
-
-
-def test_a_labeller_with_nan_is_refused_as_a_checkpoint_too(tmp_path: Path) -> None:
-    state = lev_plugins.training.checkpoints.load(LABELS[0])
-    with_nan(state["model"])
-    lev_plugins.training.checkpoints.save(state, tmp_path / "checkpoint.pt")
-    with pytest.raises(UserError, match="NaN or infinite weights"):
-        lev_plugins.load(tmp_path / "checkpoint.pt", LABELS[2])
+    said = refusal("export", copy, tmp_path / "out")
+    assert re.search(r"cannot read .*a:b, because its name has the character ':': rename it", said)
 
 
 def test_a_backbone_has_only_the_files_that_are_listed(tmp_path: Path) -> None:
@@ -183,7 +174,7 @@ def test_a_backbone_has_only_the_files_that_are_listed(tmp_path: Path) -> None:
     folder = SYSTEMS["gated_byt5"](tmp_path).export(tmp_path / "out", "--no-graphs")
     (folder / "backbone" / "generation_config.json").write_text("{}")
     with pytest.raises(UserError, match=r"must have exactly the files config\.json, dict\.txt, symbols\.txt"):
-        lev_plugins.load(folder)
+        load_model.read_model(folder, {})
 
 
 def test_a_weight_that_is_not_learnt_must_be_finite_too(tmp_path: Path) -> None:
@@ -191,4 +182,4 @@ def test_a_weight_that_is_not_learnt_must_be_finite_too(tmp_path: Path) -> None:
     SYSTEMS["gated_bart"](tmp_path).export(tmp_path / "out", "--no-graphs")
     weights(lambda tensors: tensors["decoder.backbone.head.bias"].fill_(torch.nan))(tmp_path / "out")
     with pytest.raises(UserError, match=r"NaN or infinite weights, first in decoder\.backbone\.head\.bias"):
-        lev_plugins.load(tmp_path / "out")
+        load_model.read_model(tmp_path / "out", {})

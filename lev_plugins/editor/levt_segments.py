@@ -1,0 +1,155 @@
+"""Edits of segments of text with the graphs of a levt."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import replace
+from math import log
+from pathlib import Path
+from typing import Any
+
+from lev_plugins.editor.calibration import evidence
+from lev_plugins.editor.folder import StoredIndex, whole_number
+from lev_plugins.editor.onnx_refinement import GraphPolicies, Graphs
+from lev_plugins.editor.options import EditOptions
+from lev_plugins.editor.segments import BOUNDARIES, Origin, SegmentDecoder, dictionaries_of, sigmoid
+from lev_plugins.editor.word_features import IntendedWordFeatures
+from lev_plugins.edits.options import FAIRSEQ_FLAGS, REFINEMENT_TASK_FLAGS, RefinementOptions
+from lev_plugins.edits.refinement import Refiner, Sentence
+from lev_plugins.text.edited import Edit
+from lev_plugins.text.ids import BOS, EOS, UNK, Rows, TokenDictionary, ids_of, with_unknown_ids
+from lev_plugins.text.mark_bits import KEEP
+from lev_plugins.text.rewrites import Rewrite, rewrites, split_by_word
+from lev_plugins.text.segments import Segment, WordEdits
+from lev_plugins.utils.model_folder import SEARCH_FLAGS, ModelConfig
+from lev_plugins.utils.ranges import check_ranges
+
+REFINEMENT_FLAGS = FAIRSEQ_FLAGS | REFINEMENT_TASK_FLAGS
+MIN_ALTERNATIVE = log(0.01)  # log-probability from which another word for a placeholder is reported
+
+
+class LevTSegments(SegmentDecoder):
+    """Edits segments with a levt: the text is source and draft, or there is a draft of its own, which may have marks.
+
+    The confidence of an edit is p(edit) / (p(edit) + p(leaving the text alone)), as far as the policies were queried:
+    it adds up the log-odds of deleting each word that it deletes, or where it deletes none, of inserting anything in
+    its place; and the log-probabilities of the words that it inserts. What a mark demands is certain.
+    """
+
+    task, drafts = "text_editing", True
+
+    def __init__(self, folder: Path, config: ModelConfig, options: EditOptions) -> None:
+        """
+        folder: the model folder
+        config: the contents of its config.json
+        options: settings of decoding and computation
+        """
+        flags = {**config.task_flags, **options.given("keep_bias", *SEARCH_FLAGS)}
+        settings = {name: value for name, value in flags.items() if name in REFINEMENT_FLAGS}
+        check_ranges(Namespace(**settings))
+        spells = bool(config.model_flags.get("spelling"))
+        super().__init__(*dictionaries_of(folder, config), options.batch_tokens, spells)
+        self.placeholder = self.words.size if config.model_flags.get("placeholder") == "plh" else UNK
+        self.index = StoredIndex(self.words, folder, config) if spells else None
+        self.graphs = Graphs(folder, options.bits, self.words.size, self.placeholder, options.device)
+        refinement: dict[str, Any] = {REFINEMENT_FLAGS[name]: value for name, value in settings.items()}
+        positions = whole_number(config.model_flags, "max_target_positions")
+        self.refiner = Refiner(RefinementOptions(**refinement), self.placeholder, positions)
+
+    def try_out(self) -> None:
+        """Runs each graph once, with the last word of each dictionary."""
+        refiner = Refiner(replace(self.refiner.options, max_iter=0), self.placeholder, self.refiner.max_tokens)
+        draft, marks = [BOS, self.words.size - 1, self.placeholder, EOS], [0, KEEP, KEEP, 0]
+        refiner.refine(self.policies([[BOS, self.source.size - 1, EOS]], []), [3], [draft], [marks])
+
+    def decode(self, segments: list[Segment]) -> list[list[Edit]]:
+        self.warn_of_unknown(segments)
+        results = self.map_in_batches(self.refine_segments, segments, sizes_of(segments))
+        return [self.edits(segment, *result) for segment, result in zip(segments, results, strict=True)]
+
+    def refine_segments(self, segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
+        """Returns the tokens that each segment became, with </s>, and how."""
+        sources, drafts, unknown = self.rows(segments)
+        marks = [[*(segment.requests or [0] * (len(segment.pieces) + 1)), 0] for segment in segments]
+        return [sentence.edits() for sentence in self.refine(sources, drafts, marks, unknown)]
+
+    def rows(self, segments: list[Segment]) -> tuple[Rows, Rows, list[str]]:
+        """Returns the sources and drafts of segments, and the unknown words in them."""
+        unknown: dict[str, int] = {}
+
+        def row(pieces: list[str], dictionary: TokenDictionary, spells: bool) -> list[int]:
+            ids = ids_of(pieces, dictionary)
+            if spells:
+                spellings = [piece for i, piece in zip(ids, pieces, strict=True) if i == UNK]
+                ids = with_unknown_ids(ids, spellings, unknown, self.words.size + 1)
+            return [BOS, *ids, EOS]
+
+        texts = (segment.pieces if segment.source is None else segment.source for segment in segments)
+        sources = [row(pieces, self.source, self.spells) for pieces in texts]
+        drafts = [row(segment.pieces, self.words, True) for segment in segments]
+        return sources, drafts, list(unknown)
+
+    def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
+        """Refines drafts, with boundaries; ``unknown`` are the words whose ids come after the placeholder."""
+        return self.refiner.refine(self.policies(sources, unknown), map(len, sources), drafts, marks)
+
+    def policies(self, sources: Rows, unknown: list[str]) -> GraphPolicies:
+        spelling = None if self.index is None else IntendedWordFeatures(self.index, unknown)
+        return GraphPolicies(self.graphs, sources, spelling)
+
+    def edits(self, segment: Segment, tokens: list[int], edits: WordEdits) -> list[Edit]:
+        """Returns the edits of a segment that became ``tokens``, with </s>."""
+        origin = [place - 1 if place > 0 else None for place in edits.origin[:-1]]  # <s> of the draft is at 0
+        pieces = self.pieces(segment, tokens[:-1], origin)
+        return [
+            replace(
+                self.edit(segment, edits, pieces, origin, change),
+                alternatives=tuple(self.alternatives(segment, edits, pieces, origin, change)),
+            )
+            for change in word_changes(segment, pieces, origin)
+        ]
+
+    def alternatives(
+        self, segment: Segment, edits: WordEdits, pieces: list[str], origin: Origin, change: Rewrite
+    ) -> Iterator[Edit]:
+        """Yields the edits that put each of the other likely words in the only placeholder of a change."""
+        places = [i for i in change.inserted if origin[i] is None]
+        if len(places) != 1 or not edits.alternatives:
+            return
+        (place,), span = places, (change.edit.start, change.edit.end)
+        for word, log_prob in edits.alternatives[place]:
+            variant = [*pieces[:place], self.spelling(word), *pieces[place + 1 :]]
+            if log_prob < MIN_ALTERNATIVE or variant == pieces:
+                continue
+            log_probs = [*edits.log_probs[:place], log_prob, *edits.log_probs[place + 1 :]]
+            for variant_change in word_changes(segment, variant, origin):
+                edit = variant_change.edit
+                if variant_change.inserted == change.inserted and (edit.start, edit.end) == span:
+                    yield self.edit(segment, replace(edits, log_probs=log_probs), variant, origin, variant_change)
+
+    def edit(self, segment: Segment, edits: WordEdits, pieces: list[str], origin: Origin, change: Rewrite) -> Edit:
+        """Returns the edit of a change, with its confidence and iteration."""
+        deleted = [piece + 1 for piece in change.removed if piece not in origin]
+        inserted = [i for i in change.inserted if origin[i] is None]
+        iterations = [*(edits.deleted_at[place] for place in deleted), *(edits.inserted_at[i] for i in inserted)]
+        odds = [edits.deletion_log_odds[place] for place in deleted]
+        if not odds:
+            earliest = min(inserted, key=edits.inserted_at.__getitem__)
+            odds = [edits.insertion_log_odds[earliest]]
+        choice = sum(edits.log_probs[i] for i in inserted)
+        return replace(
+            change.edit,
+            confidence=sigmoid(sum(odds) + choice),
+            iteration=max(iterations),
+            evidence=evidence(segment, change, pieces, self.count, min(odds), choice),
+        )
+
+
+def sizes_of(segments: list[Segment]) -> list[int]:
+    """Returns how many tokens a levt reads of each segment, or of its source if that is longer."""
+    return [max(len(segment.pieces), len(segment.source or ())) + BOUNDARIES for segment in segments]
+
+
+def word_changes(segment: Segment, pieces: list[str], origin: Origin) -> list[Rewrite]:
+    """Returns what a model changed in a segment, word by word where it replaced several."""
+    changes = rewrites(segment, pieces, origin)
+    return [part for change in changes for part in split_by_word(segment, change, pieces, origin)]
