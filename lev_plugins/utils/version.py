@@ -1,3 +1,3 @@
 """The version of this package; ``setup.py`` reads it from this file."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
