@@ -129,11 +129,11 @@ def with_recurring(edited: Edited, recurring: Collection[str]) -> Edited:
     """Notes which edits replace unknown words that recur: they are more often words of the text than typos."""
 
     def note(edit: Edit) -> Edit:
-        features, parts = Evidence(*edit.evidence), parts_of(edited.original[edit.start : edit.end])
-        if not features.unknown or not all(part in recurring for part in parts):
+        parts = parts_of(edited.original[edit.start : edit.end])
+        if not edit.evidence or not Evidence(*edit.evidence).unknown or not all(part in recurring for part in parts):
             return edit
-        alternatives = tuple(map(note, edit.alternatives))
-        return replace(edit, evidence=features._replace(recurring=1.0), alternatives=alternatives)
+        features = Evidence(*edit.evidence)._replace(recurring=1.0)
+        return replace(edit, evidence=features, alternatives=tuple(map(note, edit.alternatives)))
 
     return replace(edited, edits=tuple(map(note, edited.edits)))
 

@@ -177,12 +177,8 @@ def test_a_diff_has_colours_on_a_terminal_only(
 # ---- going on after a stop ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["edit", "label"])
-def test_a_file_is_continued(run: Run, golden_folder: Callable[[str], Path], tmp_path: Path, command: str) -> None:
-    name, flags = {"edit": ("pbd", ["--json", "--batch-lines"]), "label": ("labels", ["--scores", "--batch-size"])}[
-        command
-    ]
-    words, out = [command, golden_folder(name), *flags, 7], tmp_path / "out"
+def test_a_file_is_continued(run: Run, golden_folder: Callable[[str], Path], tmp_path: Path) -> None:
+    words, out = ["edit", golden_folder("pbd"), "--json", "--batch-lines", 7], tmp_path / "out"
     whole = run(*words, stdin=TEXT)[1]
     assert whole.count(b"\n") == len(NOISES)
     for size in (0, len(whole) * 4 // 5):

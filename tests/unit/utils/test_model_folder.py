@@ -95,6 +95,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.fixture(scope="module")
+def labeller(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("labels") / "out"
+    assert export(Path(LABELS[0]), out, *LABELS[1:]) == 0
+    return out
+
+
 def export(checkpoint: Path, out: Path, *flags: object) -> int:
     return main([str(word) for word in ("export", checkpoint, out, "--no-graphs", *flags)])
 
