@@ -45,7 +45,7 @@ def log(tmp_path: Path) -> Path:
 def test_the_trace_of_the_readme_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "decode.log").write_text(README_LOG, encoding="utf-8")
     trace = run_trace(capsys, tmp_path / "decode.log", "--select", 84, "--remove-bpe", "sentencepiece")
-    blocks = re.findall(r"^```\n(.*?)^```", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.M | re.S)
     [shown] = [block for block in blocks if block.startswith("   source")]
     assert shown.splitlines() == [
         line for line in trace.splitlines() if re.match(r" *(source|delete|open|fill) ", line)
