@@ -49,7 +49,7 @@ from tests.pretrained import (
     made_and_imported,
     make,
 )
-from tests.pretrained import build_levt as build_gated
+from tests.pretrained import build as build_gated
 
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
@@ -236,7 +236,7 @@ def test_graphs_match_the_model(family: Family, tmp_path: Path) -> None:
         tokens, words = read_texts(model, *texts)
         with torch.no_grad():
             expected = model.encoder.reader(tokens, *words["pieces"]).numpy()
-        values = dict(zip(example, (tokens.numpy(), *(part.numpy() for part in words.pieces)), strict=True))
+        values = dict(zip(example, (tokens.numpy(), *(part.numpy() for part in words["pieces"])), strict=True))
         exact_states, rounded_states = (session.run(None, values)[0] for session in sessions)
         assert np.abs(exact_states - expected).max() < 1e-4
         assert np.corrcoef(rounded_states.flat, expected.flat)[0, 1] > 0.9
