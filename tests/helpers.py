@@ -56,6 +56,11 @@ def part_of_fairseq(module: str) -> Any:
 needs_libnat = pytest.mark.skipif(find_spec("fairseq.libnat") is None, reason="this fairseq has no fairseq.libnat")
 
 
+def file_contents(folder: Path) -> dict[str, bytes]:
+    """Returns the contents of all files below a folder by their path in it."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def write_lines(path: Path, lines: Iterable[str]) -> Path:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path

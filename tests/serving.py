@@ -77,7 +77,7 @@ class FakeEditor(Editor):
     def answer(self, request: EditRequest) -> Edited:
         draft, glossary = request.draft, request.glossary
         edited = self.one(request.text, request.language) if draft is None else self.marked(draft)
-        edited = without_protected(edited, (span for own in request.words for span in own.spans(edited.original)))
+        edited = without_protected(edited, (span for words in request.words for span in words.spans(edited.original)))
         edited = replace(edited, terms=tuple(glossary.terms_in(request.text)) if glossary else ())
         return edited.without_unsure(request.min_confidence or 0.0)
 
@@ -88,8 +88,8 @@ class FakeEditor(Editor):
 
     def marked(self, draft: str) -> Edited:
         plain, marks = parse_marks(draft)
-        new = [Edit(mark.start, mark.start, "new ", 1.0) for mark in marks if mark.kind == "+"]
-        return Edited(plain, tuple(sorted([*self.one(plain).edits, *new])))
+        insertions = [Edit(mark.start, mark.start, "new ", 1.0) for mark in marks if mark.kind == "+"]
+        return Edited(plain, tuple(sorted([*self.one(plain).edits, *insertions])))
 
 
 class FakeLabeller(Labeller):
@@ -100,14 +100,14 @@ class FakeLabeller(Labeller):
         self.kind, self.names = "classification", ["bad", "good"]
 
     def scored(self, texts: Any, interest: Any = (), first_line: int = 1) -> list[Scored]:
-        found = []
+        results = []
         for text in texts:
             words = text.split() if isinstance(text, str) else list(text)
             if not words:
                 raise UserError("line 1 has no words")
             good = words.count("good") / len(words)
-            found.append(Scored(words, np.array([1 - good, good]), cut=len(words) > 5))
-        return found
+            results.append(Scored(words, np.array([1 - good, good]), cut=len(words) > 5))
+        return results
 
 
 class Answer(NamedTuple):
@@ -133,16 +133,18 @@ class Client:
         try:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request(method, path, body, named)
-            got = connection.getresponse()
-            return Answer(got.status, {k.lower(): v for k, v in got.getheaders()}, got.read().decode("utf-8"))
+            response = connection.getresponse()
+            return Answer(
+                response.status, {k.lower(): v for k, v in response.getheaders()}, response.read().decode("utf-8")
+            )
         finally:
             connection.close()
 
     def get(self, path: str, **headers: str) -> Answer:
         return self.ask("GET", path, **headers)
 
-    def post(self, path: str, given: Any = None, **headers: str) -> Answer:
-        return self.ask("POST", path, json.dumps(given).encode(), Content_Type="application/json", **headers)
+    def post(self, path: str, content: Any = None, **headers: str) -> Answer:
+        return self.ask("POST", path, json.dumps(content).encode(), Content_Type="application/json", **headers)
 
     def form(self, path: str, fields: dict[str, str], **headers: str) -> Answer:
         return self.ask(
@@ -169,8 +171,8 @@ class Client:
         return b"".join(parts)
 
 
-def models(*given: Any, most: int = 256) -> list[ServedModel]:
-    return [ServedModel.start(f"m{number}", model, most) for number, model in enumerate(given, 1)]
+def models(*editors: Any, max_waiting: int = 256) -> list[ServedModel]:
+    return [ServedModel.start(f"m{number}", model, max_waiting) for number, model in enumerate(editors, 1)]
 
 
 @contextmanager

@@ -8,30 +8,38 @@ import pytest
 
 from examples.denoising import errors
 
-ONE, SEVERAL, FIRST, LATER, REAL, NONWORD = errors.LETTER_CLASSES
+ONE_LETTER, SEVERAL_LETTERS, FIRST_LETTER, LATER_LETTER, REAL_WORD, NONWORD = errors.LETTER_CLASSES
 
 
 @pytest.mark.parametrize(
     ("text", "reference", "expected"),
     [
         ("", "", []),
-        ("teh cat", "the cat", [(0, 1, SEVERAL, LATER, NONWORD)]),  # two letters are others
-        ("the bat", "the cat", [(1, 2, ONE, FIRST, REAL)]),  # the lexicon has it
-        ("the Bat!", "the cat", [(1, 2, SEVERAL, FIRST, REAL)]),
-        ("th cat", "the cat", [(0, 1, ONE, LATER, NONWORD)]),
+        ("teh cat", "the cat", [(0, 1, SEVERAL_LETTERS, LATER_LETTER, NONWORD)]),  # two letters are others
+        ("the bat", "the cat", [(1, 2, ONE_LETTER, FIRST_LETTER, REAL_WORD)]),  # the lexicon has it
+        ("the Bat!", "the cat", [(1, 2, SEVERAL_LETTERS, FIRST_LETTER, REAL_WORD)]),
+        ("th cat", "the cat", [(0, 1, ONE_LETTER, LATER_LETTER, NONWORD)]),
         ("the", "the cat", [(1, 2, "other words")]),
         ("the big cat", "the cat", [(1, 1, "other words")]),
         ("", "the", [(0, 1, "other words")]),
-        ("xy house", "hous qq", [(0, 0, "other words"), (0, 1, ONE, LATER, NONWORD), (1, 2, "other words")]),
-        ("th ecat sat", "the cat sat", [(0, 1, ONE, LATER, NONWORD), (1, 2, ONE, FIRST, NONWORD)]),
+        (
+            "xy house",
+            "hous qq",
+            [(0, 0, "other words"), (0, 1, ONE_LETTER, LATER_LETTER, NONWORD), (1, 2, "other words")],
+        ),
+        (
+            "th ecat sat",
+            "the cat sat",
+            [(0, 1, ONE_LETTER, LATER_LETTER, NONWORD), (1, 2, ONE_LETTER, FIRST_LETTER, NONWORD)],
+        ),
         ("the ca ts i t", "the cats it", [(1, 2, "split"), (2, 3, "split")]),
         ("thecatsat", "the cat sat", [(0, 3, "run-on")]),
         ("abcde fghi", "abcdefghXi", [(0, 1, "split")]),  # 1 of 10 letters differs
         ("abcd e", "abcdX", [(0, 1, "split")]),  # 1 of 5, the most
-        ("abc d", "abcX", [(0, 1, ONE, LATER, NONWORD), (1, 1, "other words")]),  # 1 of 4
+        ("abc d", "abcX", [(0, 1, ONE_LETTER, LATER_LETTER, NONWORD), (1, 1, "other words")]),  # 1 of 4
     ],
 )
-def test_errors_by_class(text: str, reference: str, expected: list[tuple[Any, ...]]) -> None:
+def test_errors_are_classified(text: str, reference: str, expected: list[tuple[Any, ...]]) -> None:
     assert [(*error[:2], *error.classes) for error in errors.errors_in(text, reference, {"bat", "the"})] == expected
 
 
@@ -58,7 +66,7 @@ def test_words_are_paired_at_the_lowest_cost() -> None:
         assert sum(errors.pair_cost(*pair) for pair in pairs) == pytest.approx(min(costs(text_words, reference_words)))
 
 
-def test_errors_repaired_and_introduced() -> None:
+def test_errors_are_counted_as_repaired_or_introduced() -> None:
     """Errors of the same words are the same error; an extra word is between two words."""
     sources, references = ["teh cat", "the big cat", "a b"], ["the cat", "the cat", "a b"]
     score = errors.evaluate(sources, references, ["the bat", "the odd cat", "a c b"])
@@ -67,13 +75,13 @@ def test_errors_repaired_and_introduced() -> None:
         for name in ("all", *errors.ERROR_CLASSES)
     }
     assert score.sentences.tolist() == [1, 0, 1] and score.score == 1 / 2
-    assert counts["all"] == [2, 1, 2] and counts["other words"] == [1, 0, 1] and counts[SEVERAL] == [1, 1, 0]
-    assert counts[ONE] == [0, 0, 1] and counts["real word"] == [0, 0, 0]
+    assert counts["all"] == [2, 1, 2] and counts["other words"] == [1, 0, 1] and counts[SEVERAL_LETTERS] == [1, 1, 0]
+    assert counts[ONE_LETTER] == [0, 0, 1] and counts["real word"] == [0, 0, 0]
     nearest = errors.evaluate(["teh cat"], [["the dog", "the cat"]], ["the cat"])  # the reference with fewest errors
     assert (nearest.score, nearest.details["all: in the source"]) == (1.0, 1)
 
 
-def test_the_table_of_two_systems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_counts_the_errors_of_two_systems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, text in (
         ("noisy", "teh train forParis is ofr you ."),
         ("right", "the train for Paris is for you ."),

@@ -8,16 +8,23 @@ from lev_plugins.serving.context import Context
 from tests.serving import Client, FakeEditor, FakeLabeller, models, serving
 
 
-def test_texts_become_what_edit_prints(server: Client) -> None:
+def test_an_edit_request_answers_the_json_of_edit(server: Client) -> None:
     answer = server.edit("teh 😀 tset\n", "", "fine")
     assert answer.status == 200 and answer.headers["content-type"] == "application/json"
-    other = {"replacement": "then", "confidence": 0.05}
-    first = {"start": 0, "end": 3, "replacement": "the", "confidence": 0.9, "iteration": 1, "alternatives": [other]}
-    second = {"start": 6, "end": 10, "replacement": "test", "confidence": 0.8, "iteration": 1, "alternatives": []}
+    alternative = {"replacement": "then", "confidence": 0.05}
+    the_edit = {
+        "start": 0,
+        "end": 3,
+        "replacement": "the",
+        "confidence": 0.9,
+        "iteration": 1,
+        "alternatives": [alternative],
+    }
+    test_edit = {"start": 6, "end": 10, "replacement": "test", "confidence": 0.8, "iteration": 1, "alternatives": []}
     assert answer.json == {
         "model": "m1",
         "results": [
-            {"text": "the 😀 test\n", "edits": [first, second]},
+            {"text": "the 😀 test\n", "edits": [the_edit, test_edit]},
             {"text": "", "edits": []},
             {"text": "fine", "edits": []},
         ],
@@ -25,9 +32,9 @@ def test_texts_become_what_edit_prints(server: Client) -> None:
     assert server.edit().json["results"] == []
 
 
-def test_confidence_drafts_models_and_words(server: Client) -> None:
-    def texts(*given: str, **fields: object) -> list[str]:
-        return [result["text"] for result in server.edit(*given, **fields).json["results"]]
+def test_fields_of_an_edit_request_are_used(server: Client) -> None:
+    def texts(*lines: str, **fields: object) -> list[str]:
+        return [result["text"] for result in server.edit(*lines, **fields).json["results"]]
 
     assert texts("teh tset", min_confidence=0.85) == ["the tset"]
     assert texts("teh tset", min_confidence=0) == texts("teh tset", min_confidence=0.0) == ["the test"]
@@ -36,7 +43,7 @@ def test_confidence_drafts_models_and_words(server: Client) -> None:
     assert texts("teh", model="m2") == ["the"]
 
 
-def test_a_glossary(server: Client) -> None:
+def test_an_edit_request_reports_the_terms_of_its_glossary(server: Client) -> None:
     answer = server.edit("teh hat", "no", drafts=["der Hut", "nein"], model="m2", glossary="hat\tHut\n\nteh\tDer\n")
     assert [result.get("terms") for result in answer.json["results"]] == [
         [{"source": "teh", "target": "Der", "used": False}, {"source": "hat", "target": "Hut", "used": True}],
@@ -47,16 +54,16 @@ def test_a_glossary(server: Client) -> None:
     assert refused.error == "the glossary, line 2: must be a term, a TAB and its translation, but is 'hat Mütze'"
 
 
-def test_labels(server: Client) -> None:
+def test_label_requests_are_answered(server: Client) -> None:
     answer = server.post("/v1/label", {"texts": ["good film", ["good", "good", "bad"]], "scores": False})
     assert answer.json["model"] == "m3"
-    assert [each["label"] for each in answer.json["results"]] == ["bad", "good"]
+    assert [result["label"] for result in answer.json["results"]] == ["bad", "good"]
     scored = server.post("/v1/label", {"texts": ["good"], "scores": True}).json["results"]
     assert scored == [{"label": "good", "score": 1.0, "all_scores": {"bad": 0.0, "good": 1.0}}]
     assert server.post("/v1/label", {"texts": [""]}).error == "line 1 has no words"
 
 
-def test_models_and_health(server: Client) -> None:
+def test_models_and_healthz_are_listed(server: Client) -> None:
     answer = server.get("/v1/models").json
     assert answer["models"][1:] == [
         {"name": "m2", "kind": "edit", "drafts": True, "min_confidence": 0.0},
@@ -68,7 +75,7 @@ def test_models_and_health(server: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("request", "message"),
     [
         ([], "the request is not a JSON object"),
         ({}, "the request has no entry 'texts'"),
@@ -81,8 +88,8 @@ def test_models_and_health(server: Client) -> None:
         ({"texts": ["\ud800"]}, "the request is not valid JSON ('utf-8' codec can't encode character '\\ud800'"),
     ],
 )
-def test_wrong_fields_are_named(server: Client, given: object, message: str) -> None:
-    answer = server.post("/v1/edit", given)
+def test_unusable_fields_are_named(server: Client, request: object, message: str) -> None:
+    answer = server.post("/v1/edit", request)
     assert answer.status == 400 and message in answer.error
 
 
@@ -98,18 +105,18 @@ def test_wrong_fields_are_named(server: Client, given: object, message: str) -> 
         (json.dumps({"texts": [""] * 101}).encode(), 413, "each counted as at least 20, have 2,020 characters"),
     ],
 )
-def test_wrong_bodies_are_refused(server: Client, body: bytes, status: int, message: str) -> None:
+def test_malformed_or_large_bodies_are_refused(server: Client, body: bytes, status: int, message: str) -> None:
     answer = server.ask("POST", "/v1/edit", body)
     assert answer.status == status and message in answer.error
 
 
-def test_a_server_of_one_kind_says_what_it_lacks() -> None:
+def test_a_server_of_labellers_refuses_edits() -> None:
     with serving(Context(models(FakeLabeller()))) as client:
         assert "this server has no model that can edit: start it with one" in client.edit("a").error
         assert client.form("/v2/check", {"language": "en", "text": "a"}).status == 400
 
 
-def test_so_many_words_are_refused() -> None:
+def test_too_many_words_are_refused() -> None:
     with serving(Context(models(FakeEditor()))) as client:
         answer = client.post("/v1/edit", {"texts": ["teh"], "words": ["b" * 100] * 1_001})
         assert answer.status == 400 and "the length of all words must be at most 100000, but is 100100" in answer.error

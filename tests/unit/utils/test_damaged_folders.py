@@ -20,21 +20,21 @@ from tests.helpers import Refusal
 from tests.systems import GOLDEN, SYSTEMS
 
 Change = Callable[[dict[str, Any]], None]
-LABELS = [str(GOLDEN / "labels" / "checkpoint.pt"), "--data", str(GOLDEN / "labels" / "data")]
-PBD = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(GOLDEN / "noisy" / "data"), "--bpe", "chars"]
+LABELLER_EXPORT = [str(GOLDEN / "labels" / "checkpoint.pt"), "--data", str(GOLDEN / "labels" / "data")]
+CORRECTOR_EXPORT = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(GOLDEN / "noisy" / "data"), "--bpe", "chars"]
 
 
-def exported(out: Path, *flags: str) -> Path:
+def export_folder(out: Path, *flags: str) -> Path:
     assert main(["export", flags[0], str(out), "--no-graphs", *flags[1:]]) == 0
     return out
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return exported(tmp_path_factory.mktemp("pbd") / "out", *PBD)
+def corrector_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export_folder(tmp_path_factory.mktemp("pbd") / "out", *CORRECTOR_EXPORT)
 
 
-def edited(config: Change) -> Callable[[Path], None]:
+def config_change(config: Change) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         path = folder / "config.json"
         entries = json.loads(path.read_text("utf-8"))
@@ -50,7 +50,7 @@ def entry(*path: str, value: Any) -> Callable[[Path], None]:
             entries = entries[name]
         entries[path[-1]] = value
 
-    return edited(change)
+    return config_change(change)
 
 
 def content(name: str, text: bytes) -> Callable[[Path], None]:
@@ -71,7 +71,7 @@ def with_nan(tensors: dict[str, Any]) -> None:
     next(weight for weight in tensors.values() if weight.dim() == 2)[0, 0] = torch.nan
 
 
-def without_one(tensors: dict[str, Any]) -> None:
+def without_first_weight(tensors: dict[str, Any]) -> None:
     del tensors[sorted(tensors)[0]]
 
 
@@ -88,17 +88,26 @@ def link(name: str, target: str) -> Callable[[Path], None]:
     return change
 
 
-DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
+EDITOR_DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "older": (entry("format", value=1), "has format version 1, but .* reads version 2"),
     "newer": (entry("format", value=3), "has format version 3, but .* reads version 2"),
-    "no format": (edited(lambda c: c.pop("format")), "was not written by lev-plugins export"),
+    "no format": (config_change(lambda c: c.pop("format")), "was not written by lev-plugins export"),
     "not JSON": (content("config.json", b"{"), r"config\.json is not valid JSON"),
-    "no config": (lambda folder: (folder / "config.json").unlink(), "is not a model folder, because it has no config"),
-    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"is incomplete, .* no model\.safetensors"),
-    "no dictionary": (lambda folder: (folder / "dict.noisy.txt").unlink(), r"is incomplete, .* no dict\.noisy\.txt"),
+    "no config": (
+        lambda corrector_folder: (corrector_folder / "config.json").unlink(),
+        "is not a model folder, because it has no config",
+    ),
+    "no weights": (
+        lambda corrector_folder: (corrector_folder / "model.safetensors").unlink(),
+        r"is incomplete, .* no model\.safetensors",
+    ),
+    "no dictionary": (
+        lambda corrector_folder: (corrector_folder / "dict.noisy.txt").unlink(),
+        r"is incomplete, .* no dict\.noisy\.txt",
+    ),
     "other dictionary": (content("dict.noisy.txt", b"a 1\n"), r"dict\.noisy\.txt is not the file that was exported"),
     "unknown entry": (entry("more", value=1), "has an unknown entry 'more'"),
-    "missing entry": (edited(lambda c: c.pop("task")), "has no entry 'task'"),
+    "missing entry": (config_change(lambda c: c.pop("task")), "has no entry 'task'"),
     "text style": (entry("text_style", "tall", value=True), "text_style has an unknown entry 'tall'"),
     "unknown flag": (entry("model_flags", "encoder_embed_path", value="/etc/passwd"), "unknown entry 'encoder_embed_"),
     "unknown task flag": (entry("task_flags", "data", value="/"), "task_flags has an unknown entry 'data'"),
@@ -108,8 +117,14 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "tokeniser": (entry("tokeniser", value="gpt2"), "tokeniser must be null or one of sentencepiece"),
     "language": (entry("task_flags", "source_lang", value="../x"), r"source_lang must have only letters"),
     "way out": (entry("files", "../x", value=""), r"a name in files must have only letters, .* but is '\.\./x'"),
-    "dictionary not listed": (edited(lambda c: c["files"].pop("dict.noisy.txt")), r"files must have dict\.noisy\.txt"),
-    "no language": (edited(lambda c: c["task_flags"].pop("target_lang")), "task_flags must have target_lang, a text"),
+    "dictionary not listed": (
+        config_change(lambda c: c["files"].pop("dict.noisy.txt")),
+        r"files must have dict\.noisy\.txt",
+    ),
+    "no language": (
+        config_change(lambda c: c["task_flags"].pop("target_lang")),
+        "task_flags must have target_lang, a text",
+    ),
     "tokeniser not listed": (entry("tokeniser", value="sentencepiece"), r"files must have sentencepiece\.bpe\.model"),
     "link": (link("dict.noisy.txt", "../outside.txt"), "is a link that leads out of the folder: copy the folder with"),
     "link to itself": (link("model.safetensors", "model.safetensors"), r"is incomplete, .* no model\.safetensors"),
@@ -117,20 +132,23 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "many layers": (entry("model_flags", "layers", value=10**9), "--layers must be at most 1000, but is 1000000000"),
     "beam": (entry("decoding", "beam", value=10**6), r"config\.json, decoding: --beam must be between 1 and 1000"),
     "NaN": (weights(with_nan), "the model has NaN or infinite weights, first in"),
-    "a weight less": (weights(without_one), r"cannot be loaded \(KeyError: .*\): export it again"),
+    "a weight less": (weights(without_first_weight), r"cannot be loaded \(KeyError: .*\): export it again"),
     "other sizes": (weights(wider), "cannot be loaded .*: export it again"),
-    "cut short": (lambda folder: os.truncate(folder / "model.safetensors", 1000), "is not the file that was exported"),
+    "cut short": (
+        lambda corrector_folder: os.truncate(corrector_folder / "model.safetensors", 1000),
+        "is not the file that was exported",
+    ),
     "a link for the weights": (link("model.safetensors", "../outside.txt"), "is a link that leads out of the folder"),
 }
 
 
-DAMAGES_OF_LABELLERS: dict[str, tuple[Callable[[Path], None], str]] = {
+LABELLER_DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "template": (entry("labelling", "template", value="{0.__class__}"), "template may have"),
     "kind": (entry("labelling", "kind", value="guessing"), "kind must be classification or"),
     "columns": (entry("labelling", "columns", value=0), "columns must be between 1 and 1000"),
     "longest": (entry("labelling", "longest", value=10**9), "longest must be between 1 and 1000000"),
     "separator": (entry("labelling", "separator", value=""), "separator must not be empty"),
-    "labels not listed": (edited(lambda c: c["files"].pop("labels.txt")), r"files must have labels\.txt"),
+    "labels not listed": (config_change(lambda c: c["files"].pop("labels.txt")), r"files must have labels\.txt"),
     "unknown entry of labelling": (entry("labelling", "more", value="/etc/passwd"), "has an unknown entry 'more'"),
     "a task of editors": (entry("task", value="text_editing"), "task must be text_labelling for a labeller"),
     "NaN in a labeller": (weights(with_nan), "the model has NaN or infinite weights"),
@@ -139,37 +157,37 @@ DAMAGES_OF_LABELLERS: dict[str, tuple[Callable[[Path], None], str]] = {
 
 @pytest.fixture(scope="module")
 def labeller(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return exported(tmp_path_factory.mktemp("labels") / "out", *LABELS)
+    return export_folder(tmp_path_factory.mktemp("labels") / "out", *LABELLER_EXPORT)
 
 
-@pytest.mark.parametrize("damage", [*DAMAGES, *DAMAGES_OF_LABELLERS])
+@pytest.mark.parametrize("damage", [*EDITOR_DAMAGES, *LABELLER_DAMAGES])
 def test_a_damaged_folder_is_refused_in_one_line(
-    damage: str, folder: Path, labeller: Path, tmp_path: Path, refusal: Refusal
+    damage: str, corrector_folder: Path, labeller: Path, tmp_path: Path, refusal: Refusal
 ) -> None:
-    copy = Path(shutil.copytree(folder if damage in DAMAGES else labeller, tmp_path / "copy"))
-    change, message = (DAMAGES | DAMAGES_OF_LABELLERS)[damage]
+    copy = Path(shutil.copytree(corrector_folder if damage in EDITOR_DAMAGES else labeller, tmp_path / "copy"))
+    change, message = (EDITOR_DAMAGES | LABELLER_DAMAGES)[damage]
     change(copy)
     assert re.search(message, refusal("export", copy, tmp_path / "out"))
 
 
-def test_what_is_no_model_folder(
-    folder: Path, golden_folder: Callable[[str], Path], tmp_path: Path, refusal: Refusal
+def test_paths_without_a_suitable_model_are_refused(
+    corrector_folder: Path, golden_folder: Callable[[str], Path], tmp_path: Path, refusal: Refusal
 ) -> None:
     assert "is not a model folder, because it has no config.json" in refusal("edit", tmp_path)
     assert "none is no model folder" in refusal("info", "none")
     assert "none is no model folder" in refusal("edit", "none")
     assert "use lev-plugins edit" in refusal("label", golden_folder("pbd"))
     assert "use lev-plugins label" in refusal("edit", golden_folder("labels"))
-    assert "a data folder is given as well" in refusal("export", folder, tmp_path / "out", "--data", tmp_path)
+    assert "a data folder is given as well" in refusal("export", corrector_folder, tmp_path / "out", "--data", tmp_path)
 
 
-def test_a_folder_whose_name_fairseq_would_divide(folder: Path, tmp_path: Path, refusal: Refusal) -> None:
-    copy = shutil.copytree(folder, tmp_path / "a:b")
-    said = refusal("export", copy, tmp_path / "out")
-    assert re.search(r"cannot read .*a:b, because its name has the character ':': rename it", said)
+def test_a_folder_with_a_colon_in_its_name_is_refused(corrector_folder: Path, tmp_path: Path, refusal: Refusal) -> None:
+    copy = shutil.copytree(corrector_folder, tmp_path / "a:b")
+    message = refusal("export", copy, tmp_path / "out")
+    assert re.search(r"cannot read .*a:b, because its name has the character ':': rename it", message)
 
 
-def test_a_backbone_has_only_the_files_that_are_listed(tmp_path: Path) -> None:
+def test_an_unlisted_file_of_a_backbone_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     folder = SYSTEMS["gated_byt5"](tmp_path).export(tmp_path / "out", "--no-graphs")
     (folder / "backbone" / "generation_config.json").write_text("{}")
@@ -177,7 +195,7 @@ def test_a_backbone_has_only_the_files_that_are_listed(tmp_path: Path) -> None:
         load_model.read_model(folder, {})
 
 
-def test_a_weight_that_is_not_learnt_must_be_finite_too(tmp_path: Path) -> None:
+def test_nan_in_a_fixed_weight_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     SYSTEMS["gated_bart"](tmp_path).export(tmp_path / "out", "--no-graphs")
     weights(lambda tensors: tensors["decoder.backbone.head.bias"].fill_(torch.nan))(tmp_path / "out")
