@@ -62,10 +62,7 @@ class FakeEditor(Editor):
         self.begun = threading.Event()
 
     def edit(
-        self,
-        texts: Sequence[str | EditRequest],
-        drafts: Sequence[str | None] | None = None,
-        first_line: int = 1,
+        self, texts: Sequence[str | EditRequest], drafts: Sequence[str | None] | None = None, first_line: int = 1
     ) -> list[Edited]:
         requests = requests_of(texts, drafts)
         self.calls.append([request.text for request in requests])

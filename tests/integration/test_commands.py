@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import (
-    LEVT,
-    exact_matches,
-    generate,
-    hypotheses,
-    lines,
-    same_hypotheses,
-    succeed,
-    train,
-)
+from tests.commands import LEVT, exact_matches, generate, hypotheses, lines, same_hypotheses, succeed, train
 
 
 @pytest.fixture(scope="module")

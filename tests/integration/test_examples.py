@@ -34,7 +34,7 @@ ENCODER = "--encoder-layers 1 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 
 TINY_FLAGS = f"{ENCODER} {ENCODER.replace('encoder', 'decoder')}"  # flags of fairseq-train
 
 
-def run_example(script: str, out: Path, **settings: object) -> Result:
+def run_twice(script: str, out: Path, **settings: object) -> Result:
     """Runs a script with these settings, and again, when it must find everything complete."""
     variables = {name: str(value) for name, value in {"THREADS": 1, "OUT": out, **settings}.items()}
     initial, repeated = (succeed("bash", ROOT / "examples" / script, timeout=900, **variables) for _ in range(2))
@@ -43,7 +43,7 @@ def run_example(script: str, out: Path, **settings: object) -> Result:
     return repeated
 
 
-def write_file(path: Path, lines: list[str]) -> Path:
+def save(path: Path, lines: list[str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_lines(path, lines)
 
@@ -52,7 +52,7 @@ def write_texts(folder: Path, texts: dict[str, list[str]], times: dict[str, int]
     """Writes the lines of each suffix so many times into the file of each split."""
     for split, number in times.items():
         for suffix, lines in texts.items():
-            write_file(folder / f"{split}.{suffix}", lines * number)
+            save(folder / f"{split}.{suffix}", lines * number)
 
 
 def parallel(folder: Path) -> Path:
@@ -60,17 +60,17 @@ def parallel(folder: Path) -> Path:
     draw = random.Random(1)
     for split, size in (("train", 250), ("valid", 8), ("test", 6)):
         text = [" ".join(draw.choices(SIMPLE_WORDS, k=draw.randint(3, 6))) for _ in range(size)]
-        write_file(folder / f"{split}.en", text)
-        write_file(folder / f"{split}.de", [" ".join(reversed(line.upper().split())) for line in text])
+        save(folder / f"{split}.en", text)
+        save(folder / f"{split}.de", [" ".join(reversed(line.upper().split())) for line in text])
     return folder
 
 
-def simple_sentences(count: int, seed: int) -> list[str]:
+def toy_lines(count: int, seed: int) -> list[str]:
     draw = random.Random(seed)
     return [f"The {' '.join(draw.choices(SIMPLE_WORDS, k=draw.randint(3, 7)))}." for _ in range(count)]
 
 
-def printed_scores(printed: str, name: str) -> list[float]:
+def figures(printed: str, name: str) -> list[float]:
     return [float(score) for score in re.findall(rf"{name} = ([\d.]+)", printed)]
 
 
@@ -87,27 +87,25 @@ def test_translation_runs_all_systems(tmp_path: Path) -> None:
     }
     settings |= {"LEVT_UPDATES": 8, "LEVT_TRAINING": f"--lr 0.002 {small}", "FAST_EXITS": "1,1,1", "SEARCH": 2}
     ablations = "oracle,plh-tok,dae,oracle-dae,fast,1-1,maskt,search"
-    done = run_example("translation/ablations.sh", out, ABLATIONS=ablations, **settings)
+    done = run_twice("translation/ablations.sh", out, ABLATIONS=ablations, **settings)
     systems = re.findall(r"(\S+)\.out: [\d.]+ iterations", done.out)
     names = {Path(name).name for name in systems}
     assert {"beam", "levt", "levt-history", "levt_dae", "levt_oracle-dae", "maskt", "reranked"} <= names
-    bleu = printed_scores(done.out, "BLEU")
+    bleu = figures(done.out, "BLEU")
     assert len(bleu) == 2 * len(set(systems)) and all(0 <= score <= 100 for score in bleu)  # run.sh's and its own
 
 
 @pytest.mark.slow
 def test_english_compares_the_editor_with_symspell(tmp_path: Path) -> None:
     pytest.importorskip("symspellpy")
-    settings = {
-        name: write_file(tmp_path / name, simple_sentences(1000, seed)) for seed, name in enumerate(("TEXT", "OTHER"))
-    }
-    settings["LIST"] = write_file(tmp_path / "LIST", [f"{word} 9" for word in SIMPLE_WORDS])
-    clean = simple_sentences(20, 3)
-    write_file(tmp_path / "test" / "own.clean", clean)
-    write_file(tmp_path / "test" / "own.typos", [line.replace("woman", "womann") for line in clean])
+    settings = {name: save(tmp_path / name, toy_lines(1000, seed)) for seed, name in enumerate(("TEXT", "OTHER"))}
+    settings["LIST"] = save(tmp_path / "LIST", [f"{word} 9" for word in SIMPLE_WORDS])
+    clean = toy_lines(20, 3)
+    save(tmp_path / "test" / "own.clean", clean)
+    save(tmp_path / "test" / "own.typos", [line.replace("woman", "womann") for line in clean])
     settings["TEST"] = tmp_path / "test"
     settings |= {"UPDATES": 20, "PROMISE": 200, "TRAIN_FLAGS": "--max-tokens 400"}
-    done = run_example("english/run.sh", tmp_path / "out", **settings)
+    done = run_twice("english/run.sh", tmp_path / "out", **settings)
     rows = re.findall(r"^\| own \| (.+) \| ([\d.]+) \| ([\d.]+) \|$", done.out, re.M)
     assert {"SymSpell", "this editor"} <= {name for name, *_ in rows}
     config = json.loads((tmp_path / "out" / "editor" / "config.json").read_text("utf-8"))
@@ -117,7 +115,7 @@ def test_english_compares_the_editor_with_symspell(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_demo_prints_its_table(tmp_path: Path) -> None:
     pytest.importorskip("symspellpy")
-    done = run_example("english/demo.sh", tmp_path / "out", PACKAGES="", SENTENCES=300, UPDATES=10, PROMISE=200)
+    done = run_twice("english/demo.sh", tmp_path / "out", PACKAGES="", SENTENCES=300, UPDATES=10, PROMISE=200)
     rows = re.findall(r"^\| (.+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", done.out, re.M)
     assert [name for name, *_ in rows] == ["SymSpell", "do nothing", "this editor"]
     assert 78 < float(rows[1][1]) < 90 and rows[1][2:] == ("0.0", "0.0") and float(rows[0][2]) > 50
@@ -129,22 +127,17 @@ def test_grammar_scores_all_systems(tmp_path: Path) -> None:
     out = tmp_path / "out"
     clean = ["He goes home.", "The cat sits here.", "We are in the house.", "She has a dog.", "They sleep now."]
     tokens = [line.replace(".", " .") for line in clean]
-    write_file(tmp_path / "jfleg" / "dev.src", [line.replace("the ", "").replace("goes", "go") for line in tokens])
+    save(tmp_path / "jfleg" / "dev.src", [line.replace("the ", "").replace("goes", "go") for line in tokens])
     for number in (0, 1):
-        write_file(tmp_path / "jfleg" / f"dev.ref{number}", tokens)
+        save(tmp_path / "jfleg" / f"dev.ref{number}", tokens)
     mistake = "S He go home .\nA 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0\n\nS She sleeps .\n"
-    gold = write_file(tmp_path / "learners.m2", [mistake] * 100)
-    texts = {
-        "TEXT": write_file(tmp_path / "text", clean * 200),
-        "TEST": tmp_path / "jfleg",
-        "TUNE": gold,
-        "TEST_M2": gold,
-    }
+    gold = save(tmp_path / "learners.m2", [mistake] * 100)
+    texts = {"TEXT": save(tmp_path / "text", clean * 200), "TEST": tmp_path / "jfleg", "TUNE": gold, "TEST_M2": gold}
     # the promise of one line of held-out text
-    done = run_example("grammar/run.sh", out, **texts, UPDATES=6, TUNE_UPDATES=6, TUNE_SYNTHETIC=8, PROMISE=100_000)
-    gleu = printed_scores(done.out, "GLEU")
+    done = run_twice("grammar/run.sh", out, **texts, UPDATES=6, TUNE_UPDATES=6, TUNE_SYNTHETIC=8, PROMISE=100_000)
+    gleu = figures(done.out, "GLEU")
     assert len(gleu) >= 6 and all(0 <= score <= 1 for score in gleu)  # with SymSpell, and do nothing beside each
-    assert len(printed_scores(done.out, "F0.5")) == len(gleu) / 2 and "VERB:SVA" in done.out
+    assert len(figures(done.out, "F0.5")) == len(gleu) / 2 and "VERB:SVA" in done.out
     assert len((out / "words" / "dict.txt").read_text("utf-8").splitlines()) > 65_000  # as README.md says
     assert json.loads((out / "editor" / "config.json").read_text("utf-8"))["decoding"]["min_confidence"] is not None
 
@@ -163,16 +156,10 @@ def test_ukrainian_compares_the_editor_with_its_peers(tmp_path: Path) -> None:
     """Another language, from its files and with a pre-trained encoder, beside its peers."""
     mistakes = [line.replace("—", "-").replace(", але", " але").replace("сидить", "седить") for line in UKRAINIAN]
     write_texts(tmp_path / "pairs", {"clean": UKRAINIAN, "noisy": mistakes}, {"train": 200, "valid": 4})
-    settings = {
-        "PAIRS": tmp_path / "pairs",
-        "WORDS": write_file(tmp_path / "words", ["сусіди", "кота", "псами", "селом"]),
-    }
-    settings |= {
-        "OTHER": write_file(tmp_path / "other", UKRAINIAN * 9),
-        "HARM": write_file(tmp_path / "harm", UKRAINIAN[2:]),
-    }
+    settings = {"PAIRS": tmp_path / "pairs", "WORDS": save(tmp_path / "words", ["сусіди", "кота", "псами", "селом"])}
+    settings |= {"OTHER": save(tmp_path / "other", UKRAINIAN * 9), "HARM": save(tmp_path / "harm", UKRAINIAN[2:])}
     settings |= {"BACKBONE": made_and_imported("roberta", tmp_path)}
-    done = run_example("ukrainian/run.sh", tmp_path / "out", **settings, UPDATES=20, PROMISE=100_000, HUNSPELL="none")
+    done = run_twice("ukrainian/run.sh", tmp_path / "out", **settings, UPDATES=20, PROMISE=100_000, HUNSPELL="none")
     rows = {name: values for name, *values in re.findall(r"^\| ([\w ,]+) \|" + r" ([\d. ]+) \|" * 5, done.out, re.M)}
     assert {"do nothing", "a rule for dashes", "this editor", "this editor, every edit"} <= rows.keys()
     assert float(rows["do nothing"][0]) == 0 and rows["do nothing"][4] == "0.0 0.0"
@@ -185,11 +172,11 @@ def test_ukrainian_runs_without_files_of_a_language(tmp_path: Path) -> None:
     """No file of a language is needed for a training."""
     noisy = [line.replace("—", "-") for line in UKRAINIAN]
     write_texts(tmp_path / "pairs", {"clean": UKRAINIAN, "noisy": noisy}, {"train": 100, "valid": 4})
-    language = write_file(tmp_path / "language" / "readme.txt", ["nothing"]).parent
+    language = save(tmp_path / "language" / "readme.txt", ["nothing"]).parent
     lines = [*UKRAINIAN * 9, *[""] * 2000, *["long" * 100] * 2000]  # 2,000 lines are read of more than a pipe holds
-    settings = {"PAIRS": tmp_path / "pairs", "OTHER": write_file(tmp_path / "other", lines), "WORDS": "", "CODE": "uk"}
+    settings = {"PAIRS": tmp_path / "pairs", "OTHER": save(tmp_path / "other", lines), "WORDS": "", "CODE": "uk"}
     settings |= {"LANGUAGE_FILES": language, "UPDATES": 6, "PROMISE": 100_000, "PEERS": ""}
-    done = run_example("ukrainian/run.sh", tmp_path / "out", **settings)
+    done = run_twice("ukrainian/run.sh", tmp_path / "out", **settings)
     names = {line.split(" | ")[0] for line in done.out.splitlines()[2:]}
     assert names == {"| this editor", "| this editor, every edit"}
 
@@ -201,11 +188,11 @@ def test_ocr_correction_runs_two_folds_and_an_ensemble(tmp_path: Path) -> None:
     for fold in ("fold0", "fold1"):
         for split, size in (("train", 200), ("dev", 20), ("test", 20)):
             words = [" ".join(draw.choices("abcde", k=draw.randint(3, 7))) for _ in range(size)]
-            write_file(tmp_path / "data" / fold / f"{split}.tgt", words)
-            write_file(tmp_path / "data" / fold / f"{split}.src", [word.replace("a", "o", 1) for word in words])
+            save(tmp_path / "data" / fold / f"{split}.tgt", words)
+            save(tmp_path / "data" / fold / f"{split}.src", [word.replace("a", "o", 1) for word in words])
     settings = {"DATA": tmp_path / "data", "FOLDS": "0,1", "ONLY": "pbd2,transformer2,levt2,pbd2+transformer2"}
     settings |= {"UPDATES": 6, "TOKENS": 300, "AVERAGE": 2, "NOISE_SHARE": 0.5, "WIDTH": 16, "FFN": 16}
-    done = run_example("ocr_correction/run.sh", tmp_path / "run", TRAIN_FLAGS="--num-workers 0", **settings)
+    done = run_twice("ocr_correction/run.sh", tmp_path / "run", TRAIN_FLAGS="--num-workers 0", **settings)
     rows = re.findall(r"^\| (\S.*?) \| ([\d.]+) ± [\d.]+ \| ([\d.]+) ± [\d.]+ \| 2 \|$", done.out, re.M)
     assert [title for title, *_ in rows] == ["do nothing", "pbd2", "transformer2", "levt2", "pbd2+transformer2"]
 
@@ -214,12 +201,12 @@ def test_ocr_correction_runs_two_folds_and_an_ensemble(tmp_path: Path) -> None:
 def test_labelling_runs_all_models(tmp_path: Path) -> None:
     """The task with all four models, one of them with one latent for all labels."""
     folder = tmp_path / "data" / "multilabel-goemotions"
-    write_file(folder / "labels.txt", ["joy", "anger"])
+    save(folder / "labels.txt", ["joy", "anger"])
     for name, times in (("train", 20), ("dev", 2)):
-        write_file(folder / f"{name}.tsv", ["good film\t0", "bad film\t1", "so so\t", "good bad\t0,1"] * times)
+        save(folder / f"{name}.tsv", ["good film\t0", "bad film\t1", "so so\t", "good bad\t0,1"] * times)
     out = tmp_path / "run"
     settings = {"DATA": tmp_path / "data", "TASKS": "emotions", "VOCAB": 16, "UPDATES": 4, "VALID_EVERY": 2}
-    done = run_example("labelling/run.sh", out, **settings, WIDTH=16, FFN=32)
+    done = run_twice("labelling/run.sh", out, **settings, WIDTH=16, FFN=32)
     reports = dict(re.findall(r"^==> \S+/(\w+)\.scores <==\n((?:.+\n)+)", done.out, re.M))
     assert reports.keys() == {"plain", "one", "spelled", "baselines"}
     assert all("thresholds tuned: " in text and "few labels: rp_at_5" in text for text in reports.values())
@@ -230,7 +217,7 @@ def test_labelling_refuses_unknown_names(setting: str, tmp_path: Path) -> None:
     """A typo must not train the task before it again, and must not be ignored."""
     folder = tmp_path / "data" / "pair-mrpc"
     for name in ("train", "dev"):
-        write_file(folder / f"{name}.tsv", ["good\tgood film\t1", "bad\tgood\t0"] * 20)
+        save(folder / f"{name}.tsv", ["good\tgood film\t1", "bad\tgood\t0"] * 20)
     names = {"TASKS": "mrpc", "MODELS": "", setting: "other"}
     script = ROOT / "examples" / "labelling" / "run.sh"
     result = Running("bash", script, OUT=str(tmp_path / "run"), DATA=str(tmp_path / "data"), **names).result()
@@ -253,7 +240,7 @@ def test_denoising_runs_gated_models(tmp_path: Path) -> None:
         "BEAM": 1,
         "TRAIN_FLAGS": TINY_FLAGS,
     }
-    done = run_example("denoising/run.sh", tmp_path / "run", SYSTEMS="none,MCG", METRICS="wrr,bleu,wrr-set", **settings)
+    done = run_twice("denoising/run.sh", tmp_path / "run", SYSTEMS="none,MCG", METRICS="wrr,bleu,wrr-set", **settings)
     rows = re.findall(r"^\| (do nothing|no gates|mask, copy, generate) \| ([\d.]+) \|", done.out, re.M)
     assert len(rows) == 3 and all(0 <= float(score) <= 1 for _, score in rows)
 
@@ -271,16 +258,16 @@ def test_post_editing_runs_with_synthetic_drafts(tmp_path: Path) -> None:
     }
     settings |= {"FINETUNE_UPDATES": 10, "VALID_EVERY": 5, "MAX_ITER": 2, "GAMMAS": "0,1"}
     out = tmp_path / "run"
-    done = run_example("post_editing/run.sh", out, KEEP_BIASES="-1", WEAK="words", DISTIL="yes", **settings)
+    done = run_twice("post_editing/run.sh", out, KEEP_BIASES="-1", WEAK="words", DISTIL="yes", **settings)
     systems = {path.stem for path in out.glob("*.out")}
     assert {"autoregressive", "translator_delete", "finetuned_both", "scratch", "zero_shot"} <= systems
-    assert len(printed_scores(done.out, "BLEU")) == len(printed_scores(done.out, "TER")) == 1 + len(systems)
+    assert len(figures(done.out, "BLEU")) == len(figures(done.out, "TER")) == 1 + len(systems)
     assert 0 < json.loads((out / "finetuned.quality.json").read_text("utf-8"))["bad"] <= 1
 
     model = {"MODEL": out / "scratch" / "checkpoint_best.pt", "DATA": out / "triples", "TEXT": out / "drafts"}
     glossary = tmp_path / "glossary"
-    done = run_example("post_editing/glossary.sh", glossary, TRAIN=tmp_path / "text" / "train", BIASES="0", **model)
-    assert len(printed_scores(done.out, "BLEU")) == 6 and len(printed_scores(done.out, "terms used")) == 4
+    done = run_twice("post_editing/glossary.sh", glossary, TRAIN=tmp_path / "text" / "train", BIASES="0", **model)
+    assert len(figures(done.out, "BLEU")) == 6 and len(figures(done.out, "terms used")) == 4
     times = {path.name: path.read_text("utf-8").split() for path in glossary.glob("*.times")}
     assert {"test.without.times", "test.hard.times", "test.soft.times"} < times.keys()
     assert all(re.fullmatch(r"[\d.]+ [\d.]+", " ".join(lines)) for lines in times.values())  # nothing that edit says
@@ -290,7 +277,7 @@ def test_post_editing_runs_with_synthetic_drafts(tmp_path: Path) -> None:
 def test_recurring_mistakes_of_two_clients_are_corrected(tmp_path: Path) -> None:
     """Every draft has a mistake that recurs: what repeats changes repairs all, and the tables have all systems."""
     for seed, client in enumerate(("first", "second")):
-        clean = simple_sentences(150, seed)
+        clean = toy_lines(150, seed)
         drafts, targets = ([f"{line} {word} end" for line in clean] for word in ("former", "new"))
         texts = {"src": clean, "pert": drafts, "tgt": targets}
         write_texts(tmp_path / "aced" / client, texts, {"train": 1, "dev": 1})
@@ -301,13 +288,13 @@ def test_recurring_mistakes_of_two_clients_are_corrected(tmp_path: Path) -> None
         "THRESHOLDS": "0 0.5",
         "TRAIN_FLAGS": TINY_FLAGS,
     }
-    done = run_example("post_editing/aced.sh", tmp_path / "run", DATA=tmp_path / "aced", **settings)
+    done = run_twice("post_editing/aced.sh", tmp_path / "run", DATA=tmp_path / "aced", **settings)
     systems = re.findall(r"^(\w+, [\w-]+)(?:, threshold .+)?\nsystem +F0.5 = ([\d.]+)", done.out, re.MULTILINE)
     peers = ["nothing", "rules", "rules-online", "context", "context-online"]
     names = [f"{client}, {name}" for client in ("first", "second") for name in [*peers, "every", "levt"]]
     assert [name for name, _ in systems] == names
     assert [dict(systems)[f"second, {name}"] for name in peers] == ["0.0000"] + 4 * ["1.0000"]
-    assert printed_scores(done.out, "system +exact match")[:4] == [0, 0, 1, 1]  # against doing nothing, and the rules
+    assert figures(done.out, "system +exact match")[:4] == [0, 0, 1, 1]  # against doing nothing, and the rules
 
 
 def test_a_recurring_change_depends_on_the_source() -> None:
@@ -322,9 +309,9 @@ def test_a_recurring_change_depends_on_the_source() -> None:
 
 
 def test_a_correction_applies_to_later_drafts(tmp_path: Path) -> None:
-    files = [write_file(tmp_path / side, ["x"]) for side in ("src", "draft", "clean")]
+    files = [save(tmp_path / side, ["x"]) for side in ("src", "draft", "clean")]
     drafts, corrected = ["ein Bild", "das Bild", "Bild 3"], ["ein Image", "das Image", "Bild 3"]
-    source, target = write_file(tmp_path / "source", drafts), write_file(tmp_path / "target", corrected)
+    source, target = save(tmp_path / "source", drafts), save(tmp_path / "target", corrected)
     command = ["python", ROOT / "examples" / "post_editing" / "recurring.py", *files, "--source", source, "--rules"]
     for more, last in (([], "Bild 3"), (["--corrected", target], "Image 3")):
         done = succeed(*command, *more, stdin="\n".join(drafts).encode())

@@ -20,7 +20,7 @@ from lev_plugins.editor.options import EditOptions
 from lev_plugins.serving.context import Context
 from tests.commands import ENVIRONMENT, ROOT
 from tests.serving import Client, FakeEditor, models, serving
-from tests.unit.editor.test_editor import NOISY_TEXTS
+from tests.unit.editor.test_editor import TYPOS
 
 
 @pytest.fixture
@@ -60,20 +60,20 @@ def started(pbd_folder: Path, *flags: object) -> Iterator[Process]:
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_server_finishes_its_requests(pbd_folder: Path, tmp_path: Path, stop: signal.Signals) -> None:
     words = tmp_path / "words"
-    words.write_text(f"{NOISY_TEXTS[1].split()[0]}\n", "utf-8")
+    words.write_text(f"{TYPOS[1].split()[0]}\n", "utf-8")
     with started(pbd_folder, "--words", words, "--min-confidence", 0.5, "--log-text") as server:
         client = server.client
         description = {"name": "pbd", "kind": "edit", "drafts": False, "min_confidence": 0.5}
         assert client.get("/v1/models").json["models"] == [description]
-        result = client.edit(NOISY_TEXTS[0]).json["results"][0]
-        assert result == load_editor(pbd_folder).edit([NOISY_TEXTS[0]])[0].without_unsure(0.5).as_dict()
-        with half_sent(client, {"texts": [NOISY_TEXTS[1]]}) as rest:
+        result = client.edit(TYPOS[0]).json["results"][0]
+        assert result == load_editor(pbd_folder).edit([TYPOS[0]])[0].without_unsure(0.5).as_dict()
+        with half_sent(client, {"texts": [TYPOS[1]]}) as rest:
             server.process.send_signal(stop)
             wait_until_refused(client)
             answer = rest()
         error = server.process.communicate(timeout=60)[1]
         assert server.process.returncode == 0 and b" 200 OK" in answer and b'"edits":[{' in answer
-        assert f"text: ['{NOISY_TEXTS[0]}']" in error and "Traceback" not in error
+        assert f"text: ['{TYPOS[0]}']" in error and "Traceback" not in error
 
 
 def test_flags_for_limits_reach_the_server(pbd_folder: Path) -> None:
@@ -113,10 +113,7 @@ def wait_until_refused(client: Client) -> None:
 def test_language_tool_python_applies_the_edits(pbd_folder: Path, kind: str) -> None:
     """Its own lengths are wrong where the edited stretch itself has an emoji."""
     if kind == "pbd":
-        editor, texts = (
-            load_editor(pbd_folder),
-            [*NOISY_TEXTS[:8], "\n".join(NOISY_TEXTS[:3]), f"e\u0301 {NOISY_TEXTS[1]}"],
-        )
+        editor, texts = (load_editor(pbd_folder), [*TYPOS[:8], "\n".join(TYPOS[:3]), f"e\u0301 {TYPOS[1]}"])
     else:
         editor, texts = FakeEditor(), ["😀 teh 👩‍👩‍👧 e\u0301 tset 😀", "I saw hat\n😀\nvery good teh"]
     url = "http://127.0.0.1:{}"

@@ -79,10 +79,7 @@ def test_average_keeps_types_and_the_last_state(checkpoint_folder, tmp_path):
 
 @pytest.mark.parametrize("changes", [{"weight": torch.zeros(5)}, {"bias": torch.zeros(5)}])
 def test_average_refuses_different_models(refusal, tmp_path, changes):
-    files = [
-        write_constant(tmp_path / "a.pt", 1),
-        write_constant(tmp_path / "b.pt", 2, **changes),
-    ]
+    files = [write_constant(tmp_path / "a.pt", 1), write_constant(tmp_path / "b.pt", 2, **changes)]
     message = refusal("average", *files, "--output", tmp_path / "mean.pt")
     assert f"b.pt and {files[0]} " in message and next(iter(changes)) in message
     assert not (tmp_path / "mean.pt").exists()

@@ -20,9 +20,9 @@ from lev_plugins.text.segments import Segment
 from lev_plugins.text.tokenise import Tokeniser
 from tests.commands import ROOT
 from tests.helpers import Run, write_lines
-from tests.unit.editor.test_editor import NOISY_TEXTS, TEST_DRAFTS, TEST_SOURCES, characters, golden_outputs
+from tests.unit.editor.test_editor import INPUTS, TEST_DRAFTS, TYPOS, characters, expected_texts
 
-NOISY_LINES = [f"{line}\n" for line in NOISY_TEXTS]
+NOISY_LINES = [f"{line}\n" for line in TYPOS]
 NOISY_INPUT = "".join(NOISY_LINES).encode()
 
 
@@ -67,14 +67,14 @@ def test_recurring_unknown_words_lower_the_confidence(
 
 
 def test_every_line_gives_one_line_in_order(run: Run, edit_command: list[object]) -> None:
-    status, out, _ = run(*edit_command, "--batch-lines", 7, stdin="\n".join(NOISY_TEXTS).encode())
+    status, out, _ = run(*edit_command, "--batch-lines", 7, stdin="\n".join(TYPOS).encode())
     assert status == 0
-    assert out.decode().split("\n") == [characters(text) for text in golden_outputs("pbd/expected")]
+    assert out.decode().split("\n") == [characters(text) for text in expected_texts("pbd/expected")]
 
 
 def test_line_ends_and_empty_lines_stay(run: Run, edit_command: list[object]) -> None:
-    lines = f"{NOISY_TEXTS[0]}\r\n\n \t\n{NOISY_TEXTS[1]}"
-    expected = [characters(text) for text in golden_outputs("pbd/expected")[:2]]
+    lines = f"{TYPOS[0]}\r\n\n \t\n{TYPOS[1]}"
+    expected = [characters(text) for text in expected_texts("pbd/expected")[:2]]
     assert run(*edit_command, stdin=lines.encode())[1].decode() == f"{expected[0]}\r\n\n \t\n{expected[1]}"
     assert run(*edit_command, stdin=b"")[:2] == (0, b"")
 
@@ -84,7 +84,7 @@ def test_min_confidence_leaves_out_the_unsure_edits_of_json(run: Run, edit_comma
     rows = [json.loads(line) for line in out.decode().splitlines()]
     output = run(*edit_command, "--min-confidence", 0.8, stdin=NOISY_INPUT)[1]
     kept_edits = all_edits = 0
-    for text, row, line in zip(NOISY_TEXTS, rows, output.decode().splitlines(), strict=True):
+    for text, row, line in zip(TYPOS, rows, output.decode().splitlines(), strict=True):
         edits = tuple(Edit(*[*edit.values()][:5]) for edit in row["edits"])
         assert Edited(text, edits).text == row["text"]
         thresholded = Edited(text, edits).without_unsure(0.8)
@@ -94,7 +94,7 @@ def test_min_confidence_leaves_out_the_unsure_edits_of_json(run: Run, edit_comma
     assert run(*edit_command, "--keep-bias", 20, stdin=NOISY_INPUT)[1] == NOISY_INPUT
 
 
-SOURCE_LINES = "".join(f"{line}\n" for line in TEST_SOURCES).encode()
+SOURCE_LINES = "".join(f"{line}\n" for line in INPUTS).encode()
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def levt_command(golden_folder: Callable[[str], Path], tmp_path: Path) -> list[o
 
 
 def test_drafts_are_edited_line_by_line(run: Run, levt_command: list[object]) -> None:
-    assert run(*levt_command, stdin=SOURCE_LINES)[1].decode().splitlines() == golden_outputs("levt/expected")
+    assert run(*levt_command, stdin=SOURCE_LINES)[1].decode().splitlines() == expected_texts("levt/expected")
     status, _, error = run(*levt_command, stdin=SOURCE_LINES + b"v3\n")
     assert status == 2 and f"--drafts {levt_command[-1]} has 20 lines, but standard input has more" in error
     status, _, error = run(*levt_command, stdin=SOURCE_LINES[: SOURCE_LINES.index(b"\n") + 1])
@@ -160,8 +160,8 @@ def test_a_diff_contains_both_texts_and_no_control_characters(run: Run, edit_com
     assert b"\\u001b[2Ja" in escaped and b"\x1b" not in escaped  # it cannot change the terminal
     shown = run(*edit_command, "--diff", stdin=NOISY_INPUT)[1].decode().splitlines()
     edited = run(*edit_command, stdin=NOISY_INPUT)[1].decode().splitlines()
-    assert len(shown) == len(NOISY_TEXTS) and any("[-" in line for line in shown)
-    for line, original, corrected in zip(shown, NOISY_TEXTS, edited, strict=True):
+    assert len(shown) == len(TYPOS) and any("[-" in line for line in shown)
+    for line, original, corrected in zip(shown, TYPOS, edited, strict=True):
         assert re.sub(r"\[-(.*?)-\]|\{\+(.*?)\+\}", lambda match: match[1] or "", line) == original
         assert re.sub(r"\[-(.*?)-\]|\{\+(.*?)\+\}", lambda match: match[2] or "", line) == corrected
 
@@ -185,7 +185,7 @@ def test_resume_completes_a_file(run: Run, golden_folder: Callable[[str], Path],
     ]
     words, out = [command, golden_folder(name), *flags, 7], tmp_path / "out"
     whole = run(*words, stdin=NOISY_INPUT)[1]
-    assert whole.count(b"\n") == len(NOISY_TEXTS)
+    assert whole.count(b"\n") == len(TYPOS)
     for size in (0, len(whole) * 4 // 5):
         out.write_bytes(whole[:size])
         assert run(*words, "--resume", out, stdin=NOISY_INPUT)[:2] == (0, b"")

@@ -47,12 +47,12 @@ def characters(text: str) -> str:
     return text.replace(" ", "").replace("▁", " ")
 
 
-TEST_SOURCES = binarised_lines(LEVT, "src", "test.src-tgt.src")
+INPUTS = binarised_lines(LEVT, "src", "test.src-tgt.src")
 TEST_DRAFTS = binarised_lines(LEVT, "tgt", "test.mt-tgt.mt")
-NOISY_TEXTS = [characters(row) for row in binarised_lines(NOISY, "noisy", "test.noisy-clean.noisy")]
+TYPOS = [characters(row) for row in binarised_lines(NOISY, "noisy", "test.noisy-clean.noisy")]
 
 
-def golden_outputs(name: str) -> list[str]:
+def expected_texts(name: str) -> list[str]:
     """Returns the stored outputs of fairseq-generate for the test set, which tests/parity/test_golden.py checks."""
     lines = (GOLDEN / f"{name}.txt").read_text("utf-8").splitlines()
     texts = {int(name[2:]): text for name, _, text in (line.split("\t") for line in lines if line.startswith("H-"))}
@@ -66,14 +66,14 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, System]:
 
 
 @pytest.fixture(scope="module")
-def system_folders(systems: dict[str, System]) -> dict[str, Path]:
+def exports(systems: dict[str, System]) -> dict[str, Path]:
     """Returns the model folders of the systems."""
     return {name: system.export(system.checkpoint.parent / "out") for name, system in systems.items()}
 
 
 @pytest.fixture(scope="module")
-def pbd(system_folders: dict[str, Path]) -> Editor:
-    return Editor.load(system_folders["pbd"])
+def pbd(exports: dict[str, Path]) -> Editor:
+    return Editor.load(exports["pbd"])
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +83,8 @@ def torch_levt(systems: dict[str, System]) -> Editor:
 
 
 @pytest.fixture(scope="module")
-def levt(system_folders: dict[str, Path]) -> Editor:
-    return Editor.load(system_folders["levt"])
+def levt(exports: dict[str, Path]) -> Editor:
+    return Editor.load(exports["levt"])
 
 
 # ---- confidence ------------------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def test_confidence_of_a_corrector_compares_the_sentence_with_and_without_the_ed
     pbd: Editor, systems: dict[str, System]
 ) -> None:
     compared, checkpoint = 0, systems["pbd"].load()
-    for edited in pbd.edit(NOISY_TEXTS):
+    for edited in pbd.edit(TYPOS):
         whole = log_probability(checkpoint, edited.original, edited.text)
         for edit in edited.edits:
             other_edits = tuple(candidate for candidate in edited.edits if candidate != edit)
@@ -124,7 +124,7 @@ def test_confidence_of_a_levt_follows_from_its_policies(torch_levt: Editor) -> N
     source, target = torch_levt.model.decoder.task.source_dictionary, torch_levt.model.decoder.task.target_dictionary
     placeholder = torch_levt.model.decoder.models[0].placeholder
     deletions = insertions = 0
-    for text, draft, edited in zip(TEST_SOURCES, TEST_DRAFTS, torch_levt.edit(TEST_SOURCES, TEST_DRAFTS), strict=True):
+    for text, draft, edited in zip(INPUTS, TEST_DRAFTS, torch_levt.edit(INPUTS, TEST_DRAFTS), strict=True):
         row = source.encode_line(f"<s> {text}", add_if_not_exist=False).tolist()
         canvas = target.encode_line(f"<s> {draft}", add_if_not_exist=False).long()
         deletion_probs = probabilities(models, "deletion", canvas.tolist(), row)
@@ -194,8 +194,8 @@ def test_line_breaks_and_text_around_sentences_stay(pbd: Editor, texts: list[str
 
 def test_an_edit_does_not_depend_on_the_other_texts(pbd: Editor) -> None:
     assert pbd.edit([]) == [] and [edited.text for edited in pbd.edit(["", " \n\t"])] == ["", " \n\t"]
-    together = pbd.edit(NOISY_TEXTS)
-    alone = [pbd.edit([text])[0] for text in NOISY_TEXTS]
+    together = pbd.edit(TYPOS)
+    alone = [pbd.edit([text])[0] for text in TYPOS]
     assert [edited.text for edited in together] == [edited.text for edited in alone]
     for batched, single in zip(together, alone, strict=True):
         confidences = [[edit.confidence for edit in result.edits] for result in (batched, single)]
@@ -205,13 +205,13 @@ def test_an_edit_does_not_depend_on_the_other_texts(pbd: Editor) -> None:
 def test_threads_do_not_share_unknown_words(levt: Editor) -> None:
     drafts = [[f"⟦!{word}⟧ v8 {word}"] for word in ("Zürich", "Genf", "Bern", "Basel")]
     with ThreadPoolExecutor(4) as pool:
-        texts = pool.map(lambda draft: levt.edit(TEST_SOURCES[:1], draft)[0].text, drafts * 5)
+        texts = pool.map(lambda draft: levt.edit(INPUTS[:1], draft)[0].text, drafts * 5)
         for text, (draft,) in zip(texts, drafts * 5, strict=True):
             assert text.startswith(draft[2 : draft.index("⟧")])
 
 
 def test_a_paragraph_is_cut_into_sentences_and_joined_again(pbd: Editor) -> None:
-    lines = [text.strip() for text in NOISY_TEXTS[:4]]
+    lines = [text.strip() for text in TYPOS[:4]]
     paragraph = f"  {lines[0]}\r\n\r\n{lines[1]}\t\n{lines[2]}\u2028{lines[3]} "
     edited = pbd.edit([paragraph])[0]
     parts = [pbd.edit([line])[0].text for line in lines]
@@ -230,7 +230,7 @@ def test_long_texts_are_cut_at_blanks_and_long_words_left_alone(pbd: Editor, mon
 
 def test_unknown_words_and_blanks_of_a_draft_stay(levt: Editor) -> None:
     draft = " \t⟦!Zürich  \u00a0</s>⟧\t⟦-v8⟧ v9 "
-    edited = levt.edit([TEST_SOURCES[0]], [draft])[0]
+    edited = levt.edit([INPUTS[0]], [draft])[0]
     assert edited.original == " \tZürich  \u00a0</s>\tv8 v9 "
     assert "Zürich  \u00a0</s>" in edited.text and "v8" not in edited.text
     assert edited.text[:2] == " \t" and edited.text[-1] == " "
@@ -239,14 +239,10 @@ def test_unknown_words_and_blanks_of_a_draft_stay(levt: Editor) -> None:
 
 
 def test_an_empty_draft_gets_the_output_of_generation(torch_levt: Editor) -> None:
-    assert torch_levt.edit(TEST_SOURCES[:1]) == torch_levt.edit(
-        TEST_SOURCES[:1], TEST_SOURCES[:1]
-    )  # a text is its own draft
-    (edited,), task = torch_levt.edit(TEST_SOURCES[:1], [""]), torch_levt.model.decoder.task
+    assert torch_levt.edit(INPUTS[:1]) == torch_levt.edit(INPUTS[:1], INPUTS[:1])  # a text is its own draft
+    (edited,), task = torch_levt.edit(INPUTS[:1], [""]), torch_levt.model.decoder.task
     assert edited.original == "" and all(edit.start == edit.end == 0 for edit in edited.edits)
-    dataset = task.build_dataset_for_inference(
-        *task.get_interactive_tokens_and_lengths([f"{TEST_SOURCES[0]}\t"], str.strip)
-    )
+    dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths([f"{INPUTS[0]}\t"], str.strip))
     ((_, hypothesis),) = torch_levt.model.decoder.best(dataset, range(1), 1000)
     assert edited.text == task.target_dictionary.string(hypothesis["tokens"]) != ""
 
@@ -255,17 +251,17 @@ def test_a_long_draft_is_refused_before_its_marks_are_placed(levt: Editor, monke
     """Placing marks takes time proportional to the number of tokens times that of marks."""
     monkeypatch.setattr("lev_plugins.editor.editor.marks.tokenize", None)
     with pytest.raises(UserError, match=r"a draft has 2,000 tokens, but the model takes at most"):
-        levt.edit(TEST_SOURCES[:1], ["⟦+⟧ v8 " * 2000])
+        levt.edit(INPUTS[:1], ["⟦+⟧ v8 " * 2000])
 
 
 def test_a_draft_may_begin_with_a_byte_order_mark(levt: Editor) -> None:
-    plain, marked = levt.edit(TEST_SOURCES[:1] * 2, ["v8 v9", "\ufeffv8 v9"])
+    plain, marked = levt.edit(INPUTS[:1] * 2, ["v8 v9", "\ufeffv8 v9"])
     assert marked.text == f"\ufeff{plain.text}" and marked.original == "\ufeffv8 v9"
-    assert levt.edit([f"\ufeff{TEST_SOURCES[0]}"], ["v8 v9"]) == [plain]
+    assert levt.edit([f"\ufeff{INPUTS[0]}"], ["v8 v9"]) == [plain]
 
 
 def test_half_a_character_is_refused(pbd: Editor, torch_levt: Editor) -> None:
-    for editor, texts in ((pbd, (["fine", "a \ud83d"],)), (torch_levt, ([TEST_SOURCES[0]], ["\ud83d"]))):
+    for editor, texts in ((pbd, (["fine", "a \ud83d"],)), (torch_levt, ([INPUTS[0]], ["\ud83d"]))):
         with pytest.raises(UserError, match=r"has \\ud83d at \d, half of a character"):
             editor.edit(*texts)
 
@@ -300,23 +296,23 @@ def test_a_model_without_graphs_is_refused_with_the_export_command(tmp_path: Pat
         assert shlex.split(command)[2:] == [str(path), str(path.with_name(f"{path.stem}-folder"))]
 
 
-def test_an_unavailable_device_is_refused(system_folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unavailable_device_is_refused(exports: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     for name, package in (("gpu", "cpu or cuda"), ("cuda", "onnxruntime-gpu")):
         with pytest.raises(UserError, match=f"--device.*{package}"):
-            Editor.load(system_folders["levt"], EditOptions(device=name))
+            Editor.load(exports["levt"], EditOptions(device=name))
     with pytest.raises(UserError, match="--cpu-int8"):
-        Editor.load(system_folders["levt"], EditOptions(device="cuda", cpu_int8=True))
+        Editor.load(exports["levt"], EditOptions(device="cuda", cpu_int8=True))
     # a library that was built for a GPU, but does not find those of CUDA
     monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CUDA, CPU])
     with pytest.raises(UserError, match="onnxruntime-gpu"):
-        Editor.load(system_folders["levt"], EditOptions(device="cuda"))
+        Editor.load(exports["levt"], EditOptions(device="cuda"))
 
 
 # ---- requests --------------------------------------------------------------------------------------------------------
 
 
 def test_each_request_has_its_own_settings(pbd: Editor) -> None:
-    text, words = NOISY_TEXTS[0], NOISY_TEXTS[0].split()
+    text, words = TYPOS[0], TYPOS[0].split()
     requests = [text, EditRequest(text, min_confidence=1.0), EditRequest(text, words=words), EditRequest(text)]
     plain, unsure, protected, repeated = pbd.edit(requests)
     assert plain.edits and plain == repeated == pbd.edit([text])[0]
@@ -325,12 +321,8 @@ def test_each_request_has_its_own_settings(pbd: Editor) -> None:
 
 
 def test_drafts_in_requests_equal_a_list_of_drafts(levt: Editor) -> None:
-    requests = [EditRequest(*pair) for pair in zip(TEST_SOURCES, TEST_DRAFTS, strict=True)]
-    assert (
-        levt.edit(requests)
-        == levt.edit(TEST_SOURCES, TEST_DRAFTS)
-        == levt.edit(map(EditRequest, TEST_SOURCES), TEST_DRAFTS)
-    )
+    requests = [EditRequest(*pair) for pair in zip(INPUTS, TEST_DRAFTS, strict=True)]
+    assert levt.edit(requests) == levt.edit(INPUTS, TEST_DRAFTS) == levt.edit(map(EditRequest, INPUTS), TEST_DRAFTS)
 
 
 @pytest.mark.parametrize(
@@ -343,20 +335,18 @@ def test_drafts_in_requests_equal_a_list_of_drafts(levt: Editor) -> None:
         ({"document": "none"}, "--document: there is no file none"),
     ],
 )
-def test_unusable_editor_options_are_refused(
-    options: dict[str, Any], rule: str, system_folders: dict[str, Path]
-) -> None:
+def test_unusable_editor_options_are_refused(options: dict[str, Any], rule: str, exports: dict[str, Path]) -> None:
     with pytest.raises(UserError, match=rule):
-        Editor.load(system_folders["levt"], EditOptions(**options))
+        Editor.load(exports["levt"], EditOptions(**options))
 
 
 def test_listed_words_are_not_changed(pbd: Editor) -> None:
     free, bound = (
-        Editor(pbd.model, pbd.tokeniser, EditOptions(words=words)).edit([NOISY_TEXTS[0]])[0]
-        for words in (None, NOISY_TEXTS[0].split())
+        Editor(pbd.model, pbd.tokeniser, EditOptions(words=words)).edit([TYPOS[0]])[0]
+        for words in (None, TYPOS[0].split())
     )
     assert any(edit.end > edit.start for edit in free.edits) and all(edit.end == edit.start for edit in bound.edits)
-    assert pbd.edit([EditRequest(NOISY_TEXTS[0], words=NOISY_TEXTS[0].split())])[0].edits == bound.edits
+    assert pbd.edit([EditRequest(TYPOS[0], words=TYPOS[0].split())])[0].edits == bound.edits
 
 
 # ---- tokenisers ------------------------------------------------------------------------------------------------------
@@ -365,7 +355,7 @@ def test_listed_words_are_not_changed(pbd: Editor) -> None:
 def test_the_sentencepiece_model_of_the_data_is_used(tmp_path: Path) -> None:
     data = tmp_path / "data"
     shutil.copytree(NOISY, data)
-    sentencepieces(data / "sentencepiece", NOISY_TEXTS * 3, 30, hard_vocab_limit=False)
+    sentencepieces(data / "sentencepiece", TYPOS * 3, 30, hard_vocab_limit=False)
     system = System(GOLDEN / "gated" / "checkpoint.pt", data, [])
     editor = Editor.load(system.export(tmp_path / "out"))
     text = "\u3000\uff44  \uff42\tc  "
@@ -393,7 +383,7 @@ def test_a_tokeniser_that_makes_unknown_words_warns_once(
 
 def test_a_levt_translates() -> None:
     model = LevT.from_pretrained(str(GOLDEN / "levt"), "checkpoint.pt", str(LEVT))
-    assert model.translate(TEST_SOURCES) == golden_outputs("levt/expected-from-nothing")
+    assert model.translate(INPUTS) == expected_texts("levt/expected-from-nothing")
 
 
 def test_translate_refuses_drafts() -> None:
@@ -404,15 +394,13 @@ def test_translate_refuses_drafts() -> None:
             model.translate(texts)
     with pytest.raises(UserError, match="a text must be a string, but is 1"):
         model.translate([1])
-    assert model.translate(TEST_SOURCES[0]) == model.translate(TEST_SOURCES[:1])[0]  # as fairseq's own models do
+    assert model.translate(INPUTS[0]) == model.translate(INPUTS[:1])[0]  # as fairseq's own models do
 
 
 @pytest.mark.parametrize(("name", "kind"), [("pbd", PBD), ("gated", GatedTrans)])
 def test_a_corrector_translates(name: str, kind: type[BaseFairseqModel]) -> None:
     model = kind.from_pretrained(str(GOLDEN / name), "checkpoint.pt", str(NOISY), bpe="chars")
-    assert model.translate(NOISY_TEXTS, beam=3) == [
-        characters(text).strip() for text in golden_outputs(f"{name}/expected")
-    ]
+    assert model.translate(TYPOS, beam=3) == [characters(text).strip() for text in expected_texts(f"{name}/expected")]
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

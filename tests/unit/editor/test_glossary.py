@@ -26,18 +26,18 @@ draft_words = st.lists(st.sampled_from(DRAFT_WORDS), max_size=7)
 
 
 @pytest.fixture(scope="module")
-def glossary_system(tmp_path_factory: pytest.TempPathFactory) -> System:
+def system(tmp_path_factory: pytest.TempPathFactory) -> System:
     """Returns a levt with random weights, which makes many edits."""
     return replace(SYSTEMS["levt"](tmp_path_factory.mktemp("levt")), decoding={})
 
 
 @pytest.fixture(scope="module")
-def levt_folder(glossary_system: System) -> Path:
-    return glossary_system.export(glossary_system.checkpoint.parent / "folder")
+def levt_folder(system: System) -> Path:
+    return system.export(system.checkpoint.parent / "folder")
 
 
 @pytest.fixture(scope="module")
-def glossary_editor(levt_folder: Path) -> Editor:
+def editor(levt_folder: Path) -> Editor:
     return Editor.load(levt_folder, EditOptions(glossary=TERMS))
 
 
@@ -52,8 +52,8 @@ def reluctant(levt_folder: Path) -> Editor:
 
 @thorough
 @given(source=source_words, draft=draft_words, blank=st.sampled_from([" ", "  ", "\t"]))
-def test_terms_in_a_draft_stay(glossary_editor: Editor, source: list[str], draft: list[str], blank: str) -> None:
-    (edit_text,) = glossary_editor.edit([" ".join(source)], [blank.join(draft)])
+def test_terms_in_a_draft_stay(editor: Editor, source: list[str], draft: list[str], blank: str) -> None:
+    (edit_text,) = editor.edit([" ".join(source)], [blank.join(draft)])
     lacking = find_terms(edit_text.terms, edit_text.original)[1]
     assert all(term in lacking for term in find_terms(edit_text.terms, edit_text.text)[1])
     used = {(term.source, term.target) for term in edit_text.terms if term not in lacking}
@@ -79,9 +79,9 @@ def test_a_draft_with_all_terms_is_left_alone(reluctant: Editor) -> None:
     ]
 
 
-def test_a_missing_term_is_reported_and_the_draft_is_edited(glossary_editor: Editor) -> None:
+def test_a_missing_term_is_reported_and_the_draft_is_edited(editor: Editor) -> None:
     requests = [EditRequest("w1 w8", "v1 v2 v3", glossary=glossary) for glossary in (None, {})]
-    edit_text, plain = glossary_editor.edit(requests)
+    edit_text, plain = editor.edit(requests)
     assert edit_text.text == plain.text and edit_text.edits == plain.edits != ()
     assert as_dict(edit_text)["terms"] == [{"source": "w1", "target": "v5", "used": "v5" in edit_text.text.split()}]
 
@@ -89,8 +89,8 @@ def test_a_missing_term_is_reported_and_the_draft_is_edited(glossary_editor: Edi
 # ---- use -------------------------------------------------------------------------------------------------------------
 
 
-def edit_text(glossary_editor: Editor, source: str, draft: str | None) -> str:
-    return glossary_editor.edit([source], [draft])[0].text
+def edit_text(editor: Editor, source: str, draft: str | None) -> str:
+    return editor.edit([source], [draft])[0].text
 
 
 def test_terms_are_replaced_in_a_text_without_draft(reluctant: Editor) -> None:
@@ -106,18 +106,16 @@ def test_terms_are_replaced_in_a_text_without_draft(reluctant: Editor) -> None:
 @pytest.mark.parametrize("name", ["pbd", "gated_trans"])
 def test_a_corrector_replaces_terms_as_well(name: str, tmp_path: Path) -> None:
     levt_folder = SYSTEMS[name](tmp_path).export(tmp_path / "out")
-    glossary_editor = Editor.load(
-        levt_folder, EditOptions(beam=2, glossary=Glossary({"abc": "Xyz-1"}), min_confidence=0.9)
-    )
-    assert "Xyz-1" in edit_text(glossary_editor, "a abc b", None)
+    editor = Editor.load(levt_folder, EditOptions(beam=2, glossary=Glossary({"abc": "Xyz-1"}), min_confidence=0.9))
+    assert "Xyz-1" in edit_text(editor, "a abc b", None)
 
 
 def test_soft_terms_may_be_changed(levt_folder: Path) -> None:
     options = EditOptions(keep_bias=-900, glossary={"w1": "v5"})  # deletes all that it may
     soft, hard = (Editor.load(levt_folder, replace(options, soft_glossary=soft)) for soft in (True, False))
-    for glossary_editor in (soft, hard):
-        glossary_editor.model.refiner.options = replace(glossary_editor.model.refiner.options, soft_protection=0.0)
-    (lost,), (used,) = (glossary_editor.edit(["w1 w2"], ["v1 v5 v2"]) for glossary_editor in (soft, hard))
+    for editor in (soft, hard):
+        editor.model.refiner.options = replace(editor.model.refiner.options, soft_protection=0.0)
+    (lost,), (used,) = (editor.edit(["w1 w2"], ["v1 v5 v2"]) for editor in (soft, hard))
     assert "v5" not in lost.text and as_dict(lost)["terms"] == [{"source": "w1", "target": "v5", "used": False}]
     assert "v5" in used.text and as_dict(used)["terms"] == [{"source": "w1", "target": "v5", "used": True}]
 

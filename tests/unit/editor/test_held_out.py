@@ -28,7 +28,7 @@ from lev_plugins.utils.errors import UserError
 from tests.helpers import Refusal, thorough
 from tests.systems import GOLDEN, ROOT, SYSTEMS
 
-SPELLER_FOLDER = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling-graphs" / "model"
+SPELLED = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling-graphs" / "model"
 NOTHING = Evidence(*[0.0] * len(Evidence._fields))
 words = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=5)
 
@@ -177,7 +177,7 @@ def test_at_most_5_percent_of_samples_exceed_the_budget(lines: int, max_broken: 
 
 
 @pytest.fixture()
-def parallel_texts(tmp_path: Path) -> dict[str, Path]:
+def corpora(tmp_path: Path) -> dict[str, Path]:
     draw = random.Random(3)
     clean = ["".join(draw.choices("abcdef  ", k=12)).strip() or "a" for _ in range(200)]
     noisy = ["".join(sign.upper() if draw.random() < 0.2 else sign for sign in line) for line in clean]
@@ -187,10 +187,10 @@ def parallel_texts(tmp_path: Path) -> dict[str, Path]:
 
 
 def test_sweep_agrees_with_the_calibration_of_export(
-    parallel_texts: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    corpora: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "editor"
-    flags = ["--beam", 1, "--calibrate", *parallel_texts.values(), "--clean", parallel_texts["clean"]]
+    flags = ["--beam", 1, "--calibrate", *corpora.values(), "--clean", corpora["clean"]]
     SYSTEMS["pbd"](tmp_path).export(out, *flags, "--promise-broken", 100)
     printed, config = capsys.readouterr().out, model_folder.read(out)
     setting = f"with --min-confidence {config.decoding.min_confidence:g}"
@@ -203,19 +203,11 @@ def test_sweep_agrees_with_the_calibration_of_export(
     assert "| confidence of an edit | calibrated on held-out text |" in card
     assert f"| clean: right words broken, of 1,000, {setting} | {broken:g} |" in card
     editor = lev_plugins.load(out, options=EditOptions(min_confidence=0.0))
-    line = parallel_texts["noisy"].read_text("utf-8").splitlines()
+    line = corpora["noisy"].read_text("utf-8").splitlines()
     raw = lev_plugins.load(out, options=EditOptions(min_confidence=0.0, calibrated=False)).edit(line)
     assert [edited.text for edited in editor.edit(line)] == [edited.text for edited in raw]
     assert editor.edit(line) != raw
-    sweep = [
-        "sweep",
-        out,
-        "--clean",
-        parallel_texts["clean"],
-        "--pairs",
-        *parallel_texts.values(),
-        "--min-edit-confidence",
-    ]
+    sweep = ["sweep", out, "--clean", corpora["clean"], "--pairs", *corpora.values(), "--min-edit-confidence"]
     assert main([*map(str, sweep), f"0,{config.decoding.min_confidence}", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     pair, clean = report["texts"]
@@ -223,17 +215,13 @@ def test_sweep_agrees_with_the_calibration_of_export(
     assert pair["points"][0]["% of typos repaired"] >= pair["points"][1]["% of typos repaired"]
     assert main([*map(str, sweep), "0.5"]) == 0
     table = capsys.readouterr().out.splitlines()
-    assert table[0] == str(parallel_texts["noisy"]) and table[1].startswith(
-        "min-confidence  broken of 1,000  % of lines "
-    )
+    assert table[0] == str(corpora["noisy"]) and table[1].startswith("min-confidence  broken of 1,000  % of lines ")
 
 
-def test_words_of_the_folder_and_of_the_user_are_both_protected(
-    parallel_texts: dict[str, Path], tmp_path: Path
-) -> None:
+def test_words_of_the_folder_and_of_the_user_are_both_protected(corpora: dict[str, Path], tmp_path: Path) -> None:
     out, lines = (
         tmp_path / "editor",
-        [line for line in parallel_texts["noisy"].read_text("utf-8").splitlines() if " " in line],
+        [line for line in corpora["noisy"].read_text("utf-8").splitlines() if " " in line],
     )
     system = SYSTEMS["pbd"](tmp_path)
     system.export(out)
@@ -253,9 +241,9 @@ def test_words_of_the_folder_and_of_the_user_are_both_protected(
 
 
 def test_sweep_of_a_levt_breaks_fewer_words_at_higher_thresholds(
-    parallel_texts: dict[str, Path], capsys: pytest.CaptureFixture[str]
+    corpora: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["sweep", str(SPELLER_FOLDER), "--clean", str(parallel_texts["clean"]), "--json"]) == 0
+    assert main(["sweep", str(SPELLED), "--clean", str(corpora["clean"]), "--json"]) == 0
     points = json.loads(capsys.readouterr().out)["texts"][0]["points"]
     assert len(points) == 12 and points[0]["broken of 1,000"] > points[-1]["broken of 1,000"]
 
@@ -275,14 +263,14 @@ def test_sweep_of_a_levt_breaks_fewer_words_at_higher_thresholds(
     ],
 )
 def test_unusable_flags_of_export_and_sweep_are_refused(
-    flags: list[str], message: str, parallel_texts: dict[str, Path], tmp_path: Path, refusal: Refusal
+    flags: list[str], message: str, corpora: dict[str, Path], tmp_path: Path, refusal: Refusal
 ) -> None:
     short, empty = files(tmp_path, short="a\n", empty="")
-    command, *rest = (flag.format(**parallel_texts, short=short, empty=empty) for flag in flags)
+    command, *rest = (flag.format(**corpora, short=short, empty=empty) for flag in flags)
     data = ["--data", str(GOLDEN / "noisy" / "data"), "--bpe", "chars"]
     arguments = {
         "export": [str(GOLDEN / "pbd" / "checkpoint.pt"), str(tmp_path / "out"), *data],
-        "sweep": [str(SPELLER_FOLDER)],
+        "sweep": [str(SPELLED)],
     }
     assert message in refusal(command, *arguments[command], *rest)
     assert not (tmp_path / "out").exists()

@@ -70,7 +70,7 @@ def adding(*nodes: Any, **tables: Any) -> Callable[[Any], None]:
 
     def change(model: Any) -> None:
         output = model.graph.output[0].name
-        (last,) = (grown_node for grown_node in model.graph.node if output in grown_node.output)
+        (last,) = (node for node in model.graph.node if output in node.output)
         last.output[list(last.output).index(output)] = "before"
         model.graph.initializer.extend(numpy_helper.from_array(np.array(v), name) for name, v in tables.items())
         total = helper.make_node("ReduceSum", [nodes[-1].output[0]], ["total"], keepdims=0)
@@ -79,7 +79,7 @@ def adding(*nodes: Any, **tables: Any) -> Callable[[Any], None]:
     return change
 
 
-def grown_node(operator: str, *inputs: str, output: str = "grown", **attributes: Any) -> Any:
+def node(operator: str, *inputs: str, output: str = "grown", **attributes: Any) -> Any:
     return helper.make_node(operator, inputs, [output], **attributes)
 
 
@@ -162,7 +162,7 @@ def test_custom_operators_are_refused_before_the_graph_runs(
         raise AssertionError("the graph was run")
 
     monkeypatch.setattr("onnxruntime.InferenceSession", run)
-    foreign = adding(grown_node("Add", "one", "one", domain="org.example"), one=np.float32(1))
+    foreign = adding(node("Add", "one", "one", domain="org.example"), one=np.float32(1))
     assert "an operator of org.example" in folder_refusal(LEVT, graph("encoder", foreign))
 
 
@@ -192,13 +192,13 @@ def test_an_external_tensor_in_a_nested_graph_is_refused(tmp_path: Path) -> None
 
 # ---- graphs that do not fit their folder -----------------------------------------------------------------------------
 def test_a_graph_that_computes_nan_is_refused(folder_refusal: Callable[..., str]) -> None:
-    root = adding(grown_node("Sqrt", "minus"), minus=np.float32(-1))
+    root = adding(node("Sqrt", "minus"), minus=np.float32(-1))
     assert "decide.onnx computes NaN" in folder_refusal(LEVT, graph("decide", root))
 
 
-def swapped(name: str, swapped_name: str) -> Change:
+def swapped(graph_name: str, swapped_name: str) -> Change:
     def change(folder: Path) -> None:
-        path, swapped_path = (folder / "graphs" / f"{name}.onnx" for name in (name, swapped_name))
+        path, swapped_path = (folder / "graphs" / f"{graph_name}.onnx" for graph_name in (graph_name, swapped_name))
         content = path.read_bytes()
         path.write_bytes(swapped_path.read_bytes())
         swapped_path.write_bytes(content)
@@ -248,7 +248,7 @@ def test_ids_outside_the_dictionary_write_no_words(originals: dict[str, Path], t
         path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:1]), "utf-8")
 
     for number in (1000, -1000):
-        numbers = graph("fill", adding(grown_node("Identity", "many"), many=np.array(number)))
+        numbers = graph("fill", adding(node("Identity", "many"), many=np.array(number)))
         model = lev_plugins.load(changed_folder(originals[LEVT], tmp_path / f"{number}", numbers))
         (changed,) = model.edit(["w1 w2"], ["v1 v2 v3"])
         assert set(changed.text.split()) <= {"v1", "v2", "v3"}

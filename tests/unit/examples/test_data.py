@@ -17,10 +17,11 @@ from examples.data import main
 from examples.published import fetching, making
 from examples.published.sets import read_sets
 from tests.commands import ROOT
+from tests.helpers import file_contents
 from tests.published import publish, write_archive
 
-PUBLISHED_SETS = read_sets()
-JFLEG = PUBLISHED_SETS["jfleg"]
+SETS = read_sets()
+JFLEG = SETS["jfleg"]
 WEB = "https://host/"
 EXPECTED = {  # one file or two for each conversion and each kind of archive
     "jfleg/dev.ref3": "first dev.ref3 \n\nlast dev.ref3\n",
@@ -74,7 +75,7 @@ def run_data(*words: object) -> int:
 
 
 @pytest.fixture
-def data_refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def error(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """The one line that is said of these arguments; the licence may have been printed before."""
 
     def refuse(*words: object) -> str:
@@ -85,23 +86,23 @@ def data_refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     return refuse
 
 
-@pytest.mark.parametrize("name", PUBLISHED_SETS)
+@pytest.mark.parametrize("name", SETS)
 def test_every_set_is_converted_alike_each_time(name: str, tmp_path: Path, capsys: Any) -> None:
-    published = publish(PUBLISHED_SETS[name], tmp_path / "copies", documents=10 if name == "ua-gec" else 1)
+    published = publish(SETS[name], tmp_path / "copies", documents=10 if name == "ua-gec" else 1)
     for out in ("one", "two"):
         assert run_data(name, tmp_path / out, "--from", published) == 0
     converted, converted_again = file_contents(tmp_path / "one"), file_contents(tmp_path / "two")
     assert converted == converted_again and all(converted.values())
-    assert converted.keys() == {file for part in PUBLISHED_SETS[name].parts for file in part.to}
+    assert converted.keys() == {file for part in SETS[name].parts for file in part.to}
     expected = {place: text for place, text in EXPECTED.items() if place.startswith(f"{name}/")}
     assert {place: converted[place.partition("/")[2]].decode() for place in expected} == expected
     printed = capsys.readouterr().out
-    assert f"licence: {PUBLISHED_SETS[name].licence}\n" in printed and f"{tmp_path / 'two'} is complete: " in printed
+    assert f"licence: {SETS[name].licence}\n" in printed and f"{tmp_path / 'two'} is complete: " in printed
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copies", "one", "two"]
 
 
 def test_mistyped_words_are_shuffled_and_split(tmp_path: Path) -> None:
-    assert run_data("typo-tweets", "out", "--from", publish(PUBLISHED_SETS["typo-tweets"], tmp_path / "copies")) == 0
+    assert run_data("typo-tweets", "out", "--from", publish(SETS["typo-tweets"], tmp_path / "copies")) == 0
     sizes, rows = {}, []
     for split in ("train", "dev", "test"):
         sides = [Path(f"out/fold0/{split}.{side}").read_text().splitlines() for side in ("src", "tgt")]
@@ -115,47 +116,41 @@ def test_mistyped_words_are_shuffled_and_split(tmp_path: Path) -> None:
 
 
 def test_addresses_are_pinned_and_use_https() -> None:
-    for published in PUBLISHED_SETS.values():
+    for published in SETS.values():
         for file in published.files:
             address = published.at + file
             assert address.startswith("https://") and " " not in address
             assert "github" not in address or re.search(r"/[0-9a-f]{40}(/|\.zip$)", address)
         assert published.sha256.keys() <= published.files.keys()
         assert all(re.fullmatch("[0-9a-f]{64}", pinned) for pinned in published.sha256.values())
-    assert (
-        "typo-corpus-r1.txt" in PUBLISHED_SETS["typo-tweets"].sha256
-        and "aclImdb_v1.tar.gz" in PUBLISHED_SETS["imdb"].sha256
-    )
+    assert "typo-corpus-r1.txt" in SETS["typo-tweets"].sha256 and "aclImdb_v1.tar.gz" in SETS["imdb"].sha256
 
 
-def test_copies_at_the_top_of_the_folder_are_found(tmp_path: Path, data_refusal: Any) -> None:
+def test_copies_at_the_top_of_the_folder_are_found(tmp_path: Path, error: Any) -> None:
     published = publish(JFLEG, tmp_path / "copies")
     for path in [*published.glob("*/*")]:
         path.rename(published / path.name)
     assert run_data("jfleg", "--from", published) == 0 and Path("data/jfleg/dev.ref0").is_file()
     (published / "test.ref2").unlink()
-    assert "--from copies has no file test.ref2, which jfleg needs" in data_refusal("jfleg", "x", "--from", "copies")
+    assert "--from copies has no file test.ref2, which jfleg needs" in error("jfleg", "x", "--from", "copies")
 
 
-def test_names_and_folders_are_checked(tmp_path: Path, data_refusal: Any, capsys: Any) -> None:
-    assert "NAME must be one of jfleg, cweb, wi-locness," in data_refusal()
-    assert "but is jflag" in data_refusal("jflag", "x")
-    form = data_refusal("nucle", "x")
+def test_names_and_folders_are_checked(tmp_path: Path, error: Any, capsys: Any) -> None:
+    assert "NAME must be one of jfleg, cweb, wi-locness," in error()
+    assert "but is jflag" in error("jflag", "x")
+    form = error("nucle", "x")
     assert "get it from https://www.cl.cam.ac.uk/research/nl/bea2019st/, after a form, then use --from" in form
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
-    assert "DIR full is not empty" in data_refusal("jfleg", "full")
+    assert "DIR full is not empty" in error("jfleg", "full")
     (tmp_path / "empty").mkdir()
-    assert "empty has no file nucle.train.gold.bea19.m2" in data_refusal("nucle", "x", "--from", "empty")
+    assert "empty has no file nucle.train.gold.bea19.m2" in error("nucle", "x", "--from", "empty")
     capsys.readouterr()
     assert run_data("--list") == 0
     listed = capsys.readouterr().out
-    assert [line.split()[0] for line in listed.splitlines()] == [
-        "name",
-        *PUBLISHED_SETS,
-    ] and "CC BY-NC-SA 4.0" in listed
+    assert [line.split()[0] for line in listed.splitlines()] == ["name", *SETS] and "CC BY-NC-SA 4.0" in listed
     assert run_data("fce", "x", "--dry-run") == 0
-    assert f"from {PUBLISHED_SETS['fce'].at}fce_v2.1.bea19.tar.gz" in capsys.readouterr().out and not Path("x").exists()
+    assert f"from {SETS['fce'].at}fce_v2.1.bea19.tar.gz" in capsys.readouterr().out and not Path("x").exists()
 
 
 @pytest.mark.parametrize(
@@ -167,16 +162,14 @@ def test_names_and_folders_are_checked(tmp_path: Path, data_refusal: Any, capsys
         ("ud-ewt", "en_ewt-ud-dev.conllu", "1\tfew columns\n"),
         ("ocr-finnish", "data/klk.0.dev", "a : b : c\n"),
         ("typo-tweets", "typo-corpus-r1.txt", "no column\n"),
-        ("free-english", list(PUBLISHED_SETS["free-english"].files)[-6], '[{"turns": []}]'),
+        ("free-english", list(SETS["free-english"].files)[-6], '[{"turns": []}]'),
         ("jfleg", "dev/dev.src", b"\xff\n\n\n".decode("latin-1")),
     ],
 )
-def test_a_file_in_an_unexpected_format_is_refused(
-    name: str, file: str, text: str, tmp_path: Path, data_refusal: Any
-) -> None:
-    published = publish(PUBLISHED_SETS[name], tmp_path / "copies")
+def test_a_file_in_an_unexpected_format_is_refused(name: str, file: str, text: str, tmp_path: Path, error: Any) -> None:
+    published = publish(SETS[name], tmp_path / "copies")
     (published / file).write_text(text, encoding="latin-1")
-    assert f"is not in the format of {name}: " in data_refusal(name, "x", "--from", "copies")
+    assert f"is not in the format of {name}: " in error(name, "x", "--from", "copies")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copies"]
 
 
@@ -205,19 +198,19 @@ def hostile(path: Path, name: str = "m2/a", kind: bytes = tarfile.REGTYPE, size:
     ],
 )
 def test_hostile_and_damaged_archives_are_refused(
-    write: Callable[[Path], object], reason: str, tmp_path: Path, data_refusal: Any, monkeypatch: pytest.MonkeyPatch
+    write: Callable[[Path], object], reason: str, tmp_path: Path, error: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(making, "MAX_UNPACKED_BYTES", 1000)
-    archive = publish(PUBLISHED_SETS["conll14"], tmp_path / "copies") / "conll14st-test-data.tar.gz"
+    archive = publish(SETS["conll14"], tmp_path / "copies") / "conll14st-test-data.tar.gz"
     write(archive)
     original_files = file_contents(tmp_path)
-    assert reason in data_refusal("conll14", "x", "--from", "copies")
+    assert reason in error("conll14", "x", "--from", "copies")
     assert file_contents(tmp_path) == original_files  # nothing is unpacked, written or remembered
 
 
-def test_a_zip_that_leads_out_is_refused(tmp_path: Path, data_refusal: Any) -> None:
-    write_archive(publish(PUBLISHED_SETS["sst2"], tmp_path / "copies") / "SST-2.zip", {"SST-2/../../train.tsv": b"a\n"})
-    assert "or leads out of the archive" in data_refusal("sst2", "x", "--from", "copies")
+def test_a_zip_that_leads_out_is_refused(tmp_path: Path, error: Any) -> None:
+    write_archive(publish(SETS["sst2"], tmp_path / "copies") / "SST-2.zip", {"SST-2/../../train.tsv": b"a\n"})
+    assert "or leads out of the archive" in error("sst2", "x", "--from", "copies")
 
 
 # ---- the web ---------------------------------------------------------------------------------------------------------
@@ -247,7 +240,7 @@ class Web:
 @pytest.fixture
 def get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], bool]:
     """Makes conll14 from what a server sends; returns whether that succeeded."""
-    archive = publish(PUBLISHED_SETS["conll14"], tmp_path / "copies") / "conll14st-test-data.tar.gz"
+    archive = publish(SETS["conll14"], tmp_path / "copies") / "conll14st-test-data.tar.gz"
 
     def make(web: Any) -> bool:
         monkeypatch.setattr(fetching, "urlopen", web)
@@ -286,7 +279,7 @@ def test_a_download_with_an_unexpected_hash_is_refused(
 ) -> None:
     """A copy that a person gives is not compared: it may be another edition."""
     archive, web = "conll14st-test-data.tar.gz", Web(b"")
-    pinned = PUBLISHED_SETS["conll14"]._replace(sha256={archive: "ab" * 32})
+    pinned = SETS["conll14"]._replace(sha256={archive: "ab" * 32})
     monkeypatch.setattr("examples.data.read_sets", lambda: {"conll14": pinned})
     assert not get(web) and not Path("out").exists()
     digest = hashlib.sha256(web.content).hexdigest()
@@ -337,18 +330,13 @@ def test_sets_named_in_the_pages_exist() -> None:
     pages = [*ROOT.glob("examples/*/*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.sh")]
     text = "\n".join(page.read_text("utf-8") for page in pages)
     fetched = {*re.findall(r'(?:lev-plugins |/)data(?:\.py"?)? ([a-z]\w*(?:-\w+)*)', text)}
-    assert {"cweb", "icdar"} <= fetched <= PUBLISHED_SETS.keys()
+    assert {"cweb", "icdar"} <= fetched <= SETS.keys()
 
 
 def test_documents_with_misaligned_corrections_are_left_out(tmp_path: Path) -> None:
     def text_of(conversion: str, path: str) -> str:
         return "One. Two.\n" if path.endswith("2.a2.txt") else f"first {path}\nlast {path}\n"
 
-    assert (
-        run_data(
-            "ua-gec", "out", "--from", publish(PUBLISHED_SETS["ua-gec"], tmp_path / "copies", text_of, documents=3)
-        )
-        == 0
-    )
+    assert run_data("ua-gec", "out", "--from", publish(SETS["ua-gec"], tmp_path / "copies", text_of, documents=3)) == 0
     numbers = [line.split("/")[-1] for line in Path("out/train.clean").read_text("utf-8").splitlines()]
     assert numbers == ["1.a1.txt", "1.a1.txt", "3.a3.txt", "3.a3.txt"]

@@ -8,35 +8,27 @@ import pytest
 
 from examples.denoising import errors
 
-ONE_LETTER, SEVERAL_LETTERS, FIRST_LETTER, LATER_LETTER, REAL_WORD, NONWORD = errors.LETTER_CLASSES
+ONE, SEVERAL, FIRST, LATER, REAL, NONWORD = errors.LETTER_CLASSES
 
 
 @pytest.mark.parametrize(
     ("text", "reference", "expected"),
     [
         ("", "", []),
-        ("teh cat", "the cat", [(0, 1, SEVERAL_LETTERS, LATER_LETTER, NONWORD)]),  # two letters are others
-        ("the bat", "the cat", [(1, 2, ONE_LETTER, FIRST_LETTER, REAL_WORD)]),  # the lexicon has it
-        ("the Bat!", "the cat", [(1, 2, SEVERAL_LETTERS, FIRST_LETTER, REAL_WORD)]),
-        ("th cat", "the cat", [(0, 1, ONE_LETTER, LATER_LETTER, NONWORD)]),
+        ("teh cat", "the cat", [(0, 1, SEVERAL, LATER, NONWORD)]),  # two letters are others
+        ("the bat", "the cat", [(1, 2, ONE, FIRST, REAL)]),  # the lexicon has it
+        ("the Bat!", "the cat", [(1, 2, SEVERAL, FIRST, REAL)]),
+        ("th cat", "the cat", [(0, 1, ONE, LATER, NONWORD)]),
         ("the", "the cat", [(1, 2, "other words")]),
         ("the big cat", "the cat", [(1, 1, "other words")]),
         ("", "the", [(0, 1, "other words")]),
-        (
-            "xy house",
-            "hous qq",
-            [(0, 0, "other words"), (0, 1, ONE_LETTER, LATER_LETTER, NONWORD), (1, 2, "other words")],
-        ),
-        (
-            "th ecat sat",
-            "the cat sat",
-            [(0, 1, ONE_LETTER, LATER_LETTER, NONWORD), (1, 2, ONE_LETTER, FIRST_LETTER, NONWORD)],
-        ),
+        ("xy house", "hous qq", [(0, 0, "other words"), (0, 1, ONE, LATER, NONWORD), (1, 2, "other words")]),
+        ("th ecat sat", "the cat sat", [(0, 1, ONE, LATER, NONWORD), (1, 2, ONE, FIRST, NONWORD)]),
         ("the ca ts i t", "the cats it", [(1, 2, "split"), (2, 3, "split")]),
         ("thecatsat", "the cat sat", [(0, 3, "run-on")]),
         ("abcde fghi", "abcdefghXi", [(0, 1, "split")]),  # 1 of 10 letters differs
         ("abcd e", "abcdX", [(0, 1, "split")]),  # 1 of 5, the most
-        ("abc d", "abcX", [(0, 1, ONE_LETTER, LATER_LETTER, NONWORD), (1, 1, "other words")]),  # 1 of 4
+        ("abc d", "abcX", [(0, 1, ONE, LATER, NONWORD), (1, 1, "other words")]),  # 1 of 4
     ],
 )
 def test_errors_are_classified(text: str, reference: str, expected: list[tuple[Any, ...]]) -> None:
@@ -75,8 +67,8 @@ def test_errors_are_counted_as_repaired_or_introduced() -> None:
         for name in ("all", *errors.ERROR_CLASSES)
     }
     assert score.sentences.tolist() == [1, 0, 1] and score.score == 1 / 2
-    assert counts["all"] == [2, 1, 2] and counts["other words"] == [1, 0, 1] and counts[SEVERAL_LETTERS] == [1, 1, 0]
-    assert counts[ONE_LETTER] == [0, 0, 1] and counts["real word"] == [0, 0, 0]
+    assert counts["all"] == [2, 1, 2] and counts["other words"] == [1, 0, 1] and counts[SEVERAL] == [1, 1, 0]
+    assert counts[ONE] == [0, 0, 1] and counts["real word"] == [0, 0, 0]
     nearest = errors.evaluate(["teh cat"], [["the dog", "the cat"]], ["the cat"])  # the reference with fewest errors
     assert (nearest.score, nearest.details["all: in the source"]) == (1.0, 1)
 

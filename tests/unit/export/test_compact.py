@@ -24,25 +24,25 @@ SPELLING_SYSTEM = "levt that spells"
 
 
 @pytest.fixture(scope="module")
-def spelling_system(tmp_path_factory: pytest.TempPathFactory) -> System:
+def spelling(tmp_path_factory: pytest.TempPathFactory) -> System:
     return SYSTEMS[SPELLING_SYSTEM](tmp_path_factory.mktemp("system"))
 
 
 @pytest.fixture(scope="module")
-def small_and_large(spelling_system: System, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def pair(spelling: System, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The small folder, and the one with all."""
     place = tmp_path_factory.mktemp("folders")
-    return spelling_system.export(place / "small"), spelling_system.export(place / "large", "--trainable")
+    return spelling.export(place / "small"), spelling.export(place / "large", "--trainable")
 
 
-def load_levt(spelling_system: System) -> LevT:
-    (model,) = load_model.read_model(spelling_system.checkpoint, {"data": str(spelling_system.data)}).models
+def load_levt(spelling: System) -> LevT:
+    (model,) = load_model.read_model(spelling.checkpoint, {"data": str(spelling.data)}).models
     assert isinstance(model, LevT)
     return model.eval()
 
 
-def test_a_small_folder_has_one_set_of_weights_and_one_dictionary(small_and_large: tuple[Path, Path]) -> None:
-    files = [{path.relative_to(folder).as_posix() for path in folder.rglob("*.*")} for folder in small_and_large]
+def test_a_small_folder_has_one_set_of_weights_and_one_dictionary(pair: tuple[Path, Path]) -> None:
+    files = [{path.relative_to(folder).as_posix() for path in folder.rglob("*.*")} for folder in pair]
     missing = files[1] - files[0]
     assert {path for path in missing if not path.startswith("dict.")} == {
         model_folder.WEIGHTS,
@@ -51,47 +51,40 @@ def test_a_small_folder_has_one_set_of_weights_and_one_dictionary(small_and_larg
     assert len([path for path in missing if path.startswith("dict.")]) == 1 and not files[0] - files[1]
 
 
-def test_a_small_folder_makes_the_edits_of_8_bits(spelling_system: System, small_and_large: tuple[Path, Path]) -> None:
-    small, large = small_and_large
+def test_a_small_folder_makes_the_edits_of_8_bits(spelling: System, pair: tuple[Path, Path]) -> None:
+    small, large = pair
     edits = [
-        spelling_system.answers(lev_plugins.load(folder, options=EditOptions(cpu_int8=in_8_bits)))
+        spelling.answers(lev_plugins.load(folder, options=EditOptions(cpu_int8=in_8_bits)))
         for folder, in_8_bits in ((small, False), (small, True), (large, True))
     ]
     assert edits[0] == edits[1] == edits[2] and any(edited.edits for edited in edits[0])
 
 
-def test_a_small_folder_edits_each_text_as_if_alone(
-    spelling_system: System, small_and_large: tuple[Path, Path]
-) -> None:
+def test_a_small_folder_edits_each_text_as_if_alone(spelling: System, pair: tuple[Path, Path]) -> None:
     """Activations are rounded by rows; one scale for a batch would make neighbours matter."""
-    editor = lev_plugins.load(small_and_large[0], options=EditOptions(iter_decode_max_iter=3))
+    editor = lev_plugins.load(pair[0], options=EditOptions(iter_decode_max_iter=3))
     texts = [
-        f"{text} {word} valeu"
-        for text in spelling_system.texts
-        for word in ("teh", "funtcion", "Zürich", "qqqqqqqqqqqqqq")
+        f"{text} {word} valeu" for text in spelling.texts for word in ("teh", "funtcion", "Zürich", "qqqqqqqqqqqqqq")
     ]
     together = [edited.edits for edited in editor.edit(texts)]
     assert together == [editor.edit([text])[0].edits for text in texts]
 
 
-def test_compact_vectors_equal_those_of_the_model_to_7_bits(spelling_system: System) -> None:
-    model = load_levt(spelling_system)
+def test_compact_vectors_equal_those_of_the_model_to_7_bits(spelling: System) -> None:
+    model = load_levt(spelling)
     embedding = model.words.embedding
     tables, words = CompactTables(embedding, model.words.scorer), embedding.vectors(None)
     ids = torch.arange(tables.vocabulary + 1)[None]
     with torch.no_grad():
-        exact, rounded = (
-            words.vector_of(ids, ids),
-            vectors(ids, ids, torch.zeros(1, embedding.embedding_dim), tables),
-        )
+        exact, rounded = (words.vector_of(ids, ids), vectors(ids, ids, torch.zeros(1, embedding.embedding_dim), tables))
     # to 7 bits: half a step of the largest of all channels, times the root of their number
     error = (exact - rounded).norm(dim=-1) / exact.norm(dim=-1).clamp(min=1e-2)
     assert 0 < error.max() < 0.5 / 63 * exact.size(-1) ** 0.5
     torch.testing.assert_close(exact[0, -1], rounded[0, -1], rtol=1e-3, atol=1e-5)  # the placeholder
 
 
-def test_compact_scores_equal_those_of_the_model(spelling_system: System) -> None:
-    model = load_levt(spelling_system)
+def test_compact_scores_equal_those_of_the_model(spelling: System) -> None:
+    model = load_levt(spelling)
     words, scorer = model.words.embedding, model.words.scorer
     tables, shapes = CompactTables(words, scorer), torch.tensor([0, 5, 8, 3])
     queries = 4 * F.normalize(torch.randn(4, words.embedding_dim, generator=torch.Generator().manual_seed(1)))
@@ -102,26 +95,24 @@ def test_compact_scores_equal_those_of_the_model(spelling_system: System) -> Non
         assert 0 < (scores(queries, shapes, tables) - exact).abs().max() < 0.05
 
 
-def test_computed_position_vectors_equal_the_table(spelling_system: System) -> None:
-    embedding = load_levt(spelling_system).decoder.embedding
+def test_computed_position_vectors_equal_the_table(spelling: System) -> None:
+    embedding = load_levt(spelling).decoder.embedding
     positions = torch.tensor([[embedding.pad, 2, 3, 90]])
     sinusoids = embedding.sinusoids
     torch.testing.assert_close(sinusoids.computed(positions), sinusoids(positions), rtol=1e-4, atol=1e-5)
 
 
 def test_only_a_folder_with_weights_can_be_exported_again(
-    spelling_system: System, small_and_large: tuple[Path, Path], tmp_path: Path, refusal: Refusal
+    spelling: System, pair: tuple[Path, Path], tmp_path: Path, refusal: Refusal
 ) -> None:
-    message = refusal("export", small_and_large[0], tmp_path / "none")
+    message = refusal("export", pair[0], tmp_path / "none")
     assert "has no model.safetensors" in message and "--trainable" in message
     out = tmp_path / "out"
-    assert main(["export", str(small_and_large[1]), str(out), "--min-confidence", "0.25"]) == 0
-    original, config = (model_folder.read(folder) for folder in (small_and_large[0], out))
+    assert main(["export", str(pair[1]), str(out), "--min-confidence", "0.25"]) == 0
+    original, config = (model_folder.read(folder) for folder in (pair[0], out))
     assert config == replace(original, decoding=replace(original.decoding, min_confidence=0.25))
     options = EditOptions(min_confidence=0.0)
-    assert spelling_system.answers(lev_plugins.load(out, options=options)) == spelling_system.answers(
-        lev_plugins.load(small_and_large[0])
-    )
+    assert spelling.answers(lev_plugins.load(out, options=options)) == spelling.answers(lev_plugins.load(pair[0]))
 
 
 @pytest.mark.parametrize("numbers", [[], [0], [127, 128, 16_383, 16_384, 2_097_152, 2**31 - 1]])

@@ -75,7 +75,7 @@ def test_models_and_healthz_are_listed(server: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request", "message"),
+    ("content", "message"),
     [
         ([], "the request is not a JSON object"),
         ({}, "the request has no entry 'texts'"),
@@ -88,8 +88,8 @@ def test_models_and_healthz_are_listed(server: Client) -> None:
         ({"texts": ["\ud800"]}, "the request is not valid JSON ('utf-8' codec can't encode character '\\ud800'"),
     ],
 )
-def test_unusable_fields_are_named(server: Client, request: object, message: str) -> None:
-    answer = server.post("/v1/edit", request)
+def test_unusable_fields_are_named(server: Client, content: object, message: str) -> None:
+    answer = server.post("/v1/edit", content)
     assert answer.status == 400 and message in answer.error
 
 

@@ -34,7 +34,7 @@ def corrector_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return export_folder(tmp_path_factory.mktemp("pbd") / "out", *CORRECTOR_EXPORT)
 
 
-def config_change(config: Change) -> Callable[[Path], None]:
+def modify(config: Change) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         path = folder / "config.json"
         entries = json.loads(path.read_text("utf-8"))
@@ -50,7 +50,7 @@ def entry(*path: str, value: Any) -> Callable[[Path], None]:
             entries = entries[name]
         entries[path[-1]] = value
 
-    return config_change(change)
+    return modify(change)
 
 
 def content(name: str, text: bytes) -> Callable[[Path], None]:
@@ -91,7 +91,7 @@ def link(name: str, target: str) -> Callable[[Path], None]:
 EDITOR_DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "older": (entry("format", value=1), "has format version 1, but .* reads version 2"),
     "newer": (entry("format", value=3), "has format version 3, but .* reads version 2"),
-    "no format": (config_change(lambda c: c.pop("format")), "was not written by lev-plugins export"),
+    "no format": (modify(lambda c: c.pop("format")), "was not written by lev-plugins export"),
     "not JSON": (content("config.json", b"{"), r"config\.json is not valid JSON"),
     "no config": (
         lambda corrector_folder: (corrector_folder / "config.json").unlink(),
@@ -107,7 +107,7 @@ EDITOR_DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "other dictionary": (content("dict.noisy.txt", b"a 1\n"), r"dict\.noisy\.txt is not the file that was exported"),
     "unknown entry": (entry("more", value=1), "has an unknown entry 'more'"),
-    "missing entry": (config_change(lambda c: c.pop("task")), "has no entry 'task'"),
+    "missing entry": (modify(lambda c: c.pop("task")), "has no entry 'task'"),
     "text style": (entry("text_style", "tall", value=True), "text_style has an unknown entry 'tall'"),
     "unknown flag": (entry("model_flags", "encoder_embed_path", value="/etc/passwd"), "unknown entry 'encoder_embed_"),
     "unknown task flag": (entry("task_flags", "data", value="/"), "task_flags has an unknown entry 'data'"),
@@ -117,14 +117,8 @@ EDITOR_DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "tokeniser": (entry("tokeniser", value="gpt2"), "tokeniser must be null or one of sentencepiece"),
     "language": (entry("task_flags", "source_lang", value="../x"), r"source_lang must have only letters"),
     "way out": (entry("files", "../x", value=""), r"a name in files must have only letters, .* but is '\.\./x'"),
-    "dictionary not listed": (
-        config_change(lambda c: c["files"].pop("dict.noisy.txt")),
-        r"files must have dict\.noisy\.txt",
-    ),
-    "no language": (
-        config_change(lambda c: c["task_flags"].pop("target_lang")),
-        "task_flags must have target_lang, a text",
-    ),
+    "dictionary not listed": (modify(lambda c: c["files"].pop("dict.noisy.txt")), r"files must have dict\.noisy\.txt"),
+    "no language": (modify(lambda c: c["task_flags"].pop("target_lang")), "task_flags must have target_lang, a text"),
     "tokeniser not listed": (entry("tokeniser", value="sentencepiece"), r"files must have sentencepiece\.bpe\.model"),
     "link": (link("dict.noisy.txt", "../outside.txt"), "is a link that leads out of the folder: copy the folder with"),
     "link to itself": (link("model.safetensors", "model.safetensors"), r"is incomplete, .* no model\.safetensors"),
@@ -148,7 +142,7 @@ LABELLER_DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "columns": (entry("labelling", "columns", value=0), "columns must be between 1 and 1000"),
     "longest": (entry("labelling", "longest", value=10**9), "longest must be between 1 and 1000000"),
     "separator": (entry("labelling", "separator", value=""), "separator must not be empty"),
-    "labels not listed": (config_change(lambda c: c["files"].pop("labels.txt")), r"files must have labels\.txt"),
+    "labels not listed": (modify(lambda c: c["files"].pop("labels.txt")), r"files must have labels\.txt"),
     "unknown entry of labelling": (entry("labelling", "more", value="/etc/passwd"), "has an unknown entry 'more'"),
     "a task of editors": (entry("task", value="text_editing"), "task must be text_labelling for a labeller"),
     "NaN in a labeller": (weights(with_nan), "the model has NaN or infinite weights"),

@@ -31,7 +31,7 @@ from tests.unit.editor.test_without_torch import HEAVY, loaded_modules
 
 
 @pytest.fixture(scope="module", params=SYSTEMS)
-def moved_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[System, Any, Path]:
+def moved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[System, Any, Path]:
     """A system, what its checkpoint answered, and its folder: nothing else of it is left."""
     place = tmp_path_factory.mktemp(request.param) / "original"
     place.mkdir()
@@ -44,9 +44,9 @@ def moved_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     return system, expected, folder
 
 
-def test_a_folder_answers_as_its_checkpoint(moved_folder: tuple[System, Any, Path]) -> None:
+def test_a_folder_answers_as_its_checkpoint(moved: tuple[System, Any, Path]) -> None:
     """But for rounded numbers: tests/unit/editor/test_onnx_models.py compares those."""
-    system, expected, folder = moved_folder
+    system, expected, folder = moved
     answers = system.answers(lev_plugins.load(folder))
     if system.edits:
         assert [edited.text for edited in answers] == [edited.text for edited in expected]
@@ -56,8 +56,8 @@ def test_a_folder_answers_as_its_checkpoint(moved_folder: tuple[System, Any, Pat
         assert any(edited.edits for edited in expected)
 
 
-def test_a_folder_is_complete_and_has_no_pickle_and_no_path(moved_folder: tuple[System, Any, Path]) -> None:
-    folder = moved_folder[-1]
+def test_a_folder_is_complete_and_has_no_pickle_and_no_path(moved: tuple[System, Any, Path]) -> None:
+    folder = moved[-1]
     files = [path for path in folder.rglob("*") if path.is_file()]
     suffixes = {".json", ".txt", ".model", ".safetensors", ".md", ".onnx", ".bin", ".npz"}
     assert {path.suffix for path in files} <= suffixes
@@ -69,9 +69,9 @@ def test_a_folder_is_complete_and_has_no_pickle_and_no_path(moved_folder: tuple[
 
 
 def test_the_python_code_of_the_card_runs(
-    moved_folder: tuple[System, Any, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    moved: tuple[System, Any, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = moved_folder[-1]
+    folder = moved[-1]
     card = (folder / "README.md").read_text("utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", card, re.M | re.S)
     assert len([line for line in code.splitlines() if line]) == 3
@@ -84,43 +84,41 @@ def test_the_python_code_of_the_card_runs(
 
 
 @pytest.fixture(scope="module")
-def described_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The corrector of the golden set, with all that an export can say."""
     out = tmp_path_factory.mktemp("pbd") / "corrector"
     score = out.parent / "score.json"
     score.write_text(json.dumps({"name": "GLEU", "system": {"score": 38.25}}))
     flags = ["--data", GOLDEN / "noisy" / "data", "--bpe", "chars", "--beam", 3, "--keep-bias", 0.25]
     flags += ["--min-confidence", 0.3, "--language", "pt-BR", "--license", "mit", "--scores", "WRR=70.5", score]
-    assert export_weights(GOLDEN / "pbd" / "checkpoint.pt", out, *flags) == 0
+    assert export(GOLDEN / "pbd" / "checkpoint.pt", out, *flags) == 0
     return out
 
 
-def export_weights(checkpoint: Path, out: Path, *flags: object) -> int:
+def export(checkpoint: Path, out: Path, *flags: object) -> int:
     return main([str(word) for word in ("export", checkpoint, out, "--no-graphs", *flags)])
 
 
-def test_info_prints_a_table_or_json(described_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["info", str(described_folder), "--json"]) == 0
+def test_info_prints_a_table_or_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(folder), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["kind"], facts["architecture"], facts["updates"]) == ("editor", "pbd", 150)
-    assert facts["parameters"] == sum(
-        weight.numel() for weight in load_file(described_folder / "model.safetensors").values()
-    )
+    assert facts["parameters"] == sum(weight.numel() for weight in load_file(folder / "model.safetensors").values())
     assert facts["decoding"] == {"beam": 3, "keep_bias": 0.25, "min_confidence": 0.3, "language": "pt-BR"}
     assert facts["scores"] == {"WRR": 70.5, "GLEU": 38.25}
     assert facts["dictionaries"] == {"dict.clean.txt": 20, "dict.noisy.txt": 20}
-    assert main(["info", str(described_folder)]) == 0
+    assert main(["info", str(folder)]) == 0
     table = capsys.readouterr().out.splitlines()
     assert table[0].split() == ["kind", "editor"]
     assert any(line.split() == ["scores", "WRR:", "70.5"] for line in table)
     assert not any("labelling" in line for line in table)
-    assert not HEAVY & loaded_modules("info", str(described_folder))
+    assert not HEAVY & loaded_modules("info", str(folder))
 
 
-def test_half_stores_the_same_weights_in_16_bits(described_folder: Path, tmp_path: Path) -> None:
+def test_half_stores_the_same_weights_in_16_bits(folder: Path, tmp_path: Path) -> None:
     data = ["--data", GOLDEN / "noisy" / "data", "--bpe", "chars"]
-    assert export_weights(GOLDEN / "pbd" / "checkpoint.pt", tmp_path / "half", *data, "--half") == 0
-    exact, half = (load_file(place / "model.safetensors") for place in (described_folder, tmp_path / "half"))
+    assert export(GOLDEN / "pbd" / "checkpoint.pt", tmp_path / "half", *data, "--half") == 0
+    exact, half = (load_file(place / "model.safetensors") for place in (folder, tmp_path / "half"))
     assert exact.keys() == half.keys() and any(weight.dtype == torch.float16 for weight in half.values())
     for name, weight in exact.items():
         assert torch.equal(half[name], weight.half() if weight.is_floating_point() else weight), name
@@ -128,8 +126,8 @@ def test_half_stores_the_same_weights_in_16_bits(described_folder: Path, tmp_pat
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
 
 
-def test_the_card_has_the_front_matter_of_the_hub(described_folder: Path) -> None:
-    _, front, text = (described_folder / "README.md").read_text("utf-8").split("---\n", 2)
+def test_the_card_has_the_front_matter_of_the_hub(folder: Path) -> None:
+    _, front, text = (folder / "README.md").read_text("utf-8").split("---\n", 2)
     yaml = pytest.importorskip("yaml")
     assert yaml.safe_load(front) == {
         "language": ["pt-BR"],
@@ -141,15 +139,15 @@ def test_the_card_has_the_front_matter_of_the_hub(described_folder: Path) -> Non
     assert "| WRR | 70.5 |" in text and "| updates | 150 |" in text and "| `--criterion` |" in text
 
 
-def test_a_card_leaves_out_what_the_checkpoint_lacks(described_folder: Path) -> None:
-    config = replace(model_folder.read(described_folder), scores={}, updates=None)
+def test_a_card_leaves_out_what_the_checkpoint_lacks(folder: Path) -> None:
+    config = replace(model_folder.read(folder), scores={}, updates=None)
     text = card.card("it's", config, 12, card.training_settings({"model": {}}), None)
     assert "## Training" not in text and "## Scores" not in text and "license" not in text and "updates" not in text
     assert """lev-plugins edit 'it'"'"'s' < in.txt""" in text
 
 
-def test_options_override_the_defaults_of_a_folder(described_folder: Path, tmp_path: Path) -> None:
-    assert main(["export", str(described_folder), str(tmp_path / "out")]) == 0
+def test_options_override_the_defaults_of_a_folder(folder: Path, tmp_path: Path) -> None:
+    assert main(["export", str(folder), str(tmp_path / "out")]) == 0
     editor = lev_plugins.load(tmp_path / "out")
     overridden = lev_plugins.load(tmp_path / "out", options=EditOptions(min_confidence=0.0, keep_bias=20))
     assert (editor.min_confidence, editor.language, editor.model.search.keep_bias) == (0.3, "pt-BR", 0.25)
@@ -158,8 +156,8 @@ def test_options_override_the_defaults_of_a_folder(described_folder: Path, tmp_p
     assert overridden.edit(["aBc"])[0].edits == ()
 
 
-def test_exporting_a_folder_again_keeps_its_settings(described_folder: Path, labeller: Path, tmp_path: Path) -> None:
-    for number, original in enumerate((described_folder, labeller)):
+def test_exporting_a_folder_again_keeps_its_settings(folder: Path, labeller: Path, tmp_path: Path) -> None:
+    for number, original in enumerate((folder, labeller)):
         out = tmp_path / f"{number}"
         assert main(["export", str(original), str(out)]) == 0
         original_config, exported_config = model_folder.read(original), model_folder.read(out)
@@ -186,8 +184,8 @@ def test_min_confidence_of_the_training_is_the_default_of_the_folder(tmp_path: P
 def test_an_exported_sentencepiece_model_gives_the_same_pieces(tmp_path: Path) -> None:
     pieces = tmp_path / "pieces"
     sentencepieces(pieces, ["abc de f", "a bc def", "fade"] * 9, 14, hard_vocab_limit=False)
-    flags = ["--data", PBD_ARGUMENTS[2], "--sentencepiece-model", f"{pieces}.model"]
-    assert export_weights(Path(PBD_ARGUMENTS[0]), tmp_path / "out", *flags) == 0
+    flags = ["--data", PBD[2], "--sentencepiece-model", f"{pieces}.model"]
+    assert export(Path(PBD[0]), tmp_path / "out", *flags) == 0
     path = tmp_path / "out" / "sentencepiece.bpe.model"
     models = [sentencepiece.SentencePieceProcessor(model_file=str(file)) for file in (f"{pieces}.model", path)]
     texts = ["abc", "de fa  bc", "x ﬁ", ""]
@@ -208,10 +206,10 @@ def test_a_damaged_sentencepiece_model_is_refused(tmp_path: Path) -> None:
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
 
-PBD_ARGUMENTS = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(GOLDEN / "noisy" / "data"), "--bpe", "chars"]
-LABELLER_ARGUMENTS = [str(GOLDEN / "labels" / "checkpoint.pt"), "--data", str(GOLDEN / "labels" / "data")]
-LEVT_ARGUMENTS = [str(GOLDEN / "levt" / "checkpoint.pt"), "--data", str(GOLDEN / "levt" / "data")]
-POST_EDIT_ARGUMENTS = [str(GOLDEN / "post_edit" / "checkpoint.pt"), "--data", str(GOLDEN / "levt" / "data")]
+PBD = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(GOLDEN / "noisy" / "data"), "--bpe", "chars"]
+LABELS = [str(GOLDEN / "labels" / "checkpoint.pt"), "--data", str(GOLDEN / "labels" / "data")]
+EDITOR = [str(GOLDEN / "levt" / "checkpoint.pt"), "--data", str(GOLDEN / "levt" / "data")]
+POST_EDIT = [str(GOLDEN / "post_edit" / "checkpoint.pt"), "--data", str(GOLDEN / "levt" / "data")]
 
 
 def test_a_model_of_another_task_is_refused(tmp_path: Path, refusal: Refusal) -> None:
@@ -226,36 +224,20 @@ def test_a_model_of_another_task_is_refused(tmp_path: Path, refusal: Refusal) ->
     ("arguments", "flags", "message"),
     [
         (["none.pt"], [], "there is no checkpoint none.pt"),
-        (PBD_ARGUMENTS, ["--license", "My licence"], "--license must be a name as on the Hugging Face hub"),
-        (PBD_ARGUMENTS, ["--language", "x y"], "--language must be a code such as de or pt-BR, but is 'x y'"),
-        (PBD_ARGUMENTS, ["--scores", "nothing"], "--scores: nothing is neither NAME=VALUE nor a file"),
-        (
-            PBD_ARGUMENTS,
-            ["--scores", "{json}"],
-            "is not a number: give NAME=VALUE, or a file from lev-plugins score --json",
-        ),
-        (PBD_ARGUMENTS, ["--scores", "a=b"], "--scores a=b: 'b' is not a number"),
-        (PBD_ARGUMENTS, ["--scores", "a=nan"], "--scores a=nan must be a finite number"),
-        (
-            PBD_ARGUMENTS,
-            ["--iter-decode-max-iter", "3"],
-            "--iter-decode-max-iter has no effect on a model of --task text_corr",
-        ),
-        (PBD_ARGUMENTS, ["--thresholds", "{json}"], "--thresholds is for a labeller"),
-        (PBD_ARGUMENTS, ["--beam", "0"], "--beam must be between 1 and 1000, but is 0"),
-        (LEVT_ARGUMENTS, ["--beam", "3"], "--beam has no effect on a model of --task text_editing: leave it out"),
-        (
-            LABELLER_ARGUMENTS,
-            ["--min-confidence", "0.5"],
-            "--min-confidence has no effect on a model of --task text_labelling",
-        ),
-        (LABELLER_ARGUMENTS, ["--bpe", "chars"], "--bpe is for an editor, but"),
-        (
-            LABELLER_ARGUMENTS,
-            ["--thresholds", "{json}"],
-            "thresholds are for multilabel models, not for classification",
-        ),
-        (POST_EDIT_ARGUMENTS, [], "--arch post_edit_transformer, which only fairseq-generate decodes"),
+        (PBD, ["--license", "My licence"], "--license must be a name as on the Hugging Face hub"),
+        (PBD, ["--language", "x y"], "--language must be a code such as de or pt-BR, but is 'x y'"),
+        (PBD, ["--scores", "nothing"], "--scores: nothing is neither NAME=VALUE nor a file"),
+        (PBD, ["--scores", "{json}"], "is not a number: give NAME=VALUE, or a file from lev-plugins score --json"),
+        (PBD, ["--scores", "a=b"], "--scores a=b: 'b' is not a number"),
+        (PBD, ["--scores", "a=nan"], "--scores a=nan must be a finite number"),
+        (PBD, ["--iter-decode-max-iter", "3"], "--iter-decode-max-iter has no effect on a model of --task text_corr"),
+        (PBD, ["--thresholds", "{json}"], "--thresholds is for a labeller"),
+        (PBD, ["--beam", "0"], "--beam must be between 1 and 1000, but is 0"),
+        (EDITOR, ["--beam", "3"], "--beam has no effect on a model of --task text_editing: leave it out"),
+        (LABELS, ["--min-confidence", "0.5"], "--min-confidence has no effect on a model of --task text_labelling"),
+        (LABELS, ["--bpe", "chars"], "--bpe is for an editor, but"),
+        (LABELS, ["--thresholds", "{json}"], "thresholds are for multilabel models, not for classification"),
+        (POST_EDIT, [], "--arch post_edit_transformer, which only fairseq-generate decodes"),
     ],
 )
 def test_unusable_flags_of_export_are_refused(
@@ -271,61 +253,51 @@ def test_only_a_model_folder_is_replaced(tmp_path: Path, refusal: Refusal) -> No
     out = tmp_path / "out"
     out.mkdir()
     (out / "mine.txt").write_text("mine")
-    assert f"OUT {out} is not empty (it contains mine.txt)" in refusal(
-        "export", PBD_ARGUMENTS[0], out, *PBD_ARGUMENTS[1:]
-    )
-    message = refusal("export", PBD_ARGUMENTS[0], out, *PBD_ARGUMENTS[1:], "--overwrite")
+    assert f"OUT {out} is not empty (it contains mine.txt)" in refusal("export", PBD[0], out, *PBD[1:])
+    message = refusal("export", PBD[0], out, *PBD[1:], "--overwrite")
     assert f"--overwrite replaces only a model folder: {out} is not a model folder, because it has no config" in message
     (out / "config.json").write_text('{"model_type": "t5"}')  # of a pre-trained model
     (out / "model.safetensors").write_text("")
-    message = refusal("export", PBD_ARGUMENTS[0], out, *PBD_ARGUMENTS[1:], "--overwrite")
+    message = refusal("export", PBD[0], out, *PBD[1:], "--overwrite")
     assert "--overwrite replaces only a model folder" in message and "was not written by lev-plugins export" in message
     assert (out / "mine.txt").read_text() == "mine"
     shutil.rmtree(out)
-    assert (
-        main(["export", PBD_ARGUMENTS[0], str(out), *PBD_ARGUMENTS[1:], "--scores", "WRR=70.5"]) == 0
-        and (out / "graphs").is_dir()
-    )
-    assert "is not empty" in refusal("export", PBD_ARGUMENTS[0], out, *PBD_ARGUMENTS[1:])
-    assert (
-        export_weights(Path(PBD_ARGUMENTS[0]), out, *PBD_ARGUMENTS[1:], "--overwrite") == 0
-        and not (out / "graphs").exists()
-    )
+    assert main(["export", PBD[0], str(out), *PBD[1:], "--scores", "WRR=70.5"]) == 0 and (out / "graphs").is_dir()
+    assert "is not empty" in refusal("export", PBD[0], out, *PBD[1:])
+    assert export(Path(PBD[0]), out, *PBD[1:], "--overwrite") == 0 and not (out / "graphs").exists()
     assert model_folder.read(out).scores == {} and [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize("name", ["my-notes.txt", ".git/HEAD", "graphs/notes.txt", "empty"])
-def test_overwrite_keeps_a_folder_with_other_files(
-    name: str, described_folder: Path, tmp_path: Path, refusal: Refusal
-) -> None:
-    out = Path(shutil.copytree(described_folder, tmp_path / "out"))
+def test_overwrite_keeps_a_folder_with_other_files(name: str, folder: Path, tmp_path: Path, refusal: Refusal) -> None:
+    out = Path(shutil.copytree(folder, tmp_path / "out"))
     (out / name).parent.mkdir(exist_ok=True)
     (out / name).mkdir() if name == "empty" else (out / name).write_text("mine")
     original = file_contents(out)
-    message = refusal("export", PBD_ARGUMENTS[0], out, *PBD_ARGUMENTS[1:], "--overwrite")
+    message = refusal("export", PBD[0], out, *PBD[1:], "--overwrite")
     assert re.search(rf"{out}/{name.split('/')[0]}\S* was not written by an export: move it elsewhere", message)
     assert file_contents(out) == original and (out / name).exists()
 
 
-def test_a_link_to_a_model_folder_is_not_followed(described_folder: Path, tmp_path: Path, refusal: Refusal) -> None:
-    real, link = Path(shutil.copytree(described_folder, tmp_path / "real")), tmp_path / "link"
+def test_a_link_to_a_model_folder_is_not_followed(folder: Path, tmp_path: Path, refusal: Refusal) -> None:
+    real, link = Path(shutil.copytree(folder, tmp_path / "real")), tmp_path / "link"
     link.symlink_to("real")
     original = file_contents(real)
-    message = refusal("export", PBD_ARGUMENTS[0], link, *PBD_ARGUMENTS[1:], "--overwrite")
+    message = refusal("export", PBD[0], link, *PBD[1:], "--overwrite")
     assert f"{link} is a link: name the folder that it leads to" in message
     assert file_contents(real) == original and link.is_symlink()
 
 
 def test_an_interrupted_export_leaves_the_previous_folder(
-    described_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = Path(shutil.copytree(described_folder, tmp_path / "out"))
+    out = Path(shutil.copytree(folder, tmp_path / "out"))
 
     def stop(*unused: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("lev_plugins.export.exporting.save_file", stop)
-    assert export_weights(Path(PBD_ARGUMENTS[0]), out, *PBD_ARGUMENTS[1:], "--overwrite") == 130
+    assert export(Path(PBD[0]), out, *PBD[1:], "--overwrite") == 130
     assert [path.name for path in tmp_path.iterdir()] == ["out"] and model_folder.read(out).scores["WRR"] == 70.5
 
 
