@@ -1,4 +1,4 @@
-"""A server in this process, with an editor that needs no model, and a client that says exactly what it is told."""
+"""A server in this process with an editor that needs no model, and an HTTP client."""
 
 import http.client
 import json
@@ -50,7 +50,7 @@ def edits_of(text: str, changes: Sequence[Any] = CHANGES) -> list[Edit]:
 
 
 class FakeEditor(Editor):
-    """Changes what the patterns say; a draft gets what its marks ask for."""
+    """An editor that replaces patterns, and inserts "new" at the marks of a draft."""
 
     def __init__(self, drafts: bool = False, language: str | None = None, changes: Sequence[Any] = CHANGES):
         self.min_confidence = 0.0
@@ -68,7 +68,7 @@ class FakeEditor(Editor):
         self.calls.append([request.text for request in requests])
         self.languages = [request.language for request in requests]
         self.begun.set()
-        assert self.free.wait(10)
+        assert self.free.wait(60)
         return [self.answer(request) for request in requests]
 
     def answer(self, request: EditRequest) -> Edited:
@@ -90,7 +90,7 @@ class FakeEditor(Editor):
 
 
 class FakeLabeller(Labeller):
-    """``good`` with the share of words that are "good"."""
+    """A labeller whose score of "good" is the share of the words that are "good"."""
 
     def __init__(self) -> None:
         self.thresholds: dict[str, float] = {}
@@ -157,7 +157,7 @@ class Client:
         return answer.json["matches"]
 
     def raw(self, content: bytes, ends: bool = False) -> bytes:
-        """What comes back until the server closes the connection; ``ends``: the client says that no more will come."""
+        """Returns all bytes until the server closes the connection; ``ends``: the client stops sending."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
             connection.sendall(content)
             if ends:
@@ -184,3 +184,4 @@ def serving(context: Context, seconds: float = SECONDS) -> Iterator[Client]:
         finally:
             server.should_exit = True
             thread.join(20)
+            assert not thread.is_alive(), "the server has not stopped"

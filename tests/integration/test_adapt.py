@@ -34,7 +34,7 @@ def trainable(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def journal(trainable: Path) -> Path:
-    """A word that the dictionary lacks, and a way of spelling that its noise does not make."""
+    """Writes pairs with a word that the dictionary lacks and a typo that its noise does not make."""
     draw = random.Random(2)
     rows = [" ".join(draw.choices(WORDS, k=draw.randint(2, 6))) for _ in range(120)]
     lines = [f"{row} tennzor foorm.\t{row} tensor form." for row in rows]
@@ -52,7 +52,6 @@ def test_an_adapted_editor_learns_the_pairs_and_keeps_its_promise(trainable: Pat
     out = trainable.parent / "adapted"
     result = succeed("lev-plugins", "adapt", trainable, journal, out, "--updates", 60)
     assert "new words: 1;" in result.err and "is complete" in result.out
-    assert "the confidences of OUT, and with a promise its threshold, are fitted on them" in result.out
     rows = {line.split()[0]: line.split()[1:] for line in result.out.splitlines()}
     assert float(rows["after"][0]) > float(rows["before"][0]) + 10
     config, adapted_config = model_folder.read(trainable), model_folder.read(out)

@@ -10,22 +10,14 @@ from tests.commands import ROOT, Result, succeed
 from tests.simulated_gpu import a_gpu
 
 BENCH_SYSTEMS = ["enct5", "fairseq-levt", "fairseq-transformer", "gated-t5", "levt", "levt-spelling", "pbd"]
-QUICK_SETTINGS = {
-    "QUICK": "yes",
-    "UPDATES": "6",
-    "WORDS": "12",
-    "JOBS": "0",
-    "TOKENS": "400",
-    "PACKAGES": "",
-    "VOCAB": "300",
-}
+QUICK = {"QUICK": "yes", "UPDATES": "6", "WORDS": "12", "JOBS": "0", "TOKENS": "400", "PACKAGES": "", "VOCAB": "300"}
 
 pytestmark = pytest.mark.slow
 
 
 def gpu_script(out: Path, **settings: str) -> Result:
     return succeed(
-        "bash", ROOT / "bench" / "gpu.sh", out, **QUICK_SETTINGS, SENTENCES="300", LIMIT="800", **settings, timeout=900
+        "bash", ROOT / "bench" / "gpu.sh", out, **QUICK, SENTENCES="300", LIMIT="800", **settings, timeout=900
     )
 
 

@@ -1,4 +1,4 @@
-"""The scripts of examples/ with tiny texts and models: what they leave, and that a second run does nothing."""
+"""The scripts of examples/ with tiny texts and models: their output, and a second run does nothing."""
 
 import json
 import random
@@ -27,15 +27,18 @@ SIMPLE_WORDS = [
     "sleeps",
     "sits",
     "eats",
+    "here",
+    "there",
+    "today",
+    "now",
 ]
-SIMPLE_WORDS += ["here", "there", "today", "now"]
-MODEL_SIZES = {"LAYERS": 1, "WIDTH": 16, "FFN": 32, "HEADS": 2}
+SHAPE = {"LAYERS": 1, "WIDTH": 16, "FFN": 32, "HEADS": 2}
 ENCODER = "--encoder-layers 1 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --encoder-attention-heads 2"
-TINY_FLAGS = f"{ENCODER} {ENCODER.replace('encoder', 'decoder')}"  # flags of fairseq-train
+SMALL = f"{ENCODER} {ENCODER.replace('encoder', 'decoder')}"  # flags of fairseq-train
 
 
 def run_twice(script: str, out: Path, **settings: object) -> Result:
-    """Runs a script with these settings, and again, when it must find everything complete."""
+    """Runs a script twice; the second run must find everything complete."""
     variables = {name: str(value) for name, value in {"THREADS": 1, "OUT": out, **settings}.items()}
     initial, repeated = (succeed("bash", ROOT / "examples" / script, timeout=900, **variables) for _ in range(2))
     assert re.search(r"^.+ \.\.\.$", initial.err, re.M) and not re.search(r"^.+ \.\.\.$", repeated.err, re.M)
@@ -49,14 +52,14 @@ def save(path: Path, lines: list[str]) -> Path:
 
 
 def write_texts(folder: Path, texts: dict[str, list[str]], times: dict[str, int]) -> None:
-    """Writes the lines of each suffix so many times into the file of each split."""
+    """Writes the lines of each suffix to the files of the splits, repeated as often as ``times`` says."""
     for split, number in times.items():
         for suffix, lines in texts.items():
             save(folder / f"{split}.{suffix}", lines * number)
 
 
 def parallel(folder: Path) -> Path:
-    """Writes sentences, and as their translation the same words, turned round and in capitals."""
+    """Writes sentences; their translations are the same words in reverse order and in capitals."""
     draw = random.Random(1)
     for split, size in (("train", 250), ("valid", 8), ("test", 6)):
         text = [" ".join(draw.choices(SIMPLE_WORDS, k=draw.randint(3, 6))) for _ in range(size)]
@@ -238,7 +241,7 @@ def test_denoising_runs_gated_models(tmp_path: Path) -> None:
         "UPDATES": 4,
         "VALID_EVERY": 4,
         "BEAM": 1,
-        "TRAIN_FLAGS": TINY_FLAGS,
+        "TRAIN_FLAGS": SMALL,
     }
     done = run_twice("denoising/run.sh", tmp_path / "run", SYSTEMS="none,MCG", METRICS="wrr,bleu,wrr-set", **settings)
     rows = re.findall(r"^\| (do nothing|no gates|mask, copy, generate) \| ([\d.]+) \|", done.out, re.M)
@@ -247,15 +250,8 @@ def test_denoising_runs_gated_models(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_post_editing_runs_with_synthetic_drafts(tmp_path: Path) -> None:
-    """There are no drafts, so a weak system makes them."""
-    settings = {
-        "TEXT": parallel(tmp_path / "text"),
-        "VOCAB": 60,
-        "TOKENS": 400,
-        "WARMUP": 4,
-        "UPDATES": 10,
-        **MODEL_SIZES,
-    }
+    """A weak system makes the drafts."""
+    settings = {"TEXT": parallel(tmp_path / "text"), "VOCAB": 60, "TOKENS": 400, "WARMUP": 4, "UPDATES": 10, **SHAPE}
     settings |= {"FINETUNE_UPDATES": 10, "VALID_EVERY": 5, "MAX_ITER": 2, "GAMMAS": "0,1"}
     out = tmp_path / "run"
     done = run_twice("post_editing/run.sh", out, KEEP_BIASES="-1", WEAK="words", DISTIL="yes", **settings)
@@ -275,19 +271,13 @@ def test_post_editing_runs_with_synthetic_drafts(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_recurring_mistakes_of_two_clients_are_corrected(tmp_path: Path) -> None:
-    """Every draft has a mistake that recurs: what repeats changes repairs all, and the tables have all systems."""
+    """All drafts have the same mistake: systems that repeat changes correct it in all drafts."""
     for seed, client in enumerate(("first", "second")):
         clean = toy_lines(150, seed)
         drafts, targets = ([f"{line} {word} end" for line in clean] for word in ("former", "new"))
         texts = {"src": clean, "pert": drafts, "tgt": targets}
         write_texts(tmp_path / "aced" / client, texts, {"train": 1, "dev": 1})
-    settings = {
-        "CLIENTS": "first second",
-        "UPDATES": 4,
-        "SCHEDULE": 40,
-        "THRESHOLDS": "0 0.5",
-        "TRAIN_FLAGS": TINY_FLAGS,
-    }
+    settings = {"CLIENTS": "first second", "UPDATES": 4, "SCHEDULE": 40, "THRESHOLDS": "0 0.5", "TRAIN_FLAGS": SMALL}
     done = run_twice("post_editing/aced.sh", tmp_path / "run", DATA=tmp_path / "aced", **settings)
     systems = re.findall(r"^(\w+, [\w-]+)(?:, threshold .+)?\nsystem +F0.5 = ([\d.]+)", done.out, re.MULTILINE)
     peers = ["nothing", "rules", "rules-online", "context", "context-online"]

@@ -178,7 +178,7 @@ def test_added_words_are_ignored_in_all_texts(server_command: list[object]) -> N
             words.write_text("teh\ntset\n")  # another server
             client.write("teh tset ")
             assert not await client.diagnostics()
-            with pytest.raises(Exception, match="word must not contain blanks: add one at a time"):
+            with pytest.raises(Exception, match=r"word .*blanks"):
                 await client.add("two words")
 
     asyncio.run(talk())
@@ -207,7 +207,7 @@ def test_malformed_requests_and_errors_leave_the_server_running(server_command: 
             for body in (b"{", b"[]", b"\xff", b'{"jsonrpc": "2.0", "id": 1, "method": "textDocument/codeAction"}'):
                 send(b"Content-Length: %d\r\n\r\n" % len(body) + body)
             for words in ([], ["a", "b"], ["a b"], [{"a": 1}]):
-                with pytest.raises(Exception, match=r"Expected 1 arguments|word must not contain blanks"):
+                with pytest.raises(Exception, match=r"Expected 1 arguments|word .*blanks"):
                     await client.add(*words)
             assert not await client.actions(7, 0, "file:///none.txt")
             client.write("never opened", "file:///b.txt")

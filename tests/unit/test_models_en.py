@@ -1,4 +1,4 @@
-"""models/en, the editor of English in the repository: small, found by its name, and careful."""
+"""models/en, the editor of English in the repository: its size, its name and its edits."""
 
 import subprocess
 import sys

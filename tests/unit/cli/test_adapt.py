@@ -21,7 +21,7 @@ from lev_plugins.training import checkpoints
 from lev_plugins.training.binarise import load_dictionary
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError
-from tests.helpers import Refusal, write_lines
+from tests.helpers import Refusal, mentions, write_lines
 
 TRAINABLE_FOLDERS = Path(__file__).resolve().parents[2] / "golden" / "folders" / "0.2"
 SPELLER = TRAINABLE_FOLDERS / "levt-spelling" / "model"
@@ -55,27 +55,28 @@ def test_unusable_arguments_of_adapt_are_refused(tmp_path: Path, pairs: list[Pat
         write_lines(tmp_path / f"few.{side}", lines[:20] * 9)
         for side, lines in (("a", TYPO_LINES), ("b", CORRECT_LINES))
     ]
-    assert "few.a has 20 different pairs, which are too few: give at least 50" in refusal("adapt", SPELLER, *few, out)
     short = write_lines(tmp_path / "short", CORRECT_LINES[:70])
-    assert "noisy has 80 lines and" in refusal("adapt", SPELLER, pairs[0], short, out)
-    assert "clean, line 1 must be NOISY<TAB>CLEAN" in refusal("adapt", SPELLER, pairs[1], out)
-    assert "there are 3 files of pairs" in refusal("adapt", SPELLER, *pairs, short, out)
-    assert "--updates must be at least 1, but is 0" in refusal("adapt", SPELLER, *pairs, out, "--updates", 0)
-    broken = refusal("adapt", SPELLER, *pairs, out, "--promise-broken", 0)
-    assert "--promise-broken must be above 0, but is 0" in broken
-    assert "is not a levt with --spelling" in refusal("adapt", TRAINABLE_FOLDERS / "pbd" / "model", *pairs, out)
-    assert "is no model folder" in refusal("adapt", tmp_path / "none", *pairs, out)
-    assert "is not empty" in refusal("adapt", SPELLER, *pairs, tmp_path)
+    odd = copied(tmp_path / "odd", lambda entries: entries.update(noise={"kind": "keyboard", "layout": "/etc/passwd"}))
+    wrong = copied(tmp_path / "wrong", lambda entries: entries.update(noise={"kind": "swap", "speed": 1}))
+    for arguments, words in (
+        ((SPELLER, *few, out), f"{few[0]} 20 50"),
+        ((SPELLER, pairs[0], short, out), f"{pairs[0]} 80 70"),
+        ((SPELLER, pairs[1], out), f"{pairs[1]} line 1 NOISY<TAB>CLEAN"),
+        ((SPELLER, *pairs, short, out), "3 files"),
+        ((SPELLER, *pairs, out, "--updates", 0), "--updates 0"),
+        ((SPELLER, *pairs, out, "--promise-broken", 0), "--promise-broken 0"),
+        ((TRAINABLE_FOLDERS / "pbd" / "model", *pairs, out), "levt --spelling"),
+        ((tmp_path / "none", *pairs, out), "none model folder"),
+        ((SPELLER, *pairs, tmp_path), f"{tmp_path} empty"),
+        ((odd, *pairs, out, "--updates", 1), "/etc/passwd layout"),
+        ((wrong, *pairs, out), "config.json noise 'speed'"),
+    ):
+        assert mentions(refusal("adapt", *arguments), words), arguments
     light = copied(tmp_path / "light")
     (light / model_folder.WEIGHTS).unlink()
-    says = "light has no model.safetensors, the weights to train further: export its checkpoint again with --trainable"
-    assert says in refusal("adapt", light, *pairs, out)
+    assert mentions(refusal("adapt", light, *pairs, out), f"{light} model.safetensors --trainable")
     copied(tmp_path / "light-trainable")
-    assert f"to train further: take {tmp_path / 'light-trainable'}" in refusal("adapt", light, *pairs, out)
-    odd = copied(tmp_path / "odd", lambda entries: entries.update(noise={"kind": "keyboard", "layout": "/etc/passwd"}))
-    assert "odd lacks /etc/passwd, the layout of its noise" in refusal("adapt", odd, *pairs, out, "--updates", 1)
-    wrong = copied(tmp_path / "wrong", lambda entries: entries.update(noise={"kind": "swap", "speed": 1}))
-    assert "config.json: noise has an unknown entry 'speed'" in refusal("adapt", wrong, *pairs, out)
+    assert mentions(refusal("adapt", light, *pairs, out), f"{tmp_path / 'light-trainable'}")
     assert not out.exists() and not [path for path in tmp_path.iterdir() if path.name.startswith(".out")]
 
 
@@ -138,7 +139,7 @@ def test_an_adapted_folder_that_breaks_its_promise_is_not_written(
     folder, out = copied(tmp_path / "folder", with_text), tmp_path / "out"
     monkeypatch.setattr("sys.stderr", io.StringIO())
     assert main(["adapt", *map(str, [folder, *pairs, out])]) == 2
-    assert "--promise-broken 4 cannot be kept" in sys.stderr.getvalue()  # type: ignore[attr-defined]
+    assert "--promise-broken 4 " in sys.stderr.getvalue()  # type: ignore[attr-defined]
     assert not out.exists() and not [path for path in tmp_path.iterdir() if path.name.startswith(".out")]
     held_out = [clean for clean in CORRECT_LINES if adapt.is_held_out((clean, clean))]
     assert seen["own"] == ["of value"] * 200 and seen["promised"] == seen["own"] + held_out

@@ -6,6 +6,7 @@ import torch
 from lev_plugins.cli import average
 from lev_plugins.cli.main import main
 from lev_plugins.training import checkpoints
+from tests.helpers import mentions
 
 
 def write_constant(path, number, **changes):
@@ -88,14 +89,13 @@ def test_average_refuses_different_models(refusal, tmp_path, changes):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--last", "12"], "--last 12, but {folder} has 11 checkpoints called checkpointEPOCH.pt"),
-        (["--last", "0"], "--last must be at least 1, but is 0"),
-        ([], "add --last N"),
-        (["{folder}/checkpoint1.pt", "--last", "1"], "--last chooses from one folder"),
+        (["--last", "12"], "--last 12 {folder} 11"),
+        (["--last", "0"], "--last 0"),
+        ([], "--last N"),
+        (["{folder}/checkpoint1.pt", "--last", "1"], "--last folder"),
     ],
 )
 def test_wrong_flags_of_average_are_refused(refusal, checkpoint_folder, flags, message):
     flags = [flag.format(folder=checkpoint_folder) for flag in flags]
-    assert message.format(folder=checkpoint_folder) in refusal(
-        "average", "--output", checkpoint_folder / "mean.pt", checkpoint_folder, *flags
-    )
+    error = refusal("average", "--output", checkpoint_folder / "mean.pt", checkpoint_folder, *flags)
+    assert mentions(error, message.format(folder=checkpoint_folder))

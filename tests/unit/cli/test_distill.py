@@ -12,7 +12,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.export.decoder import CheckpointDecoder
 from lev_plugins.training import checkpoints
 from tests.commands import succeed
-from tests.helpers import Refusal, file_contents
+from tests.helpers import Refusal, file_contents, mentions
 from tests.teachers import LEVT, TRANSFORMER, random_triples, write_teacher
 
 LONG = 7  # of the 30 training sentences, the line that is too long for the teacher
@@ -77,7 +77,7 @@ def test_distilled_targets_equal_the_output_of_fairseq_generate(
         assert all(row[-1] == 2 for row in rows(tmp_path / "new", part, "de"))
     printed = capsys.readouterr().out
     assert "new has the targets of the teacher\n" in printed
-    assert f"1 too long for the teacher keep their reference: line {LONG}\n" in printed
+    assert f": line {LONG}\n" in printed
     original, distilled = file_contents(data), file_contents(tmp_path / "new")
     changed = {name for name in original.keys() | distilled.keys() if original.get(name) != distilled.get(name)}
     assert changed == {f"{part}.en-de.de.{end}" for part in ("train", "train1") for end in ("bin", "idx")}
@@ -117,7 +117,7 @@ def test_languages_other_than_in_the_training_need_flags(
         name = path.name.replace("en-de", "x-y").replace(".en.", ".x.").replace(".de.", ".y.")
         (renamed / name).write_bytes(path.read_bytes())
     message = refusal(*arguments(renamed, teacher, "--dest", tmp_path / "new", "--split", "test"))
-    assert "give --source-lang and --target-lang" in message
+    assert mentions(message, "--source-lang --target-lang")
     flags = ["--split", "test", "-s", "x", "-t", "y"]
     assert call(renamed, teacher, "--dest", tmp_path / "new", *flags) == 0
     assert call(data, teacher, "--dest", tmp_path / "old", "--split", "test") == 0
@@ -177,7 +177,7 @@ def test_a_stopped_run_continues_at_the_open_shard(
     assert call(data, teacher, *flags) == 0
     assert shard_names == [f"train{shard}.json" for shard in (".16-24", ".24-30", "1.0-8", "1.8-11")]
     assert not shards.exists()
-    assert f"--dest {tmp_path / 'new'} is not empty" in refusal(*arguments(data, teacher, *flags))
+    assert mentions(refusal(*arguments(data, teacher, *flags)), f"--dest {tmp_path / 'new'} empty")
     assert call(data, teacher, "--dest", tmp_path / "whole", "--shard-size", 8) == 0
     assert file_contents(tmp_path / "new") == file_contents(tmp_path / "whole")
 
@@ -212,16 +212,16 @@ def test_shards_of_different_settings_are_refused(
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--beam", 0], "--beam must be at least 1, but is 0"),
-        (["--model-overrides", "[1]"], "--model-overrides must be a dictionary, but is [1]"),
-        (["--model-overrides", "a b"], "--model-overrides must be a dictionary in Python's notation"),
-        (["--split", "valid"], "valid.en-de.de.idx: if the suffixes in that folder differ from those of the"),
+        (["--beam", 0], "--beam 0"),
+        (["--model-overrides", "[1]"], "--model-overrides dictionary [1]"),
+        (["--model-overrides", "a b"], "--model-overrides dictionary"),
+        (["--split", "valid"], "valid.en-de.de.idx"),
     ],
 )
 def test_unusable_flags_of_distill_are_refused(
     data: Path, teacher: Path, tmp_path: Path, flags: list, message: str, refusal: Refusal
 ) -> None:
-    assert message in refusal(*arguments(data, teacher, "--dest", tmp_path / "new", *flags))
+    assert mentions(refusal(*arguments(data, teacher, "--dest", tmp_path / "new", *flags)), message)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -231,12 +231,12 @@ def test_a_different_dictionary_is_refused(data: Path, teacher: Path, tmp_path: 
     for path in data.iterdir():
         (copy / path.name).write_bytes(path.read_bytes() + (b"extra 1\n" if path.suffix == ".txt" else b""))
     message = refusal(*arguments(copy, teacher, "--dest", tmp_path / "new"))
-    assert f"{teacher} does not fit the dictionaries in {copy}: use a data folder with" in message
+    assert mentions(message, f"{teacher} {copy} dictionaries")
 
 
 def test_a_folder_without_binarised_texts_is_refused(teacher: Path, tmp_path: Path, refusal: Refusal) -> None:
     message = refusal(*arguments(tmp_path, teacher, "--dest", tmp_path / "new"))
-    assert f"{tmp_path} has no pair of binarised texts: create such a folder with lev-plugins prepare" in message
+    assert message.startswith(f"lev-plugins: error: {tmp_path} ") and "lev-plugins prepare" in message
 
 
 def test_languages_missing_in_the_checkpoint_come_from_the_data(data: Path, teacher: Path, tmp_path: Path) -> None:

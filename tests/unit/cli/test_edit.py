@@ -19,7 +19,7 @@ from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.segments import Segment
 from lev_plugins.text.tokenise import Tokeniser
 from tests.commands import ROOT
-from tests.helpers import Run, write_lines
+from tests.helpers import Run, mentions, write_lines
 from tests.unit.editor.test_editor import INPUTS, TEST_DRAFTS, TYPOS, characters, expected_texts
 
 NOISY_LINES = [f"{line}\n" for line in TYPOS]
@@ -107,9 +107,9 @@ def levt_command(golden_folder: Callable[[str], Path], tmp_path: Path) -> list[o
 def test_drafts_are_edited_line_by_line(run: Run, levt_command: list[object]) -> None:
     assert run(*levt_command, stdin=SOURCE_LINES)[1].decode().splitlines() == expected_texts("levt/expected")
     status, _, error = run(*levt_command, stdin=SOURCE_LINES + b"v3\n")
-    assert status == 2 and f"--drafts {levt_command[-1]} has 20 lines, but standard input has more" in error
+    assert status == 2 and mentions(error, f"--drafts {levt_command[-1]} 20 more")
     status, _, error = run(*levt_command, stdin=SOURCE_LINES[: SOURCE_LINES.index(b"\n") + 1])
-    assert status == 2 and f"--drafts {levt_command[-1]} has more lines than standard input, which has 1" in error
+    assert status == 2 and mentions(error, f"--drafts {levt_command[-1]} more 1")
 
 
 def test_drafts_keep_the_line_ends_of_their_file(run: Run, levt_command: list[object], tmp_path: Path) -> None:
@@ -129,27 +129,27 @@ def test_an_unusable_draft_is_named_by_its_line(run: Run, levt_command: list[obj
     write_lines(Path(str(levt_command[-1])), [*TEST_DRAFTS[:9], "v1 ⟦!v2", *TEST_DRAFTS[10:]])
     for size in (1, 6, 64):
         status, out, error = run(*levt_command, "--batch-lines", size, stdin=SOURCE_LINES)
-        assert status == 2 and "error: the input, line 10: the mark at character 4 of the draft 'v1 ⟦!v2' is" in error
+        assert status == 2 and mentions(error, "line 10 character 4")
         assert out.count(b"\n") == 9 // size * size
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--keep-bias", "nan"], "--keep-bias must be"),
-        (["--min-confidence", "1.5"], "--min-confidence must be"),
-        (["--batch-lines", "0"], "--batch-lines must be at least 1, but is 0"),
-        (["--drafts", "none"], "--drafts: there is no file none"),
-        (["--document", "none"], "--document: there is no file none"),
+        (["--keep-bias", "nan"], "--keep-bias nan"),
+        (["--min-confidence", "1.5"], "--min-confidence 1.5"),
+        (["--batch-lines", "0"], "--batch-lines 0"),
+        (["--drafts", "none"], "--drafts none"),
+        (["--document", "none"], "--document none"),
     ],
 )
 def test_unusable_flags_of_edit_are_refused(
     run: Run, edit_command: list[object], levt_command: list[object], flags: list[str], message: str
 ) -> None:
     status, out, error = run(*edit_command, *flags)
-    assert status == 2 and out == b"" and message in error
+    assert status == 2 and out == b"" and mentions(error, message)
     error = run(*levt_command, "--beam", 2)[2]
-    assert "--beam has no effect on a model of --task text_editing: leave it out" in error
+    assert mentions(error, "--beam text_editing")
 
 
 # ---- differences -------------------------------------------------------------------------------------------------
@@ -200,9 +200,7 @@ def test_resume_continues_the_drafts_at_their_line(run: Run, levt_command: list[
         assert run(*levt_command, "--batch-lines", size, "--resume", out, stdin=SOURCE_LINES)[0] == 0
         assert out.read_bytes() == whole
     write_lines(tmp_path / "drafts", [*TEST_DRAFTS, "v1"])
-    assert (
-        "has more lines than standard input, which has 20" in run(*levt_command, "--resume", out, stdin=SOURCE_LINES)[2]
-    )
+    assert mentions(run(*levt_command, "--resume", out, stdin=SOURCE_LINES)[2], "--drafts more 20")
 
 
 # ---- signals and memory ------------------------------------------------------------------------------------------

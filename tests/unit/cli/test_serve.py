@@ -13,34 +13,34 @@ from lev_plugins.cli.main import build_parser
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError
 from tests.commands import run
-from tests.helpers import Refusal
+from tests.helpers import Refusal, mentions
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--host", "0.0.0.0"], "--host 0.0.0.0 lets other machines in: add --allow-host NAME for each name"),
-        (["--host", "::"], "--host :: lets other machines in"),
-        (["--host", "0"], "--host 0 lets other machines in"),
-        (["--host", "::0"], "--host ::0 lets other machines in"),
-        (["--allow-origin", "*"], "--allow-origin * must be as browsers send it, such as https://example.org"),
-        (["--allow-origin", "https://a.example/"], "--allow-origin https://a.example/ must be as browsers send it"),
-        (["--port", "65536"], "--port must be between 0 and 65535, but is 65536"),
-        (["--keep-bias", "inf"], "--keep-bias must be between -1000 and 1000, but is inf"),
-        (["--token-file", "none"], "--token-file none cannot be read: No such file or directory"),
-        (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 8081: Cannot assign requested address; choose others"),
-        (["--port", "0"], "model is no model folder"),
+        (["--host", "0.0.0.0"], "--host 0.0.0.0 --allow-host"),
+        (["--host", "::"], "--host :: --allow-host"),
+        (["--host", "0"], "--host 0 --allow-host"),
+        (["--host", "::0"], "--host ::0 --allow-host"),
+        (["--allow-origin", "*"], "--allow-origin * https://example.org"),
+        (["--allow-origin", "https://a.example/"], "--allow-origin https://a.example/"),
+        (["--port", "65536"], "--port 65535 65536"),
+        (["--keep-bias", "inf"], "--keep-bias -1000 1000 inf"),
+        (["--token-file", "none"], "--token-file none"),
+        (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 8081"),
+        (["--port", "0"], "model folder"),
     ],
 )
 def test_unusable_flags_of_serve_are_refused(flags: list[str], message: str, refusal: Refusal) -> None:
-    assert message in refusal("serve", "model", *flags)
+    assert mentions(refusal("serve", "model", *flags), message)
 
 
 def test_a_port_in_use_is_refused(refusal: Refusal) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         error = refusal("serve", "model", "--port", port)
-    assert f"--host 127.0.0.1 --port {port}: Address already in use; choose others, or --port 0 for a free one" in error
+    assert mentions(error, f"--host 127.0.0.1 --port {port} 0")
 
 
 @pytest.mark.parametrize(("command", "package"), [("serve", "uvicorn"), ("lsp", "pygls")])
@@ -48,8 +48,7 @@ def test_a_missing_extra_names_its_package(command: str, package: str) -> None:
     code = (
         f"import sys; sys.modules['{package}'] = None; from lev_plugins.cli.main import main; main(['{command}', '.'])"
     )
-    message = f"this needs the package {package}, which is not installed: pip install 'lev-plugins[{command}]'"
-    assert message in run(sys.executable, "-c", code).verdict
+    assert mentions(run(sys.executable, "-c", code).verdict, f"{package} lev-plugins[{command}]")
 
 
 def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,10 +59,10 @@ def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypa
     monkeypatch.setenv(serve.TOKEN_ENV, "from-the-environment")
     assert serve.token_of(None) == "from-the-environment" and serve.token_of(path) == "0123456789abcdef"
     monkeypatch.setenv(serve.TOKEN_ENV, "two words")
-    with pytest.raises(UserError, match="LEV_PLUGINS_TOKEN must hold a token of at least 8 letters and digits"):
+    with pytest.raises(UserError, match=r"LEV_PLUGINS_TOKEN .* 8 "):
         serve.token_of(None)
     path.write_bytes(b"\xff" * 10)
-    with pytest.raises(UserError, match=r"--token-file .*token cannot be read: .*utf-8"):
+    with pytest.raises(UserError, match=r"--token-file .*utf-8"):
         serve.token_of(path)
 
 
@@ -93,17 +92,14 @@ def test_editor_flags_for_a_labeller_are_refused(
     flag_and_value: tuple[str, str], golden_folder: Callable[[str], Path], refusal: Refusal
 ) -> None:
     message = refusal("serve", golden_folder("labels"), "--port", 0, *flag_and_value)
-    assert (
-        flag_and_value[0] in message and " has no effect on a model of --task text_labelling: leave it out" in message
-    )
+    assert mentions(message, f"{flag_and_value[0]} text_labelling")
 
 
 def test_a_flag_that_no_served_model_reads_is_refused() -> None:
     beam = model_folder.Decoding(beam=3)
     beam.check_for("text_editing", "text_correction")
     model_folder.Decoding().check_for("text_labelling")
-    message = "--beam has no effect on a model of --task text_editing or text_labelling: leave it out"
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=r"--beam .*text_editing or text_labelling"):
         beam.check_for("text_editing", "text_labelling")
     assert (beam.suited_to("text_editing").beam, beam.suited_to("text_correction").beam) == (None, 3)
 

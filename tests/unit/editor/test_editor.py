@@ -250,7 +250,7 @@ def test_an_empty_draft_gets_the_output_of_generation(torch_levt: Editor) -> Non
 def test_a_long_draft_is_refused_before_its_marks_are_placed(levt: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
     """Placing marks takes time proportional to the number of tokens times that of marks."""
     monkeypatch.setattr("lev_plugins.editor.editor.marks.tokenize", None)
-    with pytest.raises(UserError, match=r"a draft has 2,000 tokens, but the model takes at most"):
+    with pytest.raises(UserError, match=r"draft .*2,000 "):
         levt.edit(INPUTS[:1], ["⟦+⟧ v8 " * 2000])
 
 
@@ -262,7 +262,7 @@ def test_a_draft_may_begin_with_a_byte_order_mark(levt: Editor) -> None:
 
 def test_half_a_character_is_refused(pbd: Editor, torch_levt: Editor) -> None:
     for editor, texts in ((pbd, (["fine", "a \ud83d"],)), (torch_levt, ([INPUTS[0]], ["\ud83d"]))):
-        with pytest.raises(UserError, match=r"has \\ud83d at \d, half of a character"):
+        with pytest.raises(UserError, match=r"\\ud83d at \d"):
             editor.edit(*texts)
 
 
@@ -270,19 +270,19 @@ def test_half_a_character_is_refused(pbd: Editor, torch_levt: Editor) -> None:
 
 
 def test_unusable_texts_and_folders_are_refused(pbd: Editor, torch_levt: Editor) -> None:
-    with pytest.raises(UserError, match="drafts are for a levt: a model of text_correction edits the text itself"):
+    with pytest.raises(UserError, match=r"drafts .*text_correction"):
         pbd.edit(["a"], ["b"])
-    with pytest.raises(UserError, match="--min-confidence must be between 0 and 1"):
+    with pytest.raises(UserError, match=r"--min-confidence .* 50"):
         EditOptions(min_confidence=50).check()
-    with pytest.raises(UserError, match="line 2: min_confidence must be between 0 and 1, but is 50"):
+    with pytest.raises(UserError, match=r"line 2: min_confidence .* 50"):
         pbd.edit(["a", EditRequest("a", min_confidence=50)])
-    with pytest.raises(UserError, match="words must be a list, but is 'ab'"):
+    with pytest.raises(UserError, match=r"words .*'ab'"):
         pbd.edit([EditRequest("a", words="ab")])
-    with pytest.raises(UserError, match="there are 2 texts, but 1 drafts"):
+    with pytest.raises(UserError, match=r"2 texts.* 1 drafts"):
         torch_levt.edit(["a", "b"], ["c"])
-    with pytest.raises(UserError, match="a source has 2,000 tokens, but the model takes at most 1,022: shorten it"):
+    with pytest.raises(UserError, match=r"source .*2,000 .*1,022"):
         torch_levt.edit(["v1 " * 2000], ["v1"])
-    with pytest.raises(UserError, match=r"^none is no model folder: .* lev-plugins export CHECKPOINT OUT$"):
+    with pytest.raises(UserError, match=r"none .*lev-plugins export"):
         Editor.load("none")
 
 
@@ -328,11 +328,11 @@ def test_drafts_in_requests_equal_a_list_of_drafts(levt: Editor) -> None:
 @pytest.mark.parametrize(
     ("options", "rule"),
     [
-        ({"beam": 2}, "--beam has no effect on a model of --task text_editing: leave it out"),
-        ({"iter_decode_max_iter": 1.5}, "--iter-decode-max-iter must be a whole number, but is 1.5"),
-        ({"max_tokens": 0}, "--max-tokens must be at least 1, but is 0"),
-        ({"edit_also": ["numbers"]}, r"--edit-also must be text such as a,b, but is \['numbers'\]"),
-        ({"document": "none"}, "--document: there is no file none"),
+        ({"beam": 2}, "--beam .*text_editing"),
+        ({"iter_decode_max_iter": 1.5}, r"--iter-decode-max-iter .*1\.5"),
+        ({"max_tokens": 0}, "--max-tokens .* 0"),
+        ({"edit_also": ["numbers"]}, "--edit-also .*'numbers'"),
+        ({"document": "none"}, "--document.* none"),
     ],
 )
 def test_unusable_editor_options_are_refused(options: dict[str, Any], rule: str, exports: dict[str, Path]) -> None:
@@ -375,7 +375,7 @@ def test_a_tokeniser_that_makes_unknown_words_warns_once(
     for _ in range(2):
         wrong.edit(["abc def"])
     (warning,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
-    assert warning.startswith("2 of the first 2 tokens are not in the model's dictionary") and "--bpe" in warning
+    assert warning.startswith("2 of the first 2 tokens ") and "--bpe" in warning
 
 
 # ---- fairseq's own way to a model in Python, ``from_pretrained`` -----------------------------------------------------
@@ -388,11 +388,11 @@ def test_a_levt_translates() -> None:
 
 def test_translate_refuses_drafts() -> None:
     model = LevT.from_pretrained(str(GOLDEN / "levt"), "checkpoint.pt", str(LEVT))
-    says = r"translate reads no drafts, but 'v1\\tv2' has a TAB: use lev_plugins\.load"
+    says = r"drafts.*'v1\\tv2' .*lev_plugins\.load"
     for texts in (["v1", "v1\tv2"], "v1\tv2"):
         with pytest.raises(UserError, match=says):
             model.translate(texts)
-    with pytest.raises(UserError, match="a text must be a string, but is 1"):
+    with pytest.raises(UserError, match=r"string.* 1"):
         model.translate([1])
     assert model.translate(INPUTS[0]) == model.translate(INPUTS[:1])[0]  # as fairseq's own models do
 
@@ -406,7 +406,7 @@ def test_a_corrector_translates(name: str, kind: type[BaseFairseqModel]) -> None
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     """fairseq would accept both names as addresses on the web."""
     for folder, data in (("none", "."), (str(tmp_path), "none")):
-        with pytest.raises(UserError, match=r"^there is no folder none$"):
+        with pytest.raises(UserError, match="folder none"):
             LevT.from_pretrained(folder, "checkpoint.pt", data)
 
 
@@ -414,6 +414,6 @@ def test_an_archive_is_not_unpacked(tmp_path: Path) -> None:
     """fairseq would write to the paths that its members name and delete the archive."""
     archive = tmp_path / "model.tar.gz"
     archive.write_bytes(b"")
-    with pytest.raises(UserError, match="is a file, but a folder is needed: unpack it"):
+    with pytest.raises(UserError, match=r"model\.tar\.gz is a file"):
         LevT.from_pretrained(str(archive), "checkpoint_best.pt", str(tmp_path))
     assert archive.exists()

@@ -25,10 +25,10 @@ from lev_plugins.text.rewrites import rewrites
 from lev_plugins.text.segments import Segment
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError
-from tests.helpers import Refusal, thorough
+from tests.helpers import Refusal, mentions, thorough
 from tests.systems import GOLDEN, ROOT, SYSTEMS
 
-SPELLED = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling-graphs" / "model"
+SPELLER_GRAPHS = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling-graphs" / "model"
 NOTHING = Evidence(*[0.0] * len(Evidence._fields))
 words = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=5)
 
@@ -116,7 +116,7 @@ def test_calibrated_confidences_equal_the_share_of_correct_edits(
         assert count < 200 or abs(confidences[tenths == tenth].mean() - right[tenths == tenth].mean()) < 0.07
     uncalibrated = edit_held_out(Editor(w1=[Edit(0, 2, "x")]), [(noisy, clean)], [])
     assert calibrate_texts(uncalibrated) == {} and uncalibrated[0].edited[1].edits[0].confidence == 1
-    assert "takes 100 edits, some right and some wrong, but of the 1 edits of the held-out texts, 0 are" in caplog.text
+    assert mentions(caplog.text, "100 1 0 held-out")
 
 
 def test_alternatives_of_a_recurring_unknown_word_are_marked() -> None:
@@ -136,12 +136,12 @@ def test_the_lowest_threshold_within_the_budget_is_chosen_or_refused(tmp_path: P
     stricter, laxer = (texts[0].harm(value).statistics for value in (lowest, lowest - 0.01))
     assert 0.75 < lowest < 1 and is_within_budget(stricter, 50) and not is_within_budget(laxer, 50)
     assert lowest_harmless(texts, 500) == 0
-    with pytest.raises(UserError, match=r"--promise-broken 2 cannot be kept: edits that are 0.999 sure break 0.0 of 1"):
+    with pytest.raises(UserError, match=r"--promise-broken 2 .*0\.999"):
         lowest_harmless(texts, 2)
     sure = edit_held_out(Editor(w1=[Edit(0, 2, "x")]), [], [clean])
-    with pytest.raises(UserError, match=r"1.0 of 1,000 right words in the 200 lines of .*; give about 1,\d00 such"):
+    with pytest.raises(UserError, match=r"1\.0 of 1,000 .* 200 lines .* 1,\d00 "):
         lowest_harmless(sure, 5)
-    with pytest.raises(UserError, match="train on more text of this kind, or promise less"):
+    with pytest.raises(UserError, match=r"--promise-broken 0\.5 .*promise less"):
         lowest_harmless(sure, 0.5)
 
 
@@ -219,10 +219,8 @@ def test_sweep_agrees_with_the_calibration_of_export(
 
 
 def test_words_of_the_folder_and_of_the_user_are_both_protected(corpora: dict[str, Path], tmp_path: Path) -> None:
-    out, lines = (
-        tmp_path / "editor",
-        [line for line in corpora["noisy"].read_text("utf-8").splitlines() if " " in line],
-    )
+    lines = [line for line in corpora["noisy"].read_text("utf-8").splitlines() if " " in line]
+    out = tmp_path / "editor"
     system = SYSTEMS["pbd"](tmp_path)
     system.export(out)
 
@@ -243,7 +241,7 @@ def test_words_of_the_folder_and_of_the_user_are_both_protected(corpora: dict[st
 def test_sweep_of_a_levt_breaks_fewer_words_at_higher_thresholds(
     corpora: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["sweep", str(SPELLED), "--clean", str(corpora["clean"]), "--json"]) == 0
+    assert main(["sweep", str(SPELLER_GRAPHS), "--clean", str(corpora["clean"]), "--json"]) == 0
     points = json.loads(capsys.readouterr().out)["texts"][0]["points"]
     assert len(points) == 12 and points[0]["broken of 1,000"] > points[-1]["broken of 1,000"]
 
@@ -251,15 +249,18 @@ def test_sweep_of_a_levt_breaks_fewer_words_at_higher_thresholds(
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["export", "--promise-broken", "2"], "--promise-broken needs --clean FILE"),
-        (["export", "--promise-broken", "0", "--clean", "{clean}"], "--promise-broken must be above 0"),
-        (["export", "--clean", "{clean}", "--promise-broken", "2", "--min-confidence", "0.5"], "give one of them"),
-        (["export", "--clean", "none"], "none: No such file or directory"),
-        (["export", "--calibrate", "{noisy}", "{short}"], "both files must be parallel, but"),
-        (["sweep"], "edits text: give --pairs NOISY CLEAN, --clean FILE, or both"),
-        (["sweep", "--min-edit-confidence", "0,1.2"], "--min-confidence must be between 0 and 1, but is 1.2"),
-        (["sweep", "--min-confidence", "all"], "must be numbers separated by commas, such as 0,0.5, but is 'all'"),
-        (["sweep", "--clean", "{empty}"], "is empty"),
+        (["export", "--promise-broken", "2"], "--promise-broken --clean"),
+        (["export", "--promise-broken", "0", "--clean", "{clean}"], "--promise-broken 0"),
+        (
+            ["export", "--clean", "{clean}", "--promise-broken", "2", "--min-confidence", "0.5"],
+            "--promise-broken --min-confidence",
+        ),
+        (["export", "--clean", "none"], "none"),
+        (["export", "--calibrate", "{noisy}", "{short}"], "parallel"),
+        (["sweep"], "--pairs --clean"),
+        (["sweep", "--min-edit-confidence", "0,1.2"], "--min-confidence 1.2"),
+        (["sweep", "--min-confidence", "all"], "all commas"),
+        (["sweep", "--clean", "{empty}"], "empty"),
     ],
 )
 def test_unusable_flags_of_export_and_sweep_are_refused(
@@ -270,9 +271,9 @@ def test_unusable_flags_of_export_and_sweep_are_refused(
     data = ["--data", str(GOLDEN / "noisy" / "data"), "--bpe", "chars"]
     arguments = {
         "export": [str(GOLDEN / "pbd" / "checkpoint.pt"), str(tmp_path / "out"), *data],
-        "sweep": [str(SPELLED)],
+        "sweep": [str(SPELLER_GRAPHS)],
     }
-    assert message in refusal(command, *arguments[command], *rest)
+    assert mentions(refusal(command, *arguments[command], *rest), message)
     assert not (tmp_path / "out").exists()
 
 

@@ -85,9 +85,9 @@ def test_thresholds_compare_unrounded_scores(multilabel_folder: Path) -> None:
 
 def test_empty_or_repeated_labels_of_interest_are_refused(multilabel_folder: Path) -> None:
     labeller = torch_labeller(multilabel_folder, no_label_interaction=True)
-    with pytest.raises(ValueError, match="--labels-of-interest contains an empty label"):
+    with pytest.raises(ValueError, match=r"--labels-of-interest .*empty"):
         labeller.names_in("feeling 1,")
-    with pytest.raises(ValueError, match="--labels-of-interest contains a label twice"):
+    with pytest.raises(ValueError, match=r"--labels-of-interest .*twice"):
         labeller.label(TEXTS, ["feeling 1"] * 2)
 
 
@@ -96,13 +96,13 @@ def test_unusable_texts_are_refused(multilabel_folder: Path, tmp_path: Path) -> 
         labeller = torch_labeller(data)
         plain, marked = labeller.label(["sun rain", "\ufeffsun rain"], scores=True)
         assert plain == marked
-        with pytest.raises(UserError, match="half of a character"):
+        with pytest.raises(UserError, match=r"\\ud800"):
             labeller.label(["a\ud800b"])
         for wrong, message in (
-            ("sun rain", r"texts must be a list, but is 'sun rain': put a single text in brackets"),
-            (None, "texts must be a list, but is None"),
-            (["sun rain", 1], "line 2 must be a string or a list of strings, but is 1"),
-            ([["sun", None]], "a text must be a string, but is None"),
+            ("sun rain", "texts .*'sun rain'"),
+            (None, "texts .*None"),
+            (["sun rain", 1], "line 2 .* 1"),
+            ([["sun", None]], "text .*None"),
         ):
             with pytest.raises(UserError, match=message):
                 labeller.label(wrong)
@@ -117,7 +117,7 @@ def test_an_answer_to_a_truncated_text_is_marked(tmp_path: Path) -> None:
 
 def test_a_threshold_above_1_is_refused(multilabel_folder: Path) -> None:
     labeller = torch_labeller(multilabel_folder)
-    with pytest.raises(UserError, match=f"the threshold for '{FEELINGS[0]}' must be between 0 and 1, but is 2"):
+    with pytest.raises(UserError, match=f"threshold .*'{FEELINGS[0]}' .* 2"):
         labeller.label(["a"], thresholds={FEELINGS[0]: 2})
 
 

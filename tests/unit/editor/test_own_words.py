@@ -19,9 +19,9 @@ def test_a_word_list_reads_and_writes_its_file(tmp_path: Path) -> None:
     assert path.read_text("utf-8") == "New York\nZürich\n"
     text = "Zürich, New York, new york"
     assert [text[a:b] for a, b in words.protected.spans(text)] == ["Zürich", "New York"]
-    with pytest.raises(UserError, match="word must not contain blanks: add one at a time"):
+    with pytest.raises(UserError, match=r"word .*blanks"):
         words.add("a b")
-    with pytest.raises(UserError, match="word must have 1 to 200 characters, but has 0"):
+    with pytest.raises(UserError, match=r"word .*200 .* 0"):
         words.add("")
     assert WordList().protected.spans(text) == [] and WordList(tmp_path / "none").words == {}
 

@@ -14,7 +14,7 @@ from lev_plugins.editor.graph_file import check_graph
 from lev_plugins.editor.session import Session
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError
-from tests.helpers import Refusal
+from tests.helpers import Refusal, mentions
 from tests.systems import SYSTEMS
 
 onnx = pytest.importorskip("onnx")
@@ -124,7 +124,7 @@ def test_a_tensor_in_any_file_but_weights_bin_is_refused(place: str, kind: str, 
         if location == "weights.bin":
             check_graph(path)
         else:
-            with pytest.raises(UserError, match=r"graph\.onnx .*a tensor in another file than weights\.bin"):
+            with pytest.raises(UserError, match=r"graph\.onnx .*another file .*weights\.bin"):
                 check_graph(path)
 
 
@@ -151,7 +151,7 @@ def test_an_unusual_encoding_does_not_hide_a_location(entry: str, tmp_path: Path
     tensor = string(13, ENTRIES[entry])
     for content in (string(7, string(5, tensor)), string(7, b"") + string(7, string(5, string(8, b"x") + tensor))):
         path.write_bytes(content)
-        with pytest.raises(UserError, match="a tensor in another file"):
+        with pytest.raises(UserError, match=r"another file .*weights\.bin"):
             check_graph(path)
 
 
@@ -163,17 +163,17 @@ def test_custom_operators_are_refused_before_the_graph_runs(
 
     monkeypatch.setattr("onnxruntime.InferenceSession", run)
     foreign = adding(node("Add", "one", "one", domain="org.example"), one=np.float32(1))
-    assert "an operator of org.example" in folder_refusal(LEVT, graph("encoder", foreign))
+    assert mentions(folder_refusal(LEVT, graph("encoder", foreign)), "encoder.onnx org.example")
 
 
 def test_changed_or_linked_weights_are_refused(originals: dict[str, Path], tmp_path: Path, refusal: Refusal) -> None:
     folder = Path(shutil.copytree(originals[LEVT], tmp_path / "folder"))
     path = folder / "graphs" / "weights.bin"
     path.write_bytes(path.read_bytes()[:-1] + b"\x01")
-    assert "weights.bin is not the file that was exported" in refusal("edit", folder)
+    assert mentions(refusal("edit", folder), "weights.bin exported")
     path.rename(tmp_path / "outside.bin")
     path.symlink_to(tmp_path / "outside.bin")
-    assert "weights.bin is a link that leads out of the folder" in refusal("edit", folder)
+    assert mentions(refusal("edit", folder), "weights.bin link")
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 5000, b"\x3a\x7fshort", b"\x3a\x02\x0b\x0c", b"\x3a\x00" * 9])
@@ -186,14 +186,14 @@ def test_an_external_tensor_in_a_nested_graph_is_refused(tmp_path: Path) -> None
     for _ in range(1000):
         content = string(1, string(5, string(6, content)))  # a graph in an attribute of an operator of a graph
     path.write_bytes(string(7, content))
-    with pytest.raises(UserError, match="a tensor in another file"):
+    with pytest.raises(UserError, match=r"another file .*weights\.bin"):
         check_graph(path)
 
 
 # ---- graphs that do not fit their folder -----------------------------------------------------------------------------
 def test_a_graph_that_computes_nan_is_refused(folder_refusal: Callable[..., str]) -> None:
     root = adding(node("Sqrt", "minus"), minus=np.float32(-1))
-    assert "decide.onnx computes NaN" in folder_refusal(LEVT, graph("decide", root))
+    assert mentions(folder_refusal(LEVT, graph("decide", root)), "decide.onnx NaN")
 
 
 def swapped(graph_name: str, swapped_name: str) -> Change:

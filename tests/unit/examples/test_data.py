@@ -17,7 +17,7 @@ from examples.data import main
 from examples.published import fetching, making
 from examples.published.sets import read_sets
 from tests.commands import ROOT
-from tests.helpers import file_contents
+from tests.helpers import file_contents, mentions
 from tests.published import publish, write_archive
 
 SETS = read_sets()
@@ -76,7 +76,7 @@ def run_data(*words: object) -> int:
 
 @pytest.fixture
 def error(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """The one line that is said of these arguments; the licence may have been printed before."""
+    """Returns a function that runs the script with unusable arguments and returns its error line."""
 
     def refuse(*words: object) -> str:
         assert run_data(*words) == 2
@@ -132,19 +132,18 @@ def test_copies_at_the_top_of_the_folder_are_found(tmp_path: Path, error: Any) -
         path.rename(published / path.name)
     assert run_data("jfleg", "--from", published) == 0 and Path("data/jfleg/dev.ref0").is_file()
     (published / "test.ref2").unlink()
-    assert "--from copies has no file test.ref2, which jfleg needs" in error("jfleg", "x", "--from", "copies")
+    assert mentions(error("jfleg", "x", "--from", "copies"), "--from copies test.ref2 jfleg")
 
 
 def test_names_and_folders_are_checked(tmp_path: Path, error: Any, capsys: Any) -> None:
-    assert "NAME must be one of jfleg, cweb, wi-locness," in error()
-    assert "but is jflag" in error("jflag", "x")
-    form = error("nucle", "x")
-    assert "get it from https://www.cl.cam.ac.uk/research/nl/bea2019st/, after a form, then use --from" in form
+    assert "jfleg, cweb, wi-locness," in error()
+    assert mentions(error("jflag", "x"), "jflag")
+    assert mentions(error("nucle", "x"), "https://www.cl.cam.ac.uk/research/nl/bea2019st/ --from")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
-    assert "DIR full is not empty" in error("jfleg", "full")
+    assert mentions(error("jfleg", "full"), "full empty")
     (tmp_path / "empty").mkdir()
-    assert "empty has no file nucle.train.gold.bea19.m2" in error("nucle", "x", "--from", "empty")
+    assert mentions(error("nucle", "x", "--from", "empty"), "empty nucle.train.gold.bea19.m2")
     capsys.readouterr()
     assert run_data("--list") == 0
     listed = capsys.readouterr().out
@@ -169,7 +168,7 @@ def test_names_and_folders_are_checked(tmp_path: Path, error: Any, capsys: Any) 
 def test_a_file_in_an_unexpected_format_is_refused(name: str, file: str, text: str, tmp_path: Path, error: Any) -> None:
     published = publish(SETS[name], tmp_path / "copies")
     (published / file).write_text(text, encoding="latin-1")
-    assert f"is not in the format of {name}: " in error(name, "x", "--from", "copies")
+    assert mentions(error(name, "x", "--from", "copies"), f"format {name}")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copies"]
 
 
@@ -186,7 +185,7 @@ def hostile(path: Path, name: str = "m2/a", kind: bytes = tarfile.REGTYPE, size:
 @pytest.mark.parametrize(
     ("write", "reason"),
     [
-        (lambda path: hostile(path, "../m2/a"), "'../m2/a' in it is a link, is too large, or leads out"),
+        (lambda path: hostile(path, "../m2/a"), "'../m2/a' in it"),
         (lambda path: hostile(path, "/m2/a"), "'/m2/a' in it"),
         (lambda path: hostile(path, kind=tarfile.SYMTYPE), "'m2/a' in it"),
         (lambda path: hostile(path, kind=tarfile.LNKTYPE), "'m2/a' in it"),
@@ -210,14 +209,14 @@ def test_hostile_and_damaged_archives_are_refused(
 
 def test_a_zip_that_leads_out_is_refused(tmp_path: Path, error: Any) -> None:
     write_archive(publish(SETS["sst2"], tmp_path / "copies") / "SST-2.zip", {"SST-2/../../train.tsv": b"a\n"})
-    assert "or leads out of the archive" in error("sst2", "x", "--from", "copies")
+    assert mentions(error("sst2", "x", "--from", "copies"), "'SST-2/../../train.tsv'")
 
 
 # ---- the web ---------------------------------------------------------------------------------------------------------
 
 
 class Web:
-    """Answers as a server that may stop after ``sends`` bytes and may ignore what part is wanted."""
+    """A server that may stop after ``sends`` bytes and may ignore the requested range."""
 
     def __init__(self, content: bytes, sends: int = 1 << 30, resumes: bool = True, url: str = f"{WEB}a.txt"):
         self.content, self.sends, self.resumes, self.url = content, sends, resumes, url
@@ -253,7 +252,7 @@ def get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], bool
 
 def test_an_interrupted_download_is_resumed(get: Any, cache: Path, capsys: Any) -> None:
     partial_web, whole_web = Web(b"", sends=70), Web(b"")
-    assert not get(partial_web) and "ended early: the same command continues" in capsys.readouterr().err
+    assert not get(partial_web) and "ended early" in capsys.readouterr().err
     part = cache / "conll14" / "conll14st-test-data.tar.gz.part"
     assert part.stat().st_size == 70 and not Path("out").exists()
     assert get(whole_web) and whole_web.asked == ["bytes=70-"] and not part.exists()
@@ -277,7 +276,7 @@ def test_a_server_without_ranges_sends_the_whole_file_again(get: Any, cache: Pat
 def test_a_download_with_an_unexpected_hash_is_refused(
     get: Any, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """A copy that a person gives is not compared: it may be another edition."""
+    """The hash of a copy given by --from is not compared: it may be a different edition."""
     archive, web = "conll14st-test-data.tar.gz", Web(b"")
     pinned = SETS["conll14"]._replace(sha256={archive: "ab" * 32})
     monkeypatch.setattr("examples.data.read_sets", lambda: {"conll14": pinned})
@@ -285,8 +284,7 @@ def test_a_download_with_an_unexpected_hash_is_refused(
     digest = hashlib.sha256(web.content).hexdigest()
     error = capsys.readouterr().err
     place = cache / "conll14" / archive
-    assert f"{place} has the SHA-256 {digest}, but conll14 is made of the file with {'ab' * 32}: remove it" in error
-    assert "or, if it is right, give it with --from" in error
+    assert mentions(error, f"{place} {digest} conll14 {'ab' * 32} --from")
     assert not get(Web(b""))  # it is still there
     place.unlink()
     assert run_data("conll14", "given-out", "--from", tmp_path / "copies") == 0
@@ -316,11 +314,8 @@ def test_a_missing_network_and_an_unsafe_redirect_are_reported(get: Any, capsys:
 
     assert not get(offline)
     error = capsys.readouterr().err
-    assert "conll14st-test-data.tar.gz cannot be downloaded (Name or service not known): the same command" in error
-    assert (
-        not get(Web(b"", url="http://host/a"))
-        and "leads to http://host/a, which is not safe" in capsys.readouterr().err
-    )
+    assert mentions(error, "conll14st-test-data.tar.gz known")
+    assert not get(Web(b"", url="http://host/a")) and mentions(capsys.readouterr().err, "http://host/a safe")
 
 
 # ---- pages --------------------------------------------------------------------------------------------------------

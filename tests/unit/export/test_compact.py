@@ -1,4 +1,4 @@
-"""The small folder of a ``levt --spelling``: what it leaves out, and that its edits are those of 8 bits."""
+"""The small folder of a ``levt --spelling``: its files, and its edits, which are those of 8 bits."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from lev_plugins.export import load_model
 from lev_plugins.export.compact import CompactTables, scores, vectors
 from lev_plugins.levt.model import LevT
 from lev_plugins.utils import model_folder
-from tests.helpers import Refusal
+from tests.helpers import Refusal, mentions
 from tests.systems import SYSTEMS, System
 
 SPELLING_SYSTEM = "levt that spells"
@@ -30,7 +30,7 @@ def spelling(tmp_path_factory: pytest.TempPathFactory) -> System:
 
 @pytest.fixture(scope="module")
 def pair(spelling: System, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The small folder, and the one with all."""
+    """Returns the small folder and the one with all weights."""
     place = tmp_path_factory.mktemp("folders")
     return spelling.export(place / "small"), spelling.export(place / "large", "--trainable")
 
@@ -61,7 +61,7 @@ def test_a_small_folder_makes_the_edits_of_8_bits(spelling: System, pair: tuple[
 
 
 def test_a_small_folder_edits_each_text_as_if_alone(spelling: System, pair: tuple[Path, Path]) -> None:
-    """Activations are rounded by rows; one scale for a batch would make neighbours matter."""
+    """Activations are rounded by rows: one scale for a batch would make the edits depend on the other texts."""
     editor = lev_plugins.load(pair[0], options=EditOptions(iter_decode_max_iter=3))
     texts = [
         f"{text} {word} valeu" for text in spelling.texts for word in ("teh", "funtcion", "Zürich", "qqqqqqqqqqqqqq")
@@ -106,7 +106,7 @@ def test_only_a_folder_with_weights_can_be_exported_again(
     spelling: System, pair: tuple[Path, Path], tmp_path: Path, refusal: Refusal
 ) -> None:
     message = refusal("export", pair[0], tmp_path / "none")
-    assert "has no model.safetensors" in message and "--trainable" in message
+    assert mentions(message, "model.safetensors --trainable")
     out = tmp_path / "out"
     assert main(["export", str(pair[1]), str(out), "--min-confidence", "0.25"]) == 0
     original, config = (model_folder.read(folder) for folder in (pair[0], out))

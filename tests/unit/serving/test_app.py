@@ -1,4 +1,4 @@
-"""What stands around every request: errors, the log, headers, and clients that do not behave."""
+"""Errors, the log, headers, and clients that misbehave."""
 
 import asyncio
 import logging
@@ -13,19 +13,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lev_plugins.serving.app import Guard
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import Limits
+from tests.helpers import mentions
 from tests.serving import Client, FakeEditor, models, serving
 
 
 def test_unknown_paths_and_methods_are_refused(server: Client) -> None:
     answer = server.get("/v1/elephants")
-    assert answer.status == 404 and "the paths are /, /healthz, /v1/models, /v1/edit" in answer.error
+    assert answer.status == 404 and mentions(answer.error, "/healthz, /v1/models, /v1/edit")
     answer = server.get("/v1/edit")
     assert answer.status == 405 and answer.headers["allow"] == "POST"
-    assert answer.error == "GET is not possible here: use POST"
+    assert mentions(answer.error, "GET POST")
 
 
 def guarded(app: ASGIApp, context: Context, sent: list[Message]) -> None:
-    """A request to what the guard stands in front of; ``sent``: gets what is answered."""
+    """Sends a request to an application behind the guard, and collects the messages of its answer in ``sent``."""
 
     async def send(message: Message) -> None:
         sent.append(message)
@@ -35,7 +36,7 @@ def guarded(app: ASGIApp, context: Context, sent: list[Message]) -> None:
 
 
 def test_a_request_that_exceeds_its_time_gets_status_500() -> None:
-    """Its answers fill the socket, and the server would wait for ever to write more."""
+    """The answers for a client that does not read fill the socket, and the server would wait forever to write."""
     sent: list[Message] = []
 
     async def endless(scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,7 +85,7 @@ def test_an_error_puts_no_text_and_no_traceback_in_the_log(caplog: pytest.LogCap
     with caplog.at_level(logging.INFO), serving(Context(models(FakeEditor()))) as client:
         answer = client.edit("crash: a secret")
         assert answer.status == 500
-        assert answer.json == {"error": "the server has failed to answer: its log names the place in the code"}
+        assert "log" in answer.error and "secret" not in answer.text
         client.edit("another secret"), client.get("/secret?secret"), client.form("/v2/check", {"text": "secret"})
         assert client.edit("teh").status == 200
     lines = [record.getMessage() for record in caplog.records]

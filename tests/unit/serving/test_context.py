@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from lev_plugins.editor.options import EditRequest
 from lev_plugins.serving.context import MIN_TEXT_SIZE, Context, TextToLabel, label_texts, size_of
-from tests.serving import LIMITS, SECONDS, FakeEditor, FakeLabeller, models, serving
+from tests.helpers import mentions
+from tests.serving import LIMITS, FakeEditor, FakeLabeller, models, serving
 
 
 def test_a_busy_model_batches_its_queue_and_refuses_what_exceeds_it() -> None:
-    """Of those who wait, one leaves and one more comes; one too many is sent away; the others share a batch."""
+    """One waiting client leaves and another one comes; one request too many is refused; the others share a batch."""
     editor = FakeEditor()
     served = models(editor, max_waiting=2)
     worker = served[0].worker
@@ -29,7 +30,7 @@ def test_a_busy_model_batches_its_queue_and_refuses_what_exceeds_it() -> None:
             until(lambda: len(worker.waiting) == 2)
             full = client.edit("tset")
             assert full.status == 503 and full.headers["retry-after"] == "1"
-            assert "too many requests are waiting: try again in a second" in full.error
+            assert "too many requests" in full.error
         until(lambda: worker.waiting[1].answers.cancelled())
         late_request = pool.submit(client.edit, "tset")
         until(lambda: not any(job.answers.cancelled() for job in worker.waiting))
@@ -55,17 +56,15 @@ def test_an_answer_after_the_time_limit_gets_status_503() -> None:
         late = client.edit("teh")
         editor.free.set()
         assert late.status == 503 and late.headers["retry-after"] == "1"
-        assert "there was no answer within 1 seconds: try again, or send a shorter text" in late.error
+        assert mentions(late.error, "1 seconds")
         assert client.edit("teh").json["results"][0]["text"] == "the"
 
 
 def test_the_server_stops_while_a_model_is_busy() -> None:
     editor = FakeEditor()
-    with serving(Context(models(editor), limits=LIMITS)) as client:
+    with serving(Context(models(editor), limits=LIMITS)) as client:  # fails if the server has not stopped at the end
         editor.free.clear()
         assert client.edit("teh").status == 503
-        start = time.monotonic()
-    assert time.monotonic() - start < SECONDS + 3
     editor.free.set()
 
 

@@ -9,7 +9,7 @@ import pytest
 from lev_plugins.cli import adapt
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.journal import append_pairs
-from tests.helpers import Refusal
+from tests.helpers import Refusal, mentions
 from tests.serving import LIMITS, Client, FakeEditor, models, serving
 
 
@@ -61,20 +61,20 @@ def test_adapt_reads_a_journal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({"text": DECIDED_TEXT}, "the request has no entry 'edits'"),
-        ({"text": "teh", "edits": [edit(0, 4, "the", True)]}, "inside the text of 3 characters"),
-        ({"text": "teh cat", "edits": [edit(4, 7, "dog", True), edit(0, 3, "the", True)]}, "edits must be sorted"),
-        ({"text": "teh", "edits": [{"start": 0, "end": 3}]}, "edits[0] has no entry 'replacement'"),
-        ({"text": "teh", "edits": [edit(0, 3, "the", 1)]}, "edits[0]: accepted must be bool | None"),  # type: ignore[arg-type]
-        ({"text": "teh", "edits": [{**edit(0, 3, "the", True), "user": "me"}]}, "edits[0] has an unknown entry 'user'"),
-        ({"text": "x" * 3000, "edits": []}, "the text has 3,000 characters, but the limit is 2,000"),
+        ({"text": DECIDED_TEXT}, "'edits'"),
+        ({"text": "teh", "edits": [edit(0, 4, "the", True)]}, "3 characters"),
+        ({"text": "teh cat", "edits": [edit(4, 7, "dog", True), edit(0, 3, "the", True)]}, "edits sorted"),
+        ({"text": "teh", "edits": [{"start": 0, "end": 3}]}, "edits[0] 'replacement'"),
+        ({"text": "teh", "edits": [edit(0, 3, "the", 1)]}, "edits[0] accepted bool"),  # type: ignore[arg-type]
+        ({"text": "teh", "edits": [{**edit(0, 3, "the", True), "user": "me"}]}, "edits[0] 'user'"),
+        ({"text": "x" * 3000, "edits": []}, "3,000 2,000"),
     ],
 )
 def test_malformed_requests_write_no_journal(tmp_path: Path, body: object, message: str) -> None:
     path = tmp_path / "journal.tsv"
     with serving(Context(models(FakeEditor()), limits=LIMITS, journal=path)) as client:
         answer = client.post("/v1/journal", body)
-    assert answer.status in (400, 413) and message in answer.error
+    assert answer.status in (400, 413) and mentions(answer.error, message)
     assert not path.exists()
 
 
@@ -82,10 +82,10 @@ def test_without_the_flag_there_is_no_journal(server: Client, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     assert server.get("/v1/models").json["journal"] is False
     answer = server.post("/v1/journal", {"text": DECIDED_TEXT, "edits": EDITS})
-    assert answer.status == 400 and answer.error == "this server keeps no journal: start it with --journal FILE"
+    assert answer.status == 400 and mentions(answer.error, "--journal FILE")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_journal_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path, refusal: Refusal) -> None:
     path = tmp_path / "none" / "journal.tsv"
-    assert f"--journal {path} cannot be written: No such file" in refusal("serve", "model", "--journal", path)
+    assert mentions(refusal("serve", "model", "--journal", path), f"--journal {path}")

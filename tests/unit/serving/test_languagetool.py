@@ -12,6 +12,7 @@ from lev_plugins.serving.annotated import Annotated, Part
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.matches import matches
 from lev_plugins.text.edited import Edit, Edited
+from tests.helpers import mentions
 from tests.serving import Client, FakeEditor, models, serving
 
 
@@ -199,32 +200,32 @@ def test_rules_and_categories_select_matches(server: Client) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"language": "en"}, "Error: Missing 'text' or 'data' parameter"),
-        ({"text": "a"}, "Error: Missing 'language' parameter, e.g. 'language=en-US', or 'language=auto'"),
-        ({"language": "en", "text": "a", "data": "{}"}, "'text' and 'data' exclude each other: send only one of them"),
-        ({"language": "qq-QQ", "text": "a"}, "language='qq-QQ' is not among those that /v2/languages lists"),
-        ({"language": "en", "data": "{"}, "data is not valid JSON"),
-        ({"language": "en", "data": "[]"}, "data is not a JSON object"),
-        ({"language": "en", "data": "{}"}, "data.annotation[0] must have either a text, or markup"),
-        ({"language": "en", "data": '{"text": 1}'}, "perhaps interpretAs, but is {'text': 1}"),
-        ({"language": "en", "data": '{"annotation": [{"text": "a", "markup": "b"}]}'}, "but is {'text': 'a', 'markup"),
-        ({"language": "en", "data": '{"text": "\\ud800"}'}, "surrogates not allowed"),
-        ({"language": "en", "text": "a", "enabledOnly": "true"}, "enabledOnly=true needs enabledRules or enabledCateg"),
-        ({"language": "en", "text": "a", "enabledOnly": "yes", "disabledRules": "A"}, "excludes disabledRules"),
+        ({"language": "en"}, "'text' 'data'"),
+        ({"text": "a"}, "'language' 'language=auto'"),
+        ({"language": "en", "text": "a", "data": "{}"}, "'text' 'data' exclude"),
+        ({"language": "qq-QQ", "text": "a"}, "language='qq-QQ' /v2/languages"),
+        ({"language": "en", "data": "{"}, "data valid JSON"),
+        ({"language": "en", "data": "[]"}, "data JSON object"),
+        ({"language": "en", "data": "{}"}, "data.annotation[0] text markup"),
+        ({"language": "en", "data": '{"text": 1}'}, "interpretAs {'text': 1}"),
+        ({"language": "en", "data": '{"annotation": [{"text": "a", "markup": "b"}]}'}, "{'text': 'a', 'markup': 'b'}"),
+        ({"language": "en", "data": '{"text": "\\ud800"}'}, "surrogates"),
+        ({"language": "en", "text": "a", "enabledOnly": "true"}, "enabledOnly=true enabledRules enabledCategories"),
+        ({"language": "en", "text": "a", "enabledOnly": "yes", "disabledRules": "A"}, "enabledOnly disabledRules"),
     ],
 )
 def test_unusable_fields_are_refused(server: Client, fields: dict[str, str], message: str) -> None:
     answer = server.form("/v2/check", fields)
     assert answer.status == 400 and answer.headers["content-type"].startswith("text/plain")
-    assert answer.text.startswith("Error: ") and message in answer.text
+    assert answer.text.startswith("Error: ") and mentions(answer.text, message)
 
 
 def test_malformed_forms_are_refused(server: Client) -> None:
     answer = server.ask("POST", "/v2/check", b"language=en&text=%ff")
-    assert answer.status == 400 and "the form is not UTF-8" in answer.text
+    assert answer.status == 400 and "form is not UTF-8" in answer.text
     assert "the form is not UTF-8" in server.ask("POST", "/v2/check", b"text=\xff").text
     assert "the query is not UTF-8" in server.get("/v2/check?text=%ff").text
-    assert "more than 100 fields: percent-encode each &" in server.ask("POST", "/v2/check", b"a=&" * 101).text
+    assert mentions(server.ask("POST", "/v2/check", b"a=&" * 101).text, "100 fields")
     assert server.form("/v2/check", {"language": "en", "text": "a" * 2001}).status == 413
 
 

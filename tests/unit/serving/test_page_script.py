@@ -1,4 +1,4 @@
-"""The script of the page, in node: what a person does while the server works."""
+"""The script of the page in node: user actions while the server works."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ def test_no_user_input_is_lost(scene: str, text: str, status: str) -> None:
 
 
 def play_scene(*scene: str) -> Any:
-    """Returns what a scene leaves behind."""
+    """Runs a scene in node and returns its outcome."""
     command = [str(NODE), SCENES, PAGE, *scene]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60)
     assert done.returncode == 0, done.stderr

@@ -5,26 +5,20 @@ import json
 import pytest
 
 from lev_plugins.serving.context import Context
+from tests.helpers import mentions
 from tests.serving import Client, FakeEditor, FakeLabeller, models, serving
 
 
 def test_an_edit_request_answers_the_json_of_edit(server: Client) -> None:
     answer = server.edit("teh 😀 tset\n", "", "fine")
     assert answer.status == 200 and answer.headers["content-type"] == "application/json"
-    alternative = {"replacement": "then", "confidence": 0.05}
-    the_edit = {
-        "start": 0,
-        "end": 3,
-        "replacement": "the",
-        "confidence": 0.9,
-        "iteration": 1,
-        "alternatives": [alternative],
-    }
-    test_edit = {"start": 6, "end": 10, "replacement": "test", "confidence": 0.8, "iteration": 1, "alternatives": []}
+    then = {"replacement": "then", "confidence": 0.05}
+    the = {"start": 0, "end": 3, "replacement": "the", "confidence": 0.9, "iteration": 1, "alternatives": [then]}
+    test = {"start": 6, "end": 10, "replacement": "test", "confidence": 0.8, "iteration": 1, "alternatives": []}
     assert answer.json == {
         "model": "m1",
         "results": [
-            {"text": "the 😀 test\n", "edits": [the_edit, test_edit]},
+            {"text": "the 😀 test\n", "edits": [the, test]},
             {"text": "", "edits": []},
             {"text": "fine", "edits": []},
         ],
@@ -51,7 +45,7 @@ def test_an_edit_request_reports_the_terms_of_its_glossary(server: Client) -> No
     ]
     refused = server.edit("a", glossary="hat\tHut\nhat Mütze")
     assert refused.status == 400
-    assert refused.error == "the glossary, line 2: must be a term, a TAB and its translation, but is 'hat Mütze'"
+    assert mentions(refused.error, "glossary line 2 TAB 'hat Mütze'")
 
 
 def test_label_requests_are_answered(server: Client) -> None:
@@ -77,46 +71,46 @@ def test_models_and_healthz_are_listed(server: Client) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([], "the request is not a JSON object"),
-        ({}, "the request has no entry 'texts'"),
-        ({"texts": ["a", 1]}, "the request: texts must be list[str], but is ['a', 1]"),
-        ({"texts": ["a"], "min_confidence": 1.5}, "min_confidence must be between 0 and 1, but is 1.5"),
-        ({"texts": ["a"], "model": "gpt"}, "no model called gpt can edit; these can: m1, m2"),
-        ({"texts": ["a"], "drafts": ["b"]}, "drafts are for a levt, but m1 edits the text itself"),
-        ({"texts": ["a"], "drafts": [], "model": "m2"}, "there are 0 drafts for 1 texts: send one for each"),
-        ({"texts": ["a"], "drafts": ["⟦!b"], "model": "m2"}, "is not closed: add ⟧ where it ends"),
-        ({"texts": ["\ud800"]}, "the request is not valid JSON ('utf-8' codec can't encode character '\\ud800'"),
+        ([], "JSON object"),
+        ({}, "'texts'"),
+        ({"texts": ["a", 1]}, "texts list[str] ['a', 1]"),
+        ({"texts": ["a"], "min_confidence": 1.5}, "min_confidence 1.5"),
+        ({"texts": ["a"], "model": "gpt"}, "gpt m1 m2"),
+        ({"texts": ["a"], "drafts": ["b"]}, "drafts levt m1"),
+        ({"texts": ["a"], "drafts": [], "model": "m2"}, "0 drafts 1 texts"),
+        ({"texts": ["a"], "drafts": ["⟦!b"], "model": "m2"}, "closed ⟧"),
+        ({"texts": ["\ud800"]}, "JSON '\\ud800'"),
     ],
 )
 def test_unusable_fields_are_named(server: Client, content: object, message: str) -> None:
     answer = server.post("/v1/edit", content)
-    assert answer.status == 400 and message in answer.error
+    assert answer.status == 400 and mentions(answer.error, message)
 
 
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        (b"", 400, "the request is not valid JSON (Expecting value"),
-        (b'{"texts": ["a"], "min_confidence": NaN}', 400, "min_confidence must be finite float | None, but is nan"),
-        (15_000 * b"[", 400, "the request is not valid JSON (maximum recursion depth exceeded"),
-        (b'{"texts": [1' + 5_000 * b"0" + b"]}", 400, "the request is not valid JSON"),
-        (b" " * 20_001, 413, "the request has more than 20,000 bytes: send a shorter text"),
-        (json.dumps({"texts": ["a" * 2001]}).encode(), 413, "the text has 2,001 characters, but the limit is 2,000"),
-        (json.dumps({"texts": [""] * 101}).encode(), 413, "each counted as at least 20, have 2,020 characters"),
+        (b"", 400, "JSON"),
+        (b'{"texts": ["a"], "min_confidence": NaN}', 400, "min_confidence finite nan"),
+        (15_000 * b"[", 400, "JSON recursion"),
+        (b'{"texts": [1' + 5_000 * b"0" + b"]}", 400, "JSON"),
+        (b" " * 20_001, 413, "20,000 bytes"),
+        (json.dumps({"texts": ["a" * 2001]}).encode(), 413, "2,001 2,000"),
+        (json.dumps({"texts": [""] * 101}).encode(), 413, "20 2,020"),
     ],
 )
 def test_malformed_or_large_bodies_are_refused(server: Client, body: bytes, status: int, message: str) -> None:
     answer = server.ask("POST", "/v1/edit", body)
-    assert answer.status == status and message in answer.error
+    assert answer.status == status and mentions(answer.error, message)
 
 
 def test_a_server_of_labellers_refuses_edits() -> None:
     with serving(Context(models(FakeLabeller()))) as client:
-        assert "this server has no model that can edit: start it with one" in client.edit("a").error
+        assert "no model that can edit" in client.edit("a").error
         assert client.form("/v2/check", {"language": "en", "text": "a"}).status == 400
 
 
 def test_too_many_words_are_refused() -> None:
     with serving(Context(models(FakeEditor()))) as client:
         answer = client.post("/v1/edit", {"texts": ["teh"], "words": ["b" * 100] * 1_001})
-        assert answer.status == 400 and "the length of all words must be at most 100000, but is 100100" in answer.error
+        assert answer.status == 400 and mentions(answer.error, "words 100000 100100")

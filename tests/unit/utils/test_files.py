@@ -1,4 +1,4 @@
-"""Files and folders are complete or absent, and an old folder is never lost."""
+"""Files and folders are complete or absent, and a previous folder is never lost."""
 
 import os
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_a_file_follows_the_umask_and_keeps_its_mode_and_link(tmp_path: Path) ->
 def test_a_failed_replacement_never_loses_the_previous_folder(
     stop: BaseException, comes_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It stays if the new one cannot take its place; if it cannot come back either, it is not removed."""
+    """The previous folder stays if the replacement fails; if it cannot be moved back either, it is not removed."""
     previous, replacement = tmp_path / "old", tmp_path / "new"
     for folder in (previous, replacement):
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""JSON of strangers: what a dataclass does not say is refused, and the message names it."""
+"""JSON that does not fit a dataclass is refused, and the message names the entry."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""A model folder: self-contained, the same outputs as the checkpoint, and refused in one line where it is not right."""
+"""A model folder is self-contained and has the outputs of its checkpoint; unusable exports are refused."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError
 from tests import labelling as toy_labels
 from tests import teachers
-from tests.helpers import Refusal, file_contents
+from tests.helpers import Refusal, file_contents, mentions
 from tests.pretrained import sentencepieces
 from tests.systems import GOLDEN, SYSTEMS, System
 from tests.torch_models import labeller_of
@@ -32,7 +32,7 @@ from tests.unit.editor.test_without_torch import HEAVY, loaded_modules
 
 @pytest.fixture(scope="module", params=SYSTEMS)
 def moved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[System, Any, Path]:
-    """A system, what its checkpoint answered, and its folder: nothing else of it is left."""
+    """Returns a system, the answers of its checkpoint, and its folder; all other files are removed."""
     place = tmp_path_factory.mktemp(request.param) / "original"
     place.mkdir()
     system = SYSTEMS[request.param](place)
@@ -45,7 +45,7 @@ def moved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_a_folder_answers_as_its_checkpoint(moved: tuple[System, Any, Path]) -> None:
-    """But for rounded numbers: tests/unit/editor/test_onnx_models.py compares those."""
+    """Numbers are not compared here, but in tests/unit/editor/test_onnx_models.py."""
     system, expected, folder = moved
     answers = system.answers(lev_plugins.load(folder))
     if system.edits:
@@ -85,7 +85,7 @@ def test_the_python_code_of_the_card_runs(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The corrector of the golden set, with all that an export can say."""
+    """Returns a folder of the golden corrector, exported with all flags that describe it."""
     out = tmp_path_factory.mktemp("pbd") / "corrector"
     score = out.parent / "score.json"
     score.write_text(json.dumps({"name": "GLEU", "system": {"score": 38.25}}))
@@ -199,7 +199,7 @@ def test_an_exported_sentencepiece_model_gives_the_same_pieces(tmp_path: Path) -
 def test_a_damaged_sentencepiece_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.model"
     path.write_bytes(b"\x12\xff")
-    with pytest.raises(UserError, match=r"the sentencepiece model .*x\.model is damaged: copy it again"):
+    with pytest.raises(UserError, match=r"sentencepiece model .*x\.model "):
         without_paths(path)
 
 
@@ -216,28 +216,28 @@ def test_a_model_of_another_task_is_refused(tmp_path: Path, refusal: Refusal) ->
     data = GOLDEN / "noisy" / "data"
     path = teachers.write_teacher(tmp_path / "other.pt", data, *teachers.TRANSFORMER, "-s", "noisy", "-t", "clean")
     message = refusal("export", path, tmp_path / "out", "--data", data)
-    assert f"{path} was trained with --task translation --arch transformer, which only fairseq-generate" in message
-    assert "is not a model folder" in refusal("export", tmp_path, tmp_path / "out")
+    assert mentions(message, f"{path} --task translation --arch transformer fairseq-generate")
+    assert mentions(refusal("export", tmp_path, tmp_path / "out"), f"{tmp_path} model folder")
 
 
 @pytest.mark.parametrize(
     ("arguments", "flags", "message"),
     [
-        (["none.pt"], [], "there is no checkpoint none.pt"),
-        (PBD, ["--license", "My licence"], "--license must be a name as on the Hugging Face hub"),
-        (PBD, ["--language", "x y"], "--language must be a code such as de or pt-BR, but is 'x y'"),
-        (PBD, ["--scores", "nothing"], "--scores: nothing is neither NAME=VALUE nor a file"),
-        (PBD, ["--scores", "{json}"], "is not a number: give NAME=VALUE, or a file from lev-plugins score --json"),
-        (PBD, ["--scores", "a=b"], "--scores a=b: 'b' is not a number"),
-        (PBD, ["--scores", "a=nan"], "--scores a=nan must be a finite number"),
-        (PBD, ["--iter-decode-max-iter", "3"], "--iter-decode-max-iter has no effect on a model of --task text_corr"),
-        (PBD, ["--thresholds", "{json}"], "--thresholds is for a labeller"),
-        (PBD, ["--beam", "0"], "--beam must be between 1 and 1000, but is 0"),
-        (EDITOR, ["--beam", "3"], "--beam has no effect on a model of --task text_editing: leave it out"),
-        (LABELS, ["--min-confidence", "0.5"], "--min-confidence has no effect on a model of --task text_labelling"),
-        (LABELS, ["--bpe", "chars"], "--bpe is for an editor, but"),
-        (LABELS, ["--thresholds", "{json}"], "thresholds are for multilabel models, not for classification"),
-        (POST_EDIT, [], "--arch post_edit_transformer, which only fairseq-generate decodes"),
+        (["none.pt"], [], "none.pt"),
+        (PBD, ["--license", "My licence"], "--license"),
+        (PBD, ["--language", "x y"], "--language 'x y'"),
+        (PBD, ["--scores", "nothing"], "--scores nothing NAME=VALUE"),
+        (PBD, ["--scores", "{json}"], "--scores --json"),
+        (PBD, ["--scores", "a=b"], "--scores a=b"),
+        (PBD, ["--scores", "a=nan"], "--scores a=nan finite"),
+        (PBD, ["--iter-decode-max-iter", "3"], "--iter-decode-max-iter text_correction"),
+        (PBD, ["--thresholds", "{json}"], "--thresholds labeller"),
+        (PBD, ["--beam", "0"], "--beam 1000 0"),
+        (EDITOR, ["--beam", "3"], "--beam text_editing"),
+        (LABELS, ["--min-confidence", "0.5"], "--min-confidence text_labelling"),
+        (LABELS, ["--bpe", "chars"], "--bpe editor"),
+        (LABELS, ["--thresholds", "{json}"], "thresholds multilabel classification"),
+        (POST_EDIT, [], "--arch post_edit_transformer fairseq-generate"),
     ],
 )
 def test_unusable_flags_of_export_are_refused(
@@ -245,7 +245,7 @@ def test_unusable_flags_of_export_are_refused(
 ) -> None:
     (tmp_path / "thresholds.json").write_text('{"no": 0.5}')
     flags = [flag.replace("{json}", str(tmp_path / "thresholds.json")) for flag in flags]
-    assert message in refusal("export", arguments[0], tmp_path / "out", *arguments[1:], *flags)
+    assert mentions(refusal("export", arguments[0], tmp_path / "out", *arguments[1:], *flags), message)
     assert [path.name for path in tmp_path.iterdir()] == ["thresholds.json"]
 
 
@@ -253,17 +253,17 @@ def test_only_a_model_folder_is_replaced(tmp_path: Path, refusal: Refusal) -> No
     out = tmp_path / "out"
     out.mkdir()
     (out / "mine.txt").write_text("mine")
-    assert f"OUT {out} is not empty (it contains mine.txt)" in refusal("export", PBD[0], out, *PBD[1:])
+    assert mentions(refusal("export", PBD[0], out, *PBD[1:]), f"{out} empty mine.txt")
     message = refusal("export", PBD[0], out, *PBD[1:], "--overwrite")
-    assert f"--overwrite replaces only a model folder: {out} is not a model folder, because it has no config" in message
+    assert mentions(message, f"--overwrite {out} config.json")
     (out / "config.json").write_text('{"model_type": "t5"}')  # of a pre-trained model
     (out / "model.safetensors").write_text("")
     message = refusal("export", PBD[0], out, *PBD[1:], "--overwrite")
-    assert "--overwrite replaces only a model folder" in message and "was not written by lev-plugins export" in message
+    assert mentions(message, f"--overwrite {out} lev-plugins")
     assert (out / "mine.txt").read_text() == "mine"
     shutil.rmtree(out)
     assert main(["export", PBD[0], str(out), *PBD[1:], "--scores", "WRR=70.5"]) == 0 and (out / "graphs").is_dir()
-    assert "is not empty" in refusal("export", PBD[0], out, *PBD[1:])
+    assert mentions(refusal("export", PBD[0], out, *PBD[1:]), "empty")
     assert export(Path(PBD[0]), out, *PBD[1:], "--overwrite") == 0 and not (out / "graphs").exists()
     assert model_folder.read(out).scores == {} and [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -275,7 +275,7 @@ def test_overwrite_keeps_a_folder_with_other_files(name: str, folder: Path, tmp_
     (out / name).mkdir() if name == "empty" else (out / name).write_text("mine")
     original = file_contents(out)
     message = refusal("export", PBD[0], out, *PBD[1:], "--overwrite")
-    assert re.search(rf"{out}/{name.split('/')[0]}\S* was not written by an export: move it elsewhere", message)
+    assert re.search(rf"{out}/{name.split('/')[0]}\S* was not written", message)
     assert file_contents(out) == original and (out / name).exists()
 
 
@@ -284,7 +284,7 @@ def test_a_link_to_a_model_folder_is_not_followed(folder: Path, tmp_path: Path, 
     link.symlink_to("real")
     original = file_contents(real)
     message = refusal("export", PBD[0], link, *PBD[1:], "--overwrite")
-    assert f"{link} is a link: name the folder that it leads to" in message
+    assert mentions(message, f"{link} link")
     assert file_contents(real) == original and link.is_symlink()
 
 
