@@ -47,7 +47,7 @@ def characters(text: str) -> str:
     return text.replace(" ", "").replace("▁", " ")
 
 
-INPUTS = binarised_lines(LEVT, "src", "test.src-tgt.src")
+LEVT_INPUTS = binarised_lines(LEVT, "src", "test.src-tgt.src")
 TEST_DRAFTS = binarised_lines(LEVT, "tgt", "test.mt-tgt.mt")
 TYPOS = [characters(row) for row in binarised_lines(NOISY, "noisy", "test.noisy-clean.noisy")]
 
@@ -124,7 +124,7 @@ def test_confidence_of_a_levt_follows_from_its_policies(torch_levt: Editor) -> N
     source, target = torch_levt.model.decoder.task.source_dictionary, torch_levt.model.decoder.task.target_dictionary
     placeholder = torch_levt.model.decoder.models[0].placeholder
     deletions = insertions = 0
-    for text, draft, edited in zip(INPUTS, TEST_DRAFTS, torch_levt.edit(INPUTS, TEST_DRAFTS), strict=True):
+    for text, draft, edited in zip(LEVT_INPUTS, TEST_DRAFTS, torch_levt.edit(LEVT_INPUTS, TEST_DRAFTS), strict=True):
         row = source.encode_line(f"<s> {text}", add_if_not_exist=False).tolist()
         canvas = target.encode_line(f"<s> {draft}", add_if_not_exist=False).long()
         deletion_probs = probabilities(models, "deletion", canvas.tolist(), row)
@@ -205,7 +205,7 @@ def test_an_edit_does_not_depend_on_the_other_texts(pbd: Editor) -> None:
 def test_threads_do_not_share_unknown_words(levt: Editor) -> None:
     drafts = [[f"⟦!{word}⟧ v8 {word}"] for word in ("Zürich", "Genf", "Bern", "Basel")]
     with ThreadPoolExecutor(4) as pool:
-        texts = pool.map(lambda draft: levt.edit(INPUTS[:1], draft)[0].text, drafts * 5)
+        texts = pool.map(lambda draft: levt.edit(LEVT_INPUTS[:1], draft)[0].text, drafts * 5)
         for text, (draft,) in zip(texts, drafts * 5, strict=True):
             assert text.startswith(draft[2 : draft.index("⟧")])
 
@@ -230,7 +230,7 @@ def test_long_texts_are_cut_at_blanks_and_long_words_left_alone(pbd: Editor, mon
 
 def test_unknown_words_and_blanks_of_a_draft_stay(levt: Editor) -> None:
     draft = " \t⟦!Zürich  \u00a0</s>⟧\t⟦-v8⟧ v9 "
-    edited = levt.edit([INPUTS[0]], [draft])[0]
+    edited = levt.edit([LEVT_INPUTS[0]], [draft])[0]
     assert edited.original == " \tZürich  \u00a0</s>\tv8 v9 "
     assert "Zürich  \u00a0</s>" in edited.text and "v8" not in edited.text
     assert edited.text[:2] == " \t" and edited.text[-1] == " "
@@ -239,10 +239,14 @@ def test_unknown_words_and_blanks_of_a_draft_stay(levt: Editor) -> None:
 
 
 def test_an_empty_draft_gets_the_output_of_generation(torch_levt: Editor) -> None:
-    assert torch_levt.edit(INPUTS[:1]) == torch_levt.edit(INPUTS[:1], INPUTS[:1])  # a text is its own draft
-    (edited,), task = torch_levt.edit(INPUTS[:1], [""]), torch_levt.model.decoder.task
+    assert torch_levt.edit(LEVT_INPUTS[:1]) == torch_levt.edit(
+        LEVT_INPUTS[:1], LEVT_INPUTS[:1]
+    )  # a text is its own draft
+    (edited,), task = torch_levt.edit(LEVT_INPUTS[:1], [""]), torch_levt.model.decoder.task
     assert edited.original == "" and all(edit.start == edit.end == 0 for edit in edited.edits)
-    dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths([f"{INPUTS[0]}\t"], str.strip))
+    dataset = task.build_dataset_for_inference(
+        *task.get_interactive_tokens_and_lengths([f"{LEVT_INPUTS[0]}\t"], str.strip)
+    )
     ((_, hypothesis),) = torch_levt.model.decoder.best(dataset, range(1), 1000)
     assert edited.text == task.target_dictionary.string(hypothesis["tokens"]) != ""
 
@@ -251,17 +255,17 @@ def test_a_long_draft_is_refused_before_its_marks_are_placed(levt: Editor, monke
     """Placing marks takes time proportional to the number of tokens times that of marks."""
     monkeypatch.setattr("lev_plugins.editor.editor.marks.tokenize", None)
     with pytest.raises(UserError, match=r"draft .*2,000 "):
-        levt.edit(INPUTS[:1], ["⟦+⟧ v8 " * 2000])
+        levt.edit(LEVT_INPUTS[:1], ["⟦+⟧ v8 " * 2000])
 
 
 def test_a_draft_may_begin_with_a_byte_order_mark(levt: Editor) -> None:
-    plain, marked = levt.edit(INPUTS[:1] * 2, ["v8 v9", "\ufeffv8 v9"])
+    plain, marked = levt.edit(LEVT_INPUTS[:1] * 2, ["v8 v9", "\ufeffv8 v9"])
     assert marked.text == f"\ufeff{plain.text}" and marked.original == "\ufeffv8 v9"
-    assert levt.edit([f"\ufeff{INPUTS[0]}"], ["v8 v9"]) == [plain]
+    assert levt.edit([f"\ufeff{LEVT_INPUTS[0]}"], ["v8 v9"]) == [plain]
 
 
 def test_half_a_character_is_refused(pbd: Editor, torch_levt: Editor) -> None:
-    for editor, texts in ((pbd, (["fine", "a \ud83d"],)), (torch_levt, ([INPUTS[0]], ["\ud83d"]))):
+    for editor, texts in ((pbd, (["fine", "a \ud83d"],)), (torch_levt, ([LEVT_INPUTS[0]], ["\ud83d"]))):
         with pytest.raises(UserError, match=r"\\ud83d at \d"):
             editor.edit(*texts)
 
@@ -321,8 +325,12 @@ def test_each_request_has_its_own_settings(pbd: Editor) -> None:
 
 
 def test_drafts_in_requests_equal_a_list_of_drafts(levt: Editor) -> None:
-    requests = [EditRequest(*pair) for pair in zip(INPUTS, TEST_DRAFTS, strict=True)]
-    assert levt.edit(requests) == levt.edit(INPUTS, TEST_DRAFTS) == levt.edit(map(EditRequest, INPUTS), TEST_DRAFTS)
+    requests = [EditRequest(*pair) for pair in zip(LEVT_INPUTS, TEST_DRAFTS, strict=True)]
+    assert (
+        levt.edit(requests)
+        == levt.edit(LEVT_INPUTS, TEST_DRAFTS)
+        == levt.edit(map(EditRequest, LEVT_INPUTS), TEST_DRAFTS)
+    )
 
 
 @pytest.mark.parametrize(
@@ -383,7 +391,7 @@ def test_a_tokeniser_that_makes_unknown_words_warns_once(
 
 def test_a_levt_translates() -> None:
     model = LevT.from_pretrained(str(GOLDEN / "levt"), "checkpoint.pt", str(LEVT))
-    assert model.translate(INPUTS) == expected_texts("levt/expected-from-nothing")
+    assert model.translate(LEVT_INPUTS) == expected_texts("levt/expected-from-nothing")
 
 
 def test_translate_refuses_drafts() -> None:
@@ -394,7 +402,7 @@ def test_translate_refuses_drafts() -> None:
             model.translate(texts)
     with pytest.raises(UserError, match=r"string.* 1"):
         model.translate([1])
-    assert model.translate(INPUTS[0]) == model.translate(INPUTS[:1])[0]  # as fairseq's own models do
+    assert model.translate(LEVT_INPUTS[0]) == model.translate(LEVT_INPUTS[:1])[0]  # as fairseq's own models do
 
 
 @pytest.mark.parametrize(("name", "kind"), [("pbd", PBD), ("gated", GatedTrans)])

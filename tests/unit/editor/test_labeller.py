@@ -39,7 +39,7 @@ def torch_labeller(multilabel_folder: Path, batch_size: int = 32, **options: Any
     return Labeller(TorchScorer(task, model_of(task, **options)), LabelOptions(batch_size=batch_size))
 
 
-@pytest.mark.parametrize("options", [{"no_label_interaction": True}, {"latents": "complete"}])
+@pytest.mark.parametrize("options", [{"no_label_interaction": True}, {"latents": "one"}])
 def test_labels_without_interaction_score_alike_in_any_selection(
     multilabel_folder: Path, options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = {"torch", "fairseq", "sklearn", "scipy", "sacrebleu", "transformers", "matplotlib"}
+HEAVY = {"torch", "fairseq", "sklearn", "scipy", "transformers", "matplotlib"}
 PRINT_MODULES = """
 import json, sys
 from lev_plugins.cli.main import main

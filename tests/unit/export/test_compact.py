@@ -24,19 +24,19 @@ SPELLING_SYSTEM = "levt that spells"
 
 
 @pytest.fixture(scope="module")
-def spelling(tmp_path_factory: pytest.TempPathFactory) -> System:
+def levt_spelling(tmp_path_factory: pytest.TempPathFactory) -> System:
     return SYSTEMS[SPELLING_SYSTEM](tmp_path_factory.mktemp("system"))
 
 
 @pytest.fixture(scope="module")
-def pair(spelling: System, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def pair(levt_spelling: System, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Returns the small folder and the one with all weights."""
     place = tmp_path_factory.mktemp("folders")
-    return spelling.export(place / "small"), spelling.export(place / "large", "--trainable")
+    return levt_spelling.export(place / "small"), levt_spelling.export(place / "large", "--trainable")
 
 
-def load_levt(spelling: System) -> LevT:
-    (model,) = load_model.read_model(spelling.checkpoint, {"data": str(spelling.data)}).models
+def load_levt(levt_spelling: System) -> LevT:
+    (model,) = load_model.read_model(levt_spelling.checkpoint, {"data": str(levt_spelling.data)}).models
     assert isinstance(model, LevT)
     return model.eval()
 
@@ -51,27 +51,29 @@ def test_a_small_folder_has_one_set_of_weights_and_one_dictionary(pair: tuple[Pa
     assert len([path for path in missing if path.startswith("dict.")]) == 1 and not files[0] - files[1]
 
 
-def test_a_small_folder_makes_the_edits_of_8_bits(spelling: System, pair: tuple[Path, Path]) -> None:
+def test_a_small_folder_makes_the_edits_of_8_bits(levt_spelling: System, pair: tuple[Path, Path]) -> None:
     small, large = pair
     edits = [
-        spelling.answers(lev_plugins.load(folder, options=EditOptions(cpu_int8=in_8_bits)))
+        levt_spelling.answers(lev_plugins.load(folder, options=EditOptions(cpu_int8=in_8_bits)))
         for folder, in_8_bits in ((small, False), (small, True), (large, True))
     ]
     assert edits[0] == edits[1] == edits[2] and any(edited.edits for edited in edits[0])
 
 
-def test_a_small_folder_edits_each_text_as_if_alone(spelling: System, pair: tuple[Path, Path]) -> None:
+def test_a_small_folder_edits_each_text_as_if_alone(levt_spelling: System, pair: tuple[Path, Path]) -> None:
     """Activations are rounded by rows: one scale for a batch would make the edits depend on the other texts."""
     editor = lev_plugins.load(pair[0], options=EditOptions(iter_decode_max_iter=3))
     texts = [
-        f"{text} {word} valeu" for text in spelling.texts for word in ("teh", "funtcion", "Zürich", "qqqqqqqqqqqqqq")
+        f"{text} {word} valeu"
+        for text in levt_spelling.texts
+        for word in ("teh", "funtcion", "Zürich", "qqqqqqqqqqqqqq")
     ]
     together = [edited.edits for edited in editor.edit(texts)]
     assert together == [editor.edit([text])[0].edits for text in texts]
 
 
-def test_compact_vectors_equal_those_of_the_model_to_7_bits(spelling: System) -> None:
-    model = load_levt(spelling)
+def test_compact_vectors_equal_those_of_the_model_to_7_bits(levt_spelling: System) -> None:
+    model = load_levt(levt_spelling)
     embedding = model.words.embedding
     tables, words = CompactTables(embedding, model.words.scorer), embedding.vectors(None)
     ids = torch.arange(tables.vocabulary + 1)[None]
@@ -83,8 +85,8 @@ def test_compact_vectors_equal_those_of_the_model_to_7_bits(spelling: System) ->
     torch.testing.assert_close(exact[0, -1], rounded[0, -1], rtol=1e-3, atol=1e-5)  # the placeholder
 
 
-def test_compact_scores_equal_those_of_the_model(spelling: System) -> None:
-    model = load_levt(spelling)
+def test_compact_scores_equal_those_of_the_model(levt_spelling: System) -> None:
+    model = load_levt(levt_spelling)
     words, scorer = model.words.embedding, model.words.scorer
     tables, shapes = CompactTables(words, scorer), torch.tensor([0, 5, 8, 3])
     queries = 4 * F.normalize(torch.randn(4, words.embedding_dim, generator=torch.Generator().manual_seed(1)))
@@ -95,15 +97,15 @@ def test_compact_scores_equal_those_of_the_model(spelling: System) -> None:
         assert 0 < (scores(queries, shapes, tables) - exact).abs().max() < 0.05
 
 
-def test_computed_position_vectors_equal_the_table(spelling: System) -> None:
-    embedding = load_levt(spelling).decoder.embedding
+def test_computed_position_vectors_equal_the_table(levt_spelling: System) -> None:
+    embedding = load_levt(levt_spelling).decoder.embedding
     positions = torch.tensor([[embedding.pad, 2, 3, 90]])
     sinusoids = embedding.sinusoids
     torch.testing.assert_close(sinusoids.computed(positions), sinusoids(positions), rtol=1e-4, atol=1e-5)
 
 
 def test_only_a_folder_with_weights_can_be_exported_again(
-    spelling: System, pair: tuple[Path, Path], tmp_path: Path, refusal: Refusal
+    levt_spelling: System, pair: tuple[Path, Path], tmp_path: Path, refusal: Refusal
 ) -> None:
     message = refusal("export", pair[0], tmp_path / "none")
     assert mentions(message, "model.safetensors --trainable")
@@ -112,7 +114,9 @@ def test_only_a_folder_with_weights_can_be_exported_again(
     original, config = (model_folder.read(folder) for folder in (pair[0], out))
     assert config == replace(original, decoding=replace(original.decoding, min_confidence=0.25))
     options = EditOptions(min_confidence=0.0)
-    assert spelling.answers(lev_plugins.load(out, options=options)) == spelling.answers(lev_plugins.load(pair[0]))
+    assert levt_spelling.answers(lev_plugins.load(out, options=options)) == levt_spelling.answers(
+        lev_plugins.load(pair[0])
+    )
 
 
 @pytest.mark.parametrize("numbers", [[], [0], [127, 128, 16_383, 16_384, 2_097_152, 2**31 - 1]])

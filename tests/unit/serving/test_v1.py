@@ -12,8 +12,8 @@ from tests.serving import Client, FakeEditor, FakeLabeller, models, serving
 def test_an_edit_request_answers_the_json_of_edit(server: Client) -> None:
     answer = server.edit("teh 😀 tset\n", "", "fine")
     assert answer.status == 200 and answer.headers["content-type"] == "application/json"
-    then = {"replacement": "then", "confidence": 0.05}
-    the = {"start": 0, "end": 3, "replacement": "the", "confidence": 0.9, "iteration": 1, "alternatives": [then]}
+    option = {"replacement": "then", "confidence": 0.05}
+    the = {"start": 0, "end": 3, "replacement": "the", "confidence": 0.9, "iteration": 1, "alternatives": [option]}
     test = {"start": 6, "end": 10, "replacement": "test", "confidence": 0.8, "iteration": 1, "alternatives": []}
     assert answer.json == {
         "model": "m1",
