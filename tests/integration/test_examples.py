@@ -16,7 +16,7 @@ SIMPLE_WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "ma
 SIMPLE_WORDS += ["eats", "here", "there", "today", "now"]
 SHAPE = {"LAYERS": 1, "WIDTH": 16, "FFN": 32, "HEADS": 2}
 ENCODER = "--encoder-layers 1 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --encoder-attention-heads 2"
-TINY_LAYERS = f"{ENCODER} {ENCODER.replace('encoder', 'decoder')}"  # flags of fairseq-train
+DIMS = f"{ENCODER} {ENCODER.replace('encoder', 'decoder')}"  # flags of fairseq-train
 
 
 def run_twice(script: str, out: Path, **settings: object) -> Result:
@@ -223,7 +223,7 @@ def test_denoising_runs_gated_models(tmp_path: Path) -> None:
         "UPDATES": 4,
         "VALID_EVERY": 4,
         "BEAM": 1,
-        "TRAIN_FLAGS": TINY_LAYERS,
+        "TRAIN_FLAGS": DIMS,
     }
     done = run_twice("denoising/run.sh", tmp_path / "run", SYSTEMS="none,MCG", METRICS="wrr,bleu,wrr-set", **settings)
     rows = re.findall(r"^\| (do nothing|no gates|mask, copy, generate) \| ([\d.]+) \|", done.out, re.M)
@@ -259,13 +259,7 @@ def test_recurring_mistakes_of_two_clients_are_corrected(tmp_path: Path) -> None
         drafts, targets = ([f"{line} {word} end" for line in clean] for word in ("former", "new"))
         texts = {"src": clean, "pert": drafts, "tgt": targets}
         write_texts(tmp_path / "aced" / client, texts, {"train": 1, "dev": 1})
-    settings = {
-        "CLIENTS": "first second",
-        "UPDATES": 4,
-        "SCHEDULE": 40,
-        "THRESHOLDS": "0 0.5",
-        "TRAIN_FLAGS": TINY_LAYERS,
-    }
+    settings = {"CLIENTS": "first second", "UPDATES": 4, "SCHEDULE": 40, "THRESHOLDS": "0 0.5", "TRAIN_FLAGS": DIMS}
     done = run_twice("post_editing/aced.sh", tmp_path / "run", DATA=tmp_path / "aced", **settings)
     systems = re.findall(r"^(\w+, [\w-]+)(?:, threshold .+)?\nsystem +F0.5 = ([\d.]+)", done.out, re.MULTILINE)
     peers = ["nothing", "rules", "rules-online", "context", "context-online"]

@@ -150,9 +150,7 @@ def test_a_diagnostic_has_its_kind_and_confidence(server_command: list[object]) 
 
 
 @pytest.mark.parametrize(("encoding", "width"), [(None, 2), ("utf-16", 2), ("utf-8", 4), ("utf-32", 1)])
-def test_positions_follow_the_encoding_of_the_client(
-    server_command: list[object], encoding: str | None, width: int
-) -> None:
+def test_positions_follow_the_encoding(server_command: list[object], encoding: str | None, width: int) -> None:
     text = "teh\r\n\r😀😀 teh 😀 teh\n\x0c\u2028teh"
 
     async def talk() -> list[Any]:

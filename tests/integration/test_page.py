@@ -73,9 +73,7 @@ class Page:
         self.wait(lambda: text in self.find("said").text)
 
     def edits(self) -> list[str]:
-        return [
-            str(element.get_attribute("aria-label")) for element in self.browser.find_elements(By.CLASS_NAME, "edit")
-        ]
+        return [str(mark.get_attribute("aria-label")) for mark in self.browser.find_elements(By.CLASS_NAME, "edit")]
 
     def check(self, text: str) -> None:
         self.write(text)

@@ -51,10 +51,7 @@ def copied(folder: Path, change: Callable[[dict], object] = lambda entries: None
 
 def test_unusable_arguments_of_adapt_are_refused(tmp_path: Path, pairs: list[Path], refusal: Refusal) -> None:
     out = tmp_path / "out"
-    few = [
-        write_lines(tmp_path / f"few.{side}", lines[:20] * 9)
-        for side, lines in (("a", TYPO_LINES), ("b", CORRECT_LINES))
-    ]
+    few = [write_lines(tmp_path / f"few.{i}", lines[:20] * 9) for i, lines in enumerate((TYPO_LINES, CORRECT_LINES))]
     short = write_lines(tmp_path / "short", CORRECT_LINES[:70])
     odd = copied(tmp_path / "odd", lambda entries: entries.update(noise={"kind": "keyboard", "layout": "/etc/passwd"}))
     wrong = copied(tmp_path / "wrong", lambda entries: entries.update(noise={"kind": "swap", "speed": 1}))
@@ -91,9 +88,7 @@ def test_a_held_out_pair_depends_on_its_correction_alone() -> None:
     held_out = [pair for pair in pairs if adapt.is_held_out(pair)]
     assert 8 <= len(held_out) <= 24
     assert held_out[:5] == [pair for pair in pairs if adapt.is_held_out(pair)][:5]
-    assert adapt.is_held_out((CORRECT_LINES[0], CORRECT_LINES[0])) == adapt.is_held_out(
-        pairs[0]
-    )  # by the correction alone
+    assert adapt.is_held_out((pairs[0][1], pairs[0][1])) == adapt.is_held_out(pairs[0])  # by the correction alone
 
 
 def test_new_words_leave_the_weights_unchanged(tmp_path: Path) -> None:
@@ -104,12 +99,10 @@ def test_new_words_leave_the_weights_unchanged(tmp_path: Path) -> None:
     assert words.symbols[4:] == ["▁the", "▁value", "▁of", "▁function", ".", "▁tensor", "▁Zürich"]
     assert [counts[word] for word in ("▁the", "▁of", ".", "▁tensor", "▁Zürich")] == [9 + 2, 7 + 1, 5 + 1, 2, 1]
     weights, stored = checkpoints.load(tmp_path / "start.pt")["model"], load_file(SPELLER / model_folder.WEIGHTS)
-    embeddings = weights["decoder.embedding.tokens.own.weight"]
-    stored_embeddings = next(weight for name, weight in stored.items() if name.endswith("tokens.own.weight"))
+    vectors = weights["decoder.embedding.tokens.own.weight"]
+    original = next(weight for name, weight in stored.items() if name.endswith("tokens.own.weight"))
     assert (
-        torch.equal(embeddings[:9], stored_embeddings[:9])
-        and torch.equal(embeddings[11:], stored_embeddings[9:])
-        and not embeddings[9:11].any()
+        torch.equal(vectors[:9], original[:9]) and torch.equal(vectors[11:], original[9:]) and not vectors[9:11].any()
     )
     assert len(weights["words.scorer.bias"]) == 11
 

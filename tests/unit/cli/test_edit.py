@@ -20,7 +20,7 @@ from lev_plugins.text.segments import Segment
 from lev_plugins.text.tokenise import Tokeniser
 from tests.commands import ROOT
 from tests.helpers import Run, mentions, write_lines
-from tests.unit.editor.test_editor import LEVT_INPUTS, TEST_DRAFTS, TYPOS, characters, expected_texts
+from tests.unit.editor.test_editor import INPUT, TEST_DRAFTS, TYPOS, characters, expected_texts
 
 NOISY_LINES = [f"{line}\n" for line in TYPOS]
 NOISY_INPUT = "".join(NOISY_LINES).encode()
@@ -94,7 +94,7 @@ def test_min_confidence_leaves_out_the_unsure_edits_of_json(run: Run, edit_comma
     assert run(*edit_command, "--keep-bias", 20, stdin=NOISY_INPUT)[1] == NOISY_INPUT
 
 
-SOURCE_LINES = "".join(f"{line}\n" for line in LEVT_INPUTS).encode()
+SOURCE_LINES = "".join(f"{line}\n" for line in INPUT).encode()
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def characters(text: str) -> str:
     return text.replace(" ", "").replace("▁", " ")
 
 
-LEVT_INPUTS = binarised_lines(LEVT, "src", "test.src-tgt.src")
+INPUT = binarised_lines(LEVT, "src", "test.src-tgt.src")
 TEST_DRAFTS = binarised_lines(LEVT, "tgt", "test.mt-tgt.mt")
 TYPOS = [characters(row) for row in binarised_lines(NOISY, "noisy", "test.noisy-clean.noisy")]
 
@@ -122,31 +122,27 @@ def test_confidence_of_a_corrector_compares_the_sentence_with_and_without_the_ed
 def test_confidence_of_a_levt_follows_from_its_policies(torch_levt: Editor) -> None:
     models = torch_levt.model.decoder.models
     source, target = torch_levt.model.decoder.task.source_dictionary, torch_levt.model.decoder.task.target_dictionary
-    placeholder = torch_levt.model.decoder.models[0].placeholder
+    plh = torch_levt.model.decoder.models[0].placeholder
     deletions = insertions = 0
-    for text, draft, edited in zip(LEVT_INPUTS, TEST_DRAFTS, torch_levt.edit(LEVT_INPUTS, TEST_DRAFTS), strict=True):
+    for text, draft, edited in zip(INPUT, TEST_DRAFTS, torch_levt.edit(INPUT, TEST_DRAFTS), strict=True):
         row = source.encode_line(f"<s> {text}", add_if_not_exist=False).tolist()
         canvas = target.encode_line(f"<s> {draft}", add_if_not_exist=False).long()
-        deletion_probs = probabilities(models, "deletion", canvas.tolist(), row)
-        remaining = canvas[
-            ~(deletion_probs[:, 1] > deletion_probs[:, 0]) | canvas.eq(target.bos()) | canvas.eq(target.eos())
-        ]
-        count_probs = probabilities(models, "placeholder", remaining.tolist(), row)
+        deletion = probabilities(models, "deletion", canvas.tolist(), row)
+        rest = canvas[~(deletion[:, 1] > deletion[:, 0]) | canvas.eq(target.bos()) | canvas.eq(target.eos())]
+        count_probs = probabilities(models, "placeholder", rest.tolist(), row)
         count_probs[:, 0] *= math.exp(-torch_levt.model.decoder.generator.options.gamma)
         counts = count_probs.argmax(1)
-        filled = torch.cat(
-            [torch.tensor([word, *[placeholder] * n]) for word, n in zip(remaining, [*counts, 0], strict=True)]
-        )
-        token_probs = probabilities(models, "token", filled.tolist(), row) if placeholder in filled else None
+        filled = torch.cat([torch.tensor([word, *[plh] * n]) for word, n in zip(rest, [*counts, 0], strict=True)])
+        token_probs = probabilities(models, "token", filled.tolist(), row) if plh in filled else None
         for edit in edited.edits:
             words = range(1 + len(draft[: edit.start].split()), 1 + len(draft[: edit.end].split()))
             if edit.replacement == "":  # words that are deleted, and nothing comes in their place
                 deletions += 1
-                go, stay = (math.prod(float(deletion_probs[i, column]) for i in words) for column in (1, 0))
+                go, stay = (math.prod(float(deletion[i, column]) for i in words) for column in (1, 0))
                 assert edit.confidence == pytest.approx(go / (go + stay), abs=1e-4)
-            elif edit.start == edit.end and len(remaining) == len(
+            elif edit.start == edit.end and len(rest) == len(
                 canvas
-            ):  # nothing is deleted: the slots are the draft's
+            ):  # nothing is deleted: the draft has the same slots
                 insertions += 1
                 slot = words.start - 1
                 none, some = float(count_probs[slot, 0]), float(count_probs[slot, 1:].sum())
@@ -169,9 +165,7 @@ def test_an_inserted_word_has_the_alternatives_of_its_placeholder(torch_levt: Ed
     (edit,) = torch_levt.model.edits(segment, tokens, edits)
     assert (edit.start, edit.end, edit.replacement) == (4, 6, "v3")
     # v2 would leave the text as it is, and v5 is too unlikely
-    assert [(alternative.start, alternative.end, alternative.replacement) for alternative in edit.alternatives] == [
-        (4, 6, "v4")
-    ]
+    assert [(option.start, option.end, option.replacement) for option in edit.alternatives] == [(4, 6, "v4")]
     assert edit.alternatives[0].confidence == pytest.approx(1 / (1 + math.exp(-(3.0 - 2.5))))
 
 
@@ -205,7 +199,7 @@ def test_an_edit_does_not_depend_on_the_other_texts(pbd: Editor) -> None:
 def test_threads_do_not_share_unknown_words(levt: Editor) -> None:
     drafts = [[f"⟦!{word}⟧ v8 {word}"] for word in ("Zürich", "Genf", "Bern", "Basel")]
     with ThreadPoolExecutor(4) as pool:
-        texts = pool.map(lambda draft: levt.edit(LEVT_INPUTS[:1], draft)[0].text, drafts * 5)
+        texts = pool.map(lambda draft: levt.edit(INPUT[:1], draft)[0].text, drafts * 5)
         for text, (draft,) in zip(texts, drafts * 5, strict=True):
             assert text.startswith(draft[2 : draft.index("⟧")])
 
@@ -230,7 +224,7 @@ def test_long_texts_are_cut_at_blanks_and_long_words_left_alone(pbd: Editor, mon
 
 def test_unknown_words_and_blanks_of_a_draft_stay(levt: Editor) -> None:
     draft = " \t⟦!Zürich  \u00a0</s>⟧\t⟦-v8⟧ v9 "
-    edited = levt.edit([LEVT_INPUTS[0]], [draft])[0]
+    edited = levt.edit([INPUT[0]], [draft])[0]
     assert edited.original == " \tZürich  \u00a0</s>\tv8 v9 "
     assert "Zürich  \u00a0</s>" in edited.text and "v8" not in edited.text
     assert edited.text[:2] == " \t" and edited.text[-1] == " "
@@ -239,14 +233,10 @@ def test_unknown_words_and_blanks_of_a_draft_stay(levt: Editor) -> None:
 
 
 def test_an_empty_draft_gets_the_output_of_generation(torch_levt: Editor) -> None:
-    assert torch_levt.edit(LEVT_INPUTS[:1]) == torch_levt.edit(
-        LEVT_INPUTS[:1], LEVT_INPUTS[:1]
-    )  # a text is its own draft
-    (edited,), task = torch_levt.edit(LEVT_INPUTS[:1], [""]), torch_levt.model.decoder.task
+    assert torch_levt.edit(INPUT[:1]) == torch_levt.edit(INPUT[:1], INPUT[:1])  # a text is its own draft
+    (edited,), task = torch_levt.edit(INPUT[:1], [""]), torch_levt.model.decoder.task
     assert edited.original == "" and all(edit.start == edit.end == 0 for edit in edited.edits)
-    dataset = task.build_dataset_for_inference(
-        *task.get_interactive_tokens_and_lengths([f"{LEVT_INPUTS[0]}\t"], str.strip)
-    )
+    dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths([f"{INPUT[0]}\t"], str.strip))
     ((_, hypothesis),) = torch_levt.model.decoder.best(dataset, range(1), 1000)
     assert edited.text == task.target_dictionary.string(hypothesis["tokens"]) != ""
 
@@ -255,17 +245,17 @@ def test_a_long_draft_is_refused_before_its_marks_are_placed(levt: Editor, monke
     """Placing marks takes time proportional to the number of tokens times that of marks."""
     monkeypatch.setattr("lev_plugins.editor.editor.marks.tokenize", None)
     with pytest.raises(UserError, match=r"draft .*2,000 "):
-        levt.edit(LEVT_INPUTS[:1], ["⟦+⟧ v8 " * 2000])
+        levt.edit(INPUT[:1], ["⟦+⟧ v8 " * 2000])
 
 
 def test_a_draft_may_begin_with_a_byte_order_mark(levt: Editor) -> None:
-    plain, marked = levt.edit(LEVT_INPUTS[:1] * 2, ["v8 v9", "\ufeffv8 v9"])
+    plain, marked = levt.edit(INPUT[:1] * 2, ["v8 v9", "\ufeffv8 v9"])
     assert marked.text == f"\ufeff{plain.text}" and marked.original == "\ufeffv8 v9"
-    assert levt.edit([f"\ufeff{LEVT_INPUTS[0]}"], ["v8 v9"]) == [plain]
+    assert levt.edit([f"\ufeff{INPUT[0]}"], ["v8 v9"]) == [plain]
 
 
 def test_half_a_character_is_refused(pbd: Editor, torch_levt: Editor) -> None:
-    for editor, texts in ((pbd, (["fine", "a \ud83d"],)), (torch_levt, ([LEVT_INPUTS[0]], ["\ud83d"]))):
+    for editor, texts in ((pbd, (["fine", "a \ud83d"],)), (torch_levt, ([INPUT[0]], ["\ud83d"]))):
         with pytest.raises(UserError, match=r"\\ud83d at \d"):
             editor.edit(*texts)
 
@@ -325,12 +315,8 @@ def test_each_request_has_its_own_settings(pbd: Editor) -> None:
 
 
 def test_drafts_in_requests_equal_a_list_of_drafts(levt: Editor) -> None:
-    requests = [EditRequest(*pair) for pair in zip(LEVT_INPUTS, TEST_DRAFTS, strict=True)]
-    assert (
-        levt.edit(requests)
-        == levt.edit(LEVT_INPUTS, TEST_DRAFTS)
-        == levt.edit(map(EditRequest, LEVT_INPUTS), TEST_DRAFTS)
-    )
+    requests = [EditRequest(*pair) for pair in zip(INPUT, TEST_DRAFTS, strict=True)]
+    assert levt.edit(requests) == levt.edit(INPUT, TEST_DRAFTS) == levt.edit(map(EditRequest, INPUT), TEST_DRAFTS)
 
 
 @pytest.mark.parametrize(
@@ -391,7 +377,7 @@ def test_a_tokeniser_that_makes_unknown_words_warns_once(
 
 def test_a_levt_translates() -> None:
     model = LevT.from_pretrained(str(GOLDEN / "levt"), "checkpoint.pt", str(LEVT))
-    assert model.translate(LEVT_INPUTS) == expected_texts("levt/expected-from-nothing")
+    assert model.translate(INPUT) == expected_texts("levt/expected-from-nothing")
 
 
 def test_translate_refuses_drafts() -> None:
@@ -402,7 +388,7 @@ def test_translate_refuses_drafts() -> None:
             model.translate(texts)
     with pytest.raises(UserError, match=r"string.* 1"):
         model.translate([1])
-    assert model.translate(LEVT_INPUTS[0]) == model.translate(LEVT_INPUTS[:1])[0]  # as fairseq's own models do
+    assert model.translate(INPUT[0]) == model.translate(INPUT[:1])[0]  # as fairseq's own models do
 
 
 @pytest.mark.parametrize(("name", "kind"), [("pbd", PBD), ("gated", GatedTrans)])

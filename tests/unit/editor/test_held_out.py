@@ -38,10 +38,8 @@ def test_evidence_of_an_edit() -> None:
     segment, outputs = Segment("in Paaris teh 2nd", offsets_of()), ["in", "Paris", "the"]
     changes = rewrites(segment, outputs, [0, None, None])
     assert len(changes) == 1
-    evidence = calibration.evidence(segment, changes[0], outputs, lambda word: counts.get(word, 0), 99, -1)
-    assert evidence == Evidence(
-        30, -1, pytest.approx(0.001, abs=1e-4), 1, pytest.approx(np.log(3)), 6 / 14, 0, 0, 1, 1, 0
-    )
+    facts = calibration.evidence(segment, changes[0], outputs, lambda word: counts.get(word, 0), 99, -1)
+    assert facts == Evidence(30, -1, pytest.approx(0.001, abs=1e-4), 1, pytest.approx(np.log(3)), 6 / 14, 0, 0, 1, 1, 0)
 
 
 @thorough
@@ -101,9 +99,7 @@ def files(folder: Path, **texts: str) -> list[Path]:
     return paths
 
 
-def test_calibrated_confidences_equal_the_share_of_correct_edits(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_calibrated_confidences_are_accuracies(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     evidence, labels = random_evidence(3000)
     edits = {f"w{i}": [Edit(0, len(f"w{i}"), f"r{i}", 0.9, evidence=item)] for i, item in enumerate(evidence)}
     corrections = [f"r{i}" if label else "other" for i, label in enumerate(labels)]
@@ -186,9 +182,7 @@ def corpora(tmp_path: Path) -> dict[str, Path]:
     return dict(zip(sides, paths, strict=True))
 
 
-def test_sweep_agrees_with_the_calibration_of_export(
-    corpora: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sweep_agrees_with_export(corpora: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "editor"
     flags = ["--beam", 1, "--calibrate", *corpora.values(), "--clean", corpora["clean"]]
     SYSTEMS["pbd"](tmp_path).export(out, *flags, "--promise-broken", 100)
@@ -238,9 +232,7 @@ def test_words_of_the_folder_and_of_the_user_are_both_protected(corpora: dict[st
     assert changed(words=user_words).isdisjoint({exported_word, user_word})
 
 
-def test_sweep_of_a_levt_breaks_fewer_words_at_higher_thresholds(
-    corpora: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_higher_thresholds_break_fewer_words(corpora: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", str(SPELLER_GRAPHS), "--clean", str(corpora["clean"]), "--json"]) == 0
     points = json.loads(capsys.readouterr().out)["texts"][0]["points"]
     assert len(points) == 12 and points[0]["broken of 1,000"] > points[-1]["broken of 1,000"]
@@ -251,10 +243,7 @@ def test_sweep_of_a_levt_breaks_fewer_words_at_higher_thresholds(
     [
         (["export", "--promise-broken", "2"], "--promise-broken --clean"),
         (["export", "--promise-broken", "0", "--clean", "{clean}"], "--promise-broken 0"),
-        (
-            ["export", "--clean", "{clean}", "--promise-broken", "2", "--min-confidence", "0.5"],
-            "--promise-broken --min-confidence",
-        ),
+        (["export", "--clean", "{clean}", "--promise-broken", "2", "--min-confidence", "0.5"], "--min-confidence"),
         (["export", "--clean", "none"], "none"),
         (["export", "--calibrate", "{noisy}", "{short}"], "parallel"),
         (["sweep"], "--pairs --clean"),
@@ -282,14 +271,12 @@ def test_a_confidence_stays_below_1_with_any_weights() -> None:
 
 
 def test_alternatives_share_the_confidence_of_a_word() -> None:
-    alternatives = tuple(Edit(0, 1, letter, evidence=NOTHING) for letter in "cd")
+    alternatives = tuple(Edit(0, 1, word, evidence=NOTHING) for word in "cd")
     edit = Edit(0, 1, "b", evidence=NOTHING._replace(distance=1), alternatives=alternatives)
     (calibrated,) = calibration.calibrate(Edited("a", (edit,)), {CONSTANT: -2.0, "distance": 4.0}).edits
     assert calibrated.confidence == pytest.approx(0.881, abs=0.001)
-    assert [alternative.confidence for alternative in calibrated.alternatives] == pytest.approx([0.119, 0.0], abs=0.001)
-    rare, usual = (
-        Edit(0, 1, letter, evidence=NOTHING._replace(distance=far)) for letter, far in (("c", 0), ("d", 0.3))
-    )
+    assert [option.confidence for option in calibrated.alternatives] == pytest.approx([0.119, 0.0], abs=0.001)
+    rare, usual = (Edit(0, 1, word, evidence=NOTHING._replace(distance=far)) for word, far in (("c", 0), ("d", 0.3)))
     edit = Edit(0, 1, "b", evidence=NOTHING, alternatives=(rare, usual))
     (calibrated,) = calibration.calibrate(Edited("a", (edit,)), {CONSTANT: -2.0, "distance": 4.0}).edits
-    assert [alternative.replacement for alternative in calibrated.alternatives] == ["d", "c"]  # the likeliest first
+    assert [option.replacement for option in calibrated.alternatives] == ["d", "c"]  # the likeliest first

@@ -46,9 +46,7 @@ def test_a_request_that_exceeds_its_time_gets_status_500() -> None:
     assert sent[0]["status"] == 500
 
 
-def test_control_characters_of_a_client_are_escaped_in_the_log(
-    server: Client, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_log_escapes_control_characters(server: Client, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         assert server.get("/v1/models", Origin="\x1b[2J").status == 403
     assert "\x1b" not in caplog.text and r"\u001b[2J" in caplog.text
