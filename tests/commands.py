@@ -1,4 +1,4 @@
-"""Run the real command lines, as a user would, and read what they print."""
+"""Runs the real command lines as a user would, and reads their output."""
 
 import gc
 import logging
@@ -76,7 +76,7 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """The one line for the user that ends a failure."""
+        """The error line at the end of standard error."""
         lines = [line for line in self.err.splitlines() if line.startswith("lev-plugins: error: ")]
         assert lines, f"no such line in: {self.both[-3000:]}"
         return lines[-1]
@@ -153,21 +153,21 @@ class Forks:
 
 
 def serve(listener: Listener) -> None:
-    asked: list[BaseProcess] = []
+    answering: list[BaseProcess] = []
     while True:
         client = listener.accept()
         request = client.recv()
         if request is None:
             break
-        asked.append(FORK.Process(target=answer, args=(client, *request)))
-        asked[-1].start()
+        answering.append(FORK.Process(target=answer, args=(client, *request)))
+        answering[-1].start()
         client.close()
-    for process in asked:  # so their processor time is that of this process
+    for process in answering:  # so their processor time is that of this process
         process.join()
 
 
 def answer(client: Connection, words: list[str], cwd: str, variables: dict[str, str]) -> None:
-    """Tell a program how its command ended, as bash would say it; end the command if the program is gone."""
+    """Sends a program the exit status of its command, as in bash; ends the command if the program has ended."""
     streams = [os.fdopen(recv_handle(client), mode) for mode in ("rb", "wb", "wb")]
     process = FORK.Process(target=become, args=(words, streams, cwd, variables))
     process.start()
@@ -184,7 +184,7 @@ def run(*command: object, timeout: int = 300, **options: Any) -> Result:
 
 
 def become(words: list[str], streams: list[IO[bytes]], cwd: str | Path, variables: dict[str, str]) -> None:
-    """Run a command in this process, with what it would find if it were started."""
+    """Runs a command in this process as if it had been started as a program."""
     gc.freeze()  # or the collector would write to, and so copy, every page that forks share
     for number, stream in enumerate(streams):
         os.dup2(stream.fileno(), number)
@@ -221,14 +221,14 @@ def succeed(*command: object, **options: object) -> Result:
 
 
 def refused(*command: object, **options: object) -> str:
-    """The line for the user."""
+    """Runs a command that fails and returns its error line."""
     result = run(*command, **options)  # type: ignore[arg-type]
     assert result.code != 0
     return result.verdict
 
 
 def two_ranks(command: Callable[..., list[object]]) -> list[Result]:
-    """Of a training in two processes; ``command`` takes the flags that say so."""
+    """Runs a training in two processes; ``command`` returns the command for the given flags of distributed training."""
     flags = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp", "--distributed-world-size", 2]
     flags += ["--distributed-no-spawn", "--distributed-init-method", f"tcp://localhost:{free_port()}"]
     ranks = [Running(*command(*flags, "--distributed-rank", rank)) for rank in (0, 1)]
@@ -256,13 +256,13 @@ def interactive(data: Path, path: object, *flags: object) -> list[object]:
 
 
 def lines(text: str, kind: str) -> dict[int, str]:
-    """What the log says in its ``H-0``, ``I-0``, ... lines, by sentence."""
+    """Returns the ``H-0``, ``I-0``, ... lines of a log by sentence."""
     return {int(n): rest for n, rest in re.findall(rf"^{kind}-(\d+)\t(.*)$", text, re.MULTILINE)}
 
 
 def hypotheses(text: str) -> dict[int, tuple[float, str]]:
-    found = {n: line.split("\t") for n, line in lines(text, "H").items()}
-    return {n: (float(score), words) for n, (score, words) in found.items()}
+    columns = {n: line.split("\t") for n, line in lines(text, "H").items()}
+    return {n: (float(score), words) for n, (score, words) in columns.items()}
 
 
 def outputs(log: str) -> dict[int, str]:
@@ -272,14 +272,14 @@ def outputs(log: str) -> dict[int, str]:
 
 def exact_matches(log: str) -> float:
     """Returns the share of the hypotheses in a log of fairseq that are the reference."""
-    found, targets = hypotheses(log), lines(log, "T")
-    assert found.keys() == targets.keys()
-    return sum(found[n][1] == words for n, words in targets.items()) / len(targets)
+    outputs, targets = hypotheses(log), lines(log, "T")
+    assert outputs.keys() == targets.keys()
+    return sum(outputs[n][1] == words for n, words in targets.items()) / len(targets)
 
 
-def same_hypotheses(one: str, other: str) -> None:
-    first, second = hypotheses(one), hypotheses(other)
-    assert first.keys() == second.keys() and first
-    for n, (score, words) in first.items():
-        assert words == second[n][1], n
-        assert abs(score - second[n][0]) < 1e-4, n
+def same_hypotheses(log: str, expected_log: str) -> None:
+    scored, expected = hypotheses(log), hypotheses(expected_log)
+    assert scored.keys() == expected.keys() and scored
+    for n, (score, words) in scored.items():
+        assert words == expected[n][1], n
+        assert abs(score - expected[n][0]) < 1e-4, n

@@ -68,10 +68,10 @@ def pytest_configure() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run slow tests first, so that the workers of xdist end together."""
-    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, FOLDERS.index(folder_of(item))))
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, FOLDERS.index(folder_of_test(item))))
 
 
-def folder_of(item: pytest.Item) -> str:
+def folder_of_test(item: pytest.Item) -> str:
     """Return the folder of ``tests/`` that a test is in."""
     return item.path.relative_to(Path(__file__).parent).parts[0]
 

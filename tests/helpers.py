@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable
@@ -54,6 +55,16 @@ def part_of_fairseq(module: str) -> Any:
 
 
 needs_libnat = pytest.mark.skipif(find_spec("fairseq.libnat") is None, reason="this fairseq has no fairseq.libnat")
+
+
+def file_contents(folder: Path) -> dict[str, bytes]:
+    """Returns the contents of all files below a folder by their path in it."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def mentions(message: str, words: str) -> bool:
+    """Returns whether a message contains all words, such as a flag and its value."""
+    return all(re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w-]|[.,]\d)", message) for word in words.split())
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> Path:

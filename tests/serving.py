@@ -1,4 +1,4 @@
-"""A server in this process, with an editor that needs no model, and a client that says exactly what it is told."""
+"""A server in this process with an editor that needs no model, and an HTTP client."""
 
 import http.client
 import json
@@ -50,7 +50,7 @@ def edits_of(text: str, changes: Sequence[Any] = CHANGES) -> list[Edit]:
 
 
 class FakeEditor(Editor):
-    """Changes what the patterns say; a draft gets what its marks ask for."""
+    """An editor that replaces patterns, and inserts "new" at the marks of a draft."""
 
     def __init__(self, drafts: bool = False, language: str | None = None, changes: Sequence[Any] = CHANGES):
         self.min_confidence = 0.0
@@ -62,22 +62,19 @@ class FakeEditor(Editor):
         self.begun = threading.Event()
 
     def edit(
-        self,
-        texts: Sequence[str | EditRequest],
-        drafts: Sequence[str | None] | None = None,
-        first_line: int = 1,
+        self, texts: Sequence[str | EditRequest], drafts: Sequence[str | None] | None = None, first_line: int = 1
     ) -> list[Edited]:
         requests = requests_of(texts, drafts)
         self.calls.append([request.text for request in requests])
         self.languages = [request.language for request in requests]
         self.begun.set()
-        assert self.free.wait(10)
+        assert self.free.wait(60)
         return [self.answer(request) for request in requests]
 
     def answer(self, request: EditRequest) -> Edited:
         draft, glossary = request.draft, request.glossary
         edited = self.one(request.text, request.language) if draft is None else self.marked(draft)
-        edited = without_protected(edited, (span for own in request.words for span in own.spans(edited.original)))
+        edited = without_protected(edited, (span for words in request.words for span in words.spans(edited.original)))
         edited = replace(edited, terms=tuple(glossary.terms_in(request.text)) if glossary else ())
         return edited.without_unsure(request.min_confidence or 0.0)
 
@@ -88,26 +85,26 @@ class FakeEditor(Editor):
 
     def marked(self, draft: str) -> Edited:
         plain, marks = parse_marks(draft)
-        new = [Edit(mark.start, mark.start, "new ", 1.0) for mark in marks if mark.kind == "+"]
-        return Edited(plain, tuple(sorted([*self.one(plain).edits, *new])))
+        insertions = [Edit(mark.start, mark.start, "new ", 1.0) for mark in marks if mark.kind == "+"]
+        return Edited(plain, tuple(sorted([*self.one(plain).edits, *insertions])))
 
 
 class FakeLabeller(Labeller):
-    """``good`` with the share of words that are "good"."""
+    """A labeller whose score of "good" is the share of the words that are "good"."""
 
     def __init__(self) -> None:
         self.thresholds: dict[str, float] = {}
         self.kind, self.names = "classification", ["bad", "good"]
 
     def scored(self, texts: Any, interest: Any = (), first_line: int = 1) -> list[Scored]:
-        found = []
+        results = []
         for text in texts:
             words = text.split() if isinstance(text, str) else list(text)
             if not words:
                 raise UserError("line 1 has no words")
             good = words.count("good") / len(words)
-            found.append(Scored(words, np.array([1 - good, good]), cut=len(words) > 5))
-        return found
+            results.append(Scored(words, np.array([1 - good, good]), cut=len(words) > 5))
+        return results
 
 
 class Answer(NamedTuple):
@@ -133,16 +130,18 @@ class Client:
         try:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request(method, path, body, named)
-            got = connection.getresponse()
-            return Answer(got.status, {k.lower(): v for k, v in got.getheaders()}, got.read().decode("utf-8"))
+            response = connection.getresponse()
+            return Answer(
+                response.status, {k.lower(): v for k, v in response.getheaders()}, response.read().decode("utf-8")
+            )
         finally:
             connection.close()
 
     def get(self, path: str, **headers: str) -> Answer:
         return self.ask("GET", path, **headers)
 
-    def post(self, path: str, given: Any = None, **headers: str) -> Answer:
-        return self.ask("POST", path, json.dumps(given).encode(), Content_Type="application/json", **headers)
+    def post(self, path: str, content: Any = None, **headers: str) -> Answer:
+        return self.ask("POST", path, json.dumps(content).encode(), Content_Type="application/json", **headers)
 
     def form(self, path: str, fields: dict[str, str], **headers: str) -> Answer:
         return self.ask(
@@ -158,7 +157,7 @@ class Client:
         return answer.json["matches"]
 
     def raw(self, content: bytes, ends: bool = False) -> bytes:
-        """What comes back until the server closes the connection; ``ends``: the client says that no more will come."""
+        """Returns all bytes until the server closes the connection; ``ends``: the client stops sending."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
             connection.sendall(content)
             if ends:
@@ -169,8 +168,8 @@ class Client:
         return b"".join(parts)
 
 
-def models(*given: Any, most: int = 256) -> list[ServedModel]:
-    return [ServedModel.start(f"m{number}", model, most) for number, model in enumerate(given, 1)]
+def models(*editors: Any, max_waiting: int = 256) -> list[ServedModel]:
+    return [ServedModel.start(f"m{number}", model, max_waiting) for number, model in enumerate(editors, 1)]
 
 
 @contextmanager
@@ -185,3 +184,4 @@ def serving(context: Context, seconds: float = SECONDS) -> Iterator[Client]:
         finally:
             server.should_exit = True
             thread.join(20)
+            assert not thread.is_alive(), "the server has not stopped"

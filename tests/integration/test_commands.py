@@ -6,31 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import (
-    LEVT,
-    exact_matches,
-    generate,
-    hypotheses,
-    lines,
-    same_hypotheses,
-    succeed,
-    train,
-)
+from tests.commands import LEVT, exact_matches, generate, hypotheses, lines, same_hypotheses, succeed, train
 
 
 @pytest.fixture(scope="module")
 def decoded(toy: Path) -> str:
-    """What fairseq-generate says of the test set."""
+    """Returns the log of fairseq-generate for the test set."""
     return succeed(*generate(toy, LEVT, "--print-step", "--batch-size", 32)).out
 
 
 def assert_learned(log: str) -> None:
-    """Nearly all of 100 unseen lines come out without a mistake, in few iterations."""
+    """Asserts that at least 90 of 100 unseen lines are correct, after fewer than 3 iterations on average."""
     steps = [int(step) for step in lines(log, "I").values()]
     assert len(steps) == 100 and exact_matches(log) >= 0.9 and sum(steps) / len(steps) < 3
 
 
-def test_the_toy_task_has_been_learned(decoded: str) -> None:
+def test_the_stored_levt_solves_the_toy_task(decoded: str) -> None:
     assert_learned(decoded)
 
 
@@ -38,7 +29,7 @@ BLEU = ["--eval-bleu", "--best-checkpoint-metric", "bleu", "--maximize-best-chec
 
 
 @pytest.mark.slow
-def test_the_toy_task_is_learned(toy: Path, tmp_path: Path) -> None:
+def test_training_solves_the_toy_task(toy: Path, tmp_path: Path) -> None:
     schedule = ["--lr-scheduler", "polynomial_decay", "--total-num-update", 500, "--warmup-updates", 50]
     schedule += ["--max-tokens", 2000, "--max-update", 500, "--clip-norm", 1, "--save-interval", 10]
     succeed(*train(toy, tmp_path, *schedule, "--validate-interval", 10, *BLEU))
@@ -57,12 +48,12 @@ def test_a_training_from_a_checkpoint_logs_every_policy_and_bleu(toy: Path, tmp_
     assert bleu and float(bleu[1]) > 90
 
 
-def test_batch_1_is_batch_n_and_the_padding_side_is_moot(toy: Path, decoded: str) -> None:
-    one = succeed(*generate(toy, LEVT, "--batch-size", 1, "--print-step")).out
+def test_outputs_do_not_depend_on_batch_size_or_padding_side(toy: Path, decoded: str) -> None:
+    unbatched = succeed(*generate(toy, LEVT, "--batch-size", 1, "--print-step")).out
     right = succeed(*generate(toy, LEVT, "--batch-size", 32, "--print-step", "--left-pad-source")).out
-    for other in (decoded, right):
-        same_hypotheses(one, other)
-        assert lines(one, "I") == lines(other, "I")
+    for batched in (decoded, right):
+        same_hypotheses(unbatched, batched)
+        assert lines(unbatched, "I") == lines(batched, "I")
 
 
 def test_history_shows_placeholders(toy: Path) -> None:
@@ -75,7 +66,7 @@ def test_history_shows_placeholders(toy: Path) -> None:
     assert states[-1][1] == hypotheses(log)[7][1]
 
 
-def test_average_and_ensemble(toy: Path, tmp_path: Path, decoded: str) -> None:
+def test_average_and_ensemble_of_a_model_with_itself_change_nothing(toy: Path, tmp_path: Path, decoded: str) -> None:
     average = tmp_path / "average.pt"
     for number in (1, 2):
         shutil.copy(LEVT, tmp_path / f"checkpoint{number}.pt")

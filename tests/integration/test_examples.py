@@ -1,4 +1,4 @@
-"""The scripts of examples/ with tiny texts and models: what they leave, and that a second run does nothing."""
+"""The scripts of examples/ with tiny texts and models: their output, and a second run does nothing."""
 
 import json
 import random
@@ -12,55 +12,55 @@ from tests.commands import ROOT, Result, Running, succeed
 from tests.helpers import write_lines
 from tests.pretrained import made_and_imported
 
-WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "woman", "runs", "sleeps", "sits", "eats"]
-WORDS += ["here", "there", "today", "now"]
-SIZES = {"LAYERS": 1, "WIDTH": 16, "FFN": 32, "HEADS": 2}
+SIMPLE_WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "woman", "runs", "sleeps", "sits"]
+SIMPLE_WORDS += ["eats", "here", "there", "today", "now"]
+SHAPE = {"LAYERS": 1, "WIDTH": 16, "FFN": 32, "HEADS": 2}
 ENCODER = "--encoder-layers 1 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --encoder-attention-heads 2"
-TINY = f"{ENCODER} {ENCODER.replace('encoder', 'decoder')}"  # flags of fairseq-train
+DIMS = f"{ENCODER} {ENCODER.replace('encoder', 'decoder')}"  # flags of fairseq-train
 
 
-def run(script: str, out: Path, **settings: object) -> Result:
-    """Runs a script with these settings, and again, when it must find everything complete."""
+def run_twice(script: str, out: Path, **settings: object) -> Result:
+    """Runs a script twice; the second run must find everything complete."""
     variables = {name: str(value) for name, value in {"THREADS": 1, "OUT": out, **settings}.items()}
-    first, second = (succeed("bash", ROOT / "examples" / script, timeout=900, **variables) for _ in range(2))
-    assert re.search(r"^.+ \.\.\.$", first.err, re.M) and not re.search(r"^.+ \.\.\.$", second.err, re.M)
-    assert first.out.splitlines()[-1] == second.out.splitlines()[-1]  # of the scores
-    return second
+    initial, repeated = (succeed("bash", ROOT / "examples" / script, timeout=900, **variables) for _ in range(2))
+    assert re.search(r"^.+ \.\.\.$", initial.err, re.M) and not re.search(r"^.+ \.\.\.$", repeated.err, re.M)
+    assert initial.out.splitlines()[-1] == repeated.out.splitlines()[-1]  # of the scores
+    return repeated
 
 
-def write(path: Path, lines: list[str]) -> Path:
+def save(path: Path, lines: list[str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_lines(path, lines)
 
 
 def write_texts(folder: Path, texts: dict[str, list[str]], times: dict[str, int]) -> None:
-    """Writes the lines of each suffix so many times into the file of each split."""
+    """Writes the lines of each suffix to the files of the splits, repeated as often as ``times`` says."""
     for split, number in times.items():
         for suffix, lines in texts.items():
-            write(folder / f"{split}.{suffix}", lines * number)
+            save(folder / f"{split}.{suffix}", lines * number)
 
 
 def parallel(folder: Path) -> Path:
-    """Writes sentences, and as their translation the same words, turned round and in capitals."""
+    """Writes sentences; their translations are the same words in reverse order and in capitals."""
     draw = random.Random(1)
     for split, size in (("train", 250), ("valid", 8), ("test", 6)):
-        text = [" ".join(draw.choices(WORDS, k=draw.randint(3, 6))) for _ in range(size)]
-        write(folder / f"{split}.en", text)
-        write(folder / f"{split}.de", [" ".join(reversed(line.upper().split())) for line in text])
+        text = [" ".join(draw.choices(SIMPLE_WORDS, k=draw.randint(3, 6))) for _ in range(size)]
+        save(folder / f"{split}.en", text)
+        save(folder / f"{split}.de", [" ".join(reversed(line.upper().split())) for line in text])
     return folder
 
 
-def sentences(count: int, seed: int) -> list[str]:
+def toy_lines(count: int, seed: int) -> list[str]:
     draw = random.Random(seed)
-    return [f"The {' '.join(draw.choices(WORDS, k=draw.randint(3, 7)))}." for _ in range(count)]
+    return [f"The {' '.join(draw.choices(SIMPLE_WORDS, k=draw.randint(3, 7)))}." for _ in range(count)]
 
 
-def scores(printed: str, name: str) -> list[float]:
+def figures(printed: str, name: str) -> list[float]:
     return [float(score) for score in re.findall(rf"{name} = ([\d.]+)", printed)]
 
 
 @pytest.mark.slow
-def test_translation(tmp_path: Path) -> None:
+def test_translation_runs_all_systems(tmp_path: Path) -> None:
     """The systems of run.sh and those of ablations.sh, of which each decodes."""
     out, small = tmp_path / "run", "--num-workers 0 --max-tokens 400"
     settings = {"TEXT": parallel(tmp_path / "text"), "VOCAB": 70, "BEAM": 2, "VALID_EVERY": 4, "MAX_ITER": 3}
@@ -72,25 +72,25 @@ def test_translation(tmp_path: Path) -> None:
     }
     settings |= {"LEVT_UPDATES": 8, "LEVT_TRAINING": f"--lr 0.002 {small}", "FAST_EXITS": "1,1,1", "SEARCH": 2}
     ablations = "oracle,plh-tok,dae,oracle-dae,fast,1-1,maskt,search"
-    done = run("translation/ablations.sh", out, ABLATIONS=ablations, **settings)
+    done = run_twice("translation/ablations.sh", out, ABLATIONS=ablations, **settings)
     systems = re.findall(r"(\S+)\.out: [\d.]+ iterations", done.out)
     names = {Path(name).name for name in systems}
     assert {"beam", "levt", "levt-history", "levt_dae", "levt_oracle-dae", "maskt", "reranked"} <= names
-    found = scores(done.out, "BLEU")
-    assert len(found) == 2 * len(set(systems)) and all(0 <= score <= 100 for score in found)  # run.sh's and its own
+    bleu = figures(done.out, "BLEU")
+    assert len(bleu) == 2 * len(set(systems)) and all(0 <= score <= 100 for score in bleu)  # run.sh's and its own
 
 
 @pytest.mark.slow
-def test_english(tmp_path: Path) -> None:
+def test_english_compares_the_editor_with_symspell(tmp_path: Path) -> None:
     pytest.importorskip("symspellpy")
-    settings = {name: write(tmp_path / name, sentences(1000, seed)) for seed, name in enumerate(("TEXT", "OTHER"))}
-    settings["LIST"] = write(tmp_path / "LIST", [f"{word} 9" for word in WORDS])
-    clean = sentences(20, 3)
-    write(tmp_path / "test" / "own.clean", clean)
-    write(tmp_path / "test" / "own.typos", [line.replace("woman", "womann") for line in clean])
+    settings = {name: save(tmp_path / name, toy_lines(1000, seed)) for seed, name in enumerate(("TEXT", "OTHER"))}
+    settings["LIST"] = save(tmp_path / "LIST", [f"{word} 9" for word in SIMPLE_WORDS])
+    clean = toy_lines(20, 3)
+    save(tmp_path / "test" / "own.clean", clean)
+    save(tmp_path / "test" / "own.typos", [line.replace("woman", "womann") for line in clean])
     settings["TEST"] = tmp_path / "test"
     settings |= {"UPDATES": 20, "PROMISE": 200, "TRAIN_FLAGS": "--max-tokens 400"}
-    done = run("english/run.sh", tmp_path / "out", **settings)
+    done = run_twice("english/run.sh", tmp_path / "out", **settings)
     rows = re.findall(r"^\| own \| (.+) \| ([\d.]+) \| ([\d.]+) \|$", done.out, re.M)
     assert {"SymSpell", "this editor"} <= {name for name, *_ in rows}
     config = json.loads((tmp_path / "out" / "editor" / "config.json").read_text("utf-8"))
@@ -98,31 +98,31 @@ def test_english(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_demo(tmp_path: Path) -> None:
+def test_the_demo_prints_its_table(tmp_path: Path) -> None:
     pytest.importorskip("symspellpy")
-    done = run("english/demo.sh", tmp_path / "out", PACKAGES="", SENTENCES=300, UPDATES=10, PROMISE=200)
+    done = run_twice("english/demo.sh", tmp_path / "out", PACKAGES="", SENTENCES=300, UPDATES=10, PROMISE=200)
     rows = re.findall(r"^\| (.+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", done.out, re.M)
     assert [name for name, *_ in rows] == ["SymSpell", "do nothing", "this editor"]
     assert 78 < float(rows[1][1]) < 90 and rows[1][2:] == ("0.0", "0.0") and float(rows[0][2]) > 50
 
 
 @pytest.mark.slow
-def test_grammar(tmp_path: Path) -> None:
+def test_grammar_scores_all_systems(tmp_path: Path) -> None:
     pytest.importorskip("symspellpy")
     out = tmp_path / "out"
     clean = ["He goes home.", "The cat sits here.", "We are in the house.", "She has a dog.", "They sleep now."]
     tokens = [line.replace(".", " .") for line in clean]
-    write(tmp_path / "jfleg" / "dev.src", [line.replace("the ", "").replace("goes", "go") for line in tokens])
+    save(tmp_path / "jfleg" / "dev.src", [line.replace("the ", "").replace("goes", "go") for line in tokens])
     for number in (0, 1):
-        write(tmp_path / "jfleg" / f"dev.ref{number}", tokens)
+        save(tmp_path / "jfleg" / f"dev.ref{number}", tokens)
     mistake = "S He go home .\nA 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0\n\nS She sleeps .\n"
-    gold = write(tmp_path / "learners.m2", [mistake] * 100)
-    texts = {"TEXT": write(tmp_path / "text", clean * 200), "TEST": tmp_path / "jfleg", "TUNE": gold, "TEST_M2": gold}
+    gold = save(tmp_path / "learners.m2", [mistake] * 100)
+    texts = {"TEXT": save(tmp_path / "text", clean * 200), "TEST": tmp_path / "jfleg", "TUNE": gold, "TEST_M2": gold}
     # the promise of one line of held-out text
-    done = run("grammar/run.sh", out, **texts, UPDATES=6, TUNE_UPDATES=6, TUNE_SYNTHETIC=8, PROMISE=100_000)
-    found = scores(done.out, "GLEU")
-    assert len(found) >= 6 and all(0 <= score <= 1 for score in found)  # with SymSpell, and do nothing beside each
-    assert len(scores(done.out, "F0.5")) == len(found) / 2 and "VERB:SVA" in done.out
+    done = run_twice("grammar/run.sh", out, **texts, UPDATES=6, TUNE_UPDATES=6, TUNE_SYNTHETIC=8, PROMISE=100_000)
+    gleu = figures(done.out, "GLEU")
+    assert len(gleu) >= 6 and all(0 <= score <= 1 for score in gleu)  # with SymSpell, and do nothing beside each
+    assert len(figures(done.out, "F0.5")) == len(gleu) / 2 and "VERB:SVA" in done.out
     assert len((out / "words" / "dict.txt").read_text("utf-8").splitlines()) > 65_000  # as README.md says
     assert json.loads((out / "editor" / "config.json").read_text("utf-8"))["decoding"]["min_confidence"] is not None
 
@@ -137,14 +137,14 @@ UKRAINIAN = [
 
 
 @pytest.mark.slow
-def test_ukrainian(tmp_path: Path) -> None:
+def test_ukrainian_compares_the_editor_with_its_peers(tmp_path: Path) -> None:
     """Another language, from its files and with a pre-trained encoder, beside its peers."""
     mistakes = [line.replace("—", "-").replace(", але", " але").replace("сидить", "седить") for line in UKRAINIAN]
     write_texts(tmp_path / "pairs", {"clean": UKRAINIAN, "noisy": mistakes}, {"train": 200, "valid": 4})
-    settings = {"PAIRS": tmp_path / "pairs", "WORDS": write(tmp_path / "words", ["сусіди", "кота", "псами", "селом"])}
-    settings |= {"OTHER": write(tmp_path / "other", UKRAINIAN * 9), "HARM": write(tmp_path / "harm", UKRAINIAN[2:])}
+    settings = {"PAIRS": tmp_path / "pairs", "WORDS": save(tmp_path / "words", ["сусіди", "кота", "псами", "селом"])}
+    settings |= {"OTHER": save(tmp_path / "other", UKRAINIAN * 9), "HARM": save(tmp_path / "harm", UKRAINIAN[2:])}
     settings |= {"BACKBONE": made_and_imported("roberta", tmp_path)}
-    done = run("ukrainian/run.sh", tmp_path / "out", **settings, UPDATES=20, PROMISE=100_000, HUNSPELL="none")
+    done = run_twice("ukrainian/run.sh", tmp_path / "out", **settings, UPDATES=20, PROMISE=100_000, HUNSPELL="none")
     rows = {name: values for name, *values in re.findall(r"^\| ([\w ,]+) \|" + r" ([\d. ]+) \|" * 5, done.out, re.M)}
     assert {"do nothing", "a rule for dashes", "this editor", "this editor, every edit"} <= rows.keys()
     assert float(rows["do nothing"][0]) == 0 and rows["do nothing"][4] == "0.0 0.0"
@@ -153,48 +153,48 @@ def test_ukrainian(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ukrainian_without_files(tmp_path: Path) -> None:
+def test_ukrainian_runs_without_files_of_a_language(tmp_path: Path) -> None:
     """No file of a language is needed for a training."""
     noisy = [line.replace("—", "-") for line in UKRAINIAN]
     write_texts(tmp_path / "pairs", {"clean": UKRAINIAN, "noisy": noisy}, {"train": 100, "valid": 4})
-    language = write(tmp_path / "language" / "readme.txt", ["nothing"]).parent
-    other = [*UKRAINIAN * 9, *[""] * 2000, *["long" * 100] * 2000]  # 2,000 lines are read of more than a pipe holds
-    settings = {"PAIRS": tmp_path / "pairs", "OTHER": write(tmp_path / "other", other), "WORDS": "", "CODE": "uk"}
+    language = save(tmp_path / "language" / "readme.txt", ["nothing"]).parent
+    lines = [*UKRAINIAN * 9, *[""] * 2000, *["long" * 100] * 2000]  # 2,000 lines are read of more than a pipe holds
+    settings = {"PAIRS": tmp_path / "pairs", "OTHER": save(tmp_path / "other", lines), "WORDS": "", "CODE": "uk"}
     settings |= {"LANGUAGE_FILES": language, "UPDATES": 6, "PROMISE": 100_000, "PEERS": ""}
-    done = run("ukrainian/run.sh", tmp_path / "out", **settings)
+    done = run_twice("ukrainian/run.sh", tmp_path / "out", **settings)
     names = {line.split(" | ")[0] for line in done.out.splitlines()[2:]}
     assert names == {"| this editor", "| this editor, every edit"}
 
 
 @pytest.mark.slow
-def test_ocr_correction(tmp_path: Path) -> None:
+def test_ocr_correction_runs_two_folds_and_an_ensemble(tmp_path: Path) -> None:
     """Two folds, an ensemble, and new misreadings in every epoch."""
     draw = random.Random(1)
     for fold in ("fold0", "fold1"):
         for split, size in (("train", 200), ("dev", 20), ("test", 20)):
             words = [" ".join(draw.choices("abcde", k=draw.randint(3, 7))) for _ in range(size)]
-            write(tmp_path / "data" / fold / f"{split}.tgt", words)
-            write(tmp_path / "data" / fold / f"{split}.src", [word.replace("a", "o", 1) for word in words])
+            save(tmp_path / "data" / fold / f"{split}.tgt", words)
+            save(tmp_path / "data" / fold / f"{split}.src", [word.replace("a", "o", 1) for word in words])
     settings = {"DATA": tmp_path / "data", "FOLDS": "0,1", "ONLY": "pbd2,transformer2,levt2,pbd2+transformer2"}
     settings |= {"UPDATES": 6, "TOKENS": 300, "AVERAGE": 2, "NOISE_SHARE": 0.5, "WIDTH": 16, "FFN": 16}
-    done = run("ocr_correction/run.sh", tmp_path / "run", TRAIN_FLAGS="--num-workers 0", **settings)
+    done = run_twice("ocr_correction/run.sh", tmp_path / "run", TRAIN_FLAGS="--num-workers 0", **settings)
     rows = re.findall(r"^\| (\S.*?) \| ([\d.]+) ± [\d.]+ \| ([\d.]+) ± [\d.]+ \| 2 \|$", done.out, re.M)
     assert [title for title, *_ in rows] == ["do nothing", "pbd2", "transformer2", "levt2", "pbd2+transformer2"]
 
 
 @pytest.mark.slow
-def test_labelling(tmp_path: Path) -> None:
+def test_labelling_runs_all_models(tmp_path: Path) -> None:
     """The task with all four models, one of them with one latent for all labels."""
     folder = tmp_path / "data" / "multilabel-goemotions"
-    write(folder / "labels.txt", ["joy", "anger"])
+    save(folder / "labels.txt", ["joy", "anger"])
     for name, times in (("train", 20), ("dev", 2)):
-        write(folder / f"{name}.tsv", ["good film\t0", "bad film\t1", "so so\t", "good bad\t0,1"] * times)
+        save(folder / f"{name}.tsv", ["good film\t0", "bad film\t1", "so so\t", "good bad\t0,1"] * times)
     out = tmp_path / "run"
     settings = {"DATA": tmp_path / "data", "TASKS": "emotions", "VOCAB": 16, "UPDATES": 4, "VALID_EVERY": 2}
-    done = run("labelling/run.sh", out, **settings, WIDTH=16, FFN=32)
-    found = dict(re.findall(r"^==> \S+/(\w+)\.scores <==\n((?:.+\n)+)", done.out, re.M))
-    assert found.keys() == {"plain", "one", "spelled", "baselines"}
-    assert all("thresholds tuned: " in text and "few labels: rp_at_5" in text for text in found.values())
+    done = run_twice("labelling/run.sh", out, **settings, WIDTH=16, FFN=32)
+    reports = dict(re.findall(r"^==> \S+/(\w+)\.scores <==\n((?:.+\n)+)", done.out, re.M))
+    assert reports.keys() == {"plain", "one", "spelled", "baselines"}
+    assert all("thresholds tuned: " in text and "few labels: rp_at_5" in text for text in reports.values())
 
 
 @pytest.mark.parametrize("setting", ["TASKS", "MODELS"])
@@ -202,7 +202,7 @@ def test_labelling_refuses_unknown_names(setting: str, tmp_path: Path) -> None:
     """A typo must not train the task before it again, and must not be ignored."""
     folder = tmp_path / "data" / "pair-mrpc"
     for name in ("train", "dev"):
-        write(folder / f"{name}.tsv", ["good\tgood film\t1", "bad\tgood\t0"] * 20)
+        save(folder / f"{name}.tsv", ["good\tgood film\t1", "bad\tgood\t0"] * 20)
     names = {"TASKS": "mrpc", "MODELS": "", setting: "other"}
     script = ROOT / "examples" / "labelling" / "run.sh"
     result = Running("bash", script, OUT=str(tmp_path / "run"), DATA=str(tmp_path / "data"), **names).result()
@@ -210,7 +210,7 @@ def test_labelling_refuses_unknown_names(setting: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_denoising(tmp_path: Path) -> None:
+def test_denoising_runs_gated_models(tmp_path: Path) -> None:
     """Pairs that come with their noise: gated models, and SymSpell if it is installed."""
     clean = ["the red dog runs here", "a small cat sleeps there", "old men sit", "young women eat now", "big dogs run"]
     noisy = ["the rde dog runs here", "a small cta sleeps there", "old nem sit", "young women aet now", "big dgos run"]
@@ -223,53 +223,53 @@ def test_denoising(tmp_path: Path) -> None:
         "UPDATES": 4,
         "VALID_EVERY": 4,
         "BEAM": 1,
-        "TRAIN_FLAGS": TINY,
+        "TRAIN_FLAGS": DIMS,
     }
-    done = run("denoising/run.sh", tmp_path / "run", SYSTEMS="none,MCG", METRICS="wrr,bleu,wrr-set", **settings)
+    done = run_twice("denoising/run.sh", tmp_path / "run", SYSTEMS="none,MCG", METRICS="wrr,bleu,wrr-set", **settings)
     rows = re.findall(r"^\| (do nothing|no gates|mask, copy, generate) \| ([\d.]+) \|", done.out, re.M)
     assert len(rows) == 3 and all(0 <= float(score) <= 1 for _, score in rows)
 
 
 @pytest.mark.slow
-def test_post_editing(tmp_path: Path) -> None:
-    """There are no drafts, so a weak system makes them."""
-    settings = {"TEXT": parallel(tmp_path / "text"), "VOCAB": 60, "TOKENS": 400, "WARMUP": 4, "UPDATES": 10, **SIZES}
+def test_post_editing_runs_with_synthetic_drafts(tmp_path: Path) -> None:
+    """A weak system makes the drafts."""
+    settings = {"TEXT": parallel(tmp_path / "text"), "VOCAB": 60, "TOKENS": 400, "WARMUP": 4, "UPDATES": 10, **SHAPE}
     settings |= {"FINETUNE_UPDATES": 10, "VALID_EVERY": 5, "MAX_ITER": 2, "GAMMAS": "0,1"}
     out = tmp_path / "run"
-    done = run("post_editing/run.sh", out, KEEP_BIASES="-1", WEAK="words", DISTIL="yes", **settings)
+    done = run_twice("post_editing/run.sh", out, KEEP_BIASES="-1", WEAK="words", DISTIL="yes", **settings)
     systems = {path.stem for path in out.glob("*.out")}
     assert {"autoregressive", "translator_delete", "finetuned_both", "scratch", "zero_shot"} <= systems
-    assert len(scores(done.out, "BLEU")) == len(scores(done.out, "TER")) == 1 + len(systems)
+    assert len(figures(done.out, "BLEU")) == len(figures(done.out, "TER")) == 1 + len(systems)
     assert 0 < json.loads((out / "finetuned.quality.json").read_text("utf-8"))["bad"] <= 1
 
     model = {"MODEL": out / "scratch" / "checkpoint_best.pt", "DATA": out / "triples", "TEXT": out / "drafts"}
     glossary = tmp_path / "glossary"
-    done = run("post_editing/glossary.sh", glossary, TRAIN=tmp_path / "text" / "train", BIASES="0", **model)
-    assert len(scores(done.out, "BLEU")) == 6 and len(scores(done.out, "terms used")) == 4
+    done = run_twice("post_editing/glossary.sh", glossary, TRAIN=tmp_path / "text" / "train", BIASES="0", **model)
+    assert len(figures(done.out, "BLEU")) == 6 and len(figures(done.out, "terms used")) == 4
     times = {path.name: path.read_text("utf-8").split() for path in glossary.glob("*.times")}
     assert {"test.without.times", "test.hard.times", "test.soft.times"} < times.keys()
     assert all(re.fullmatch(r"[\d.]+ [\d.]+", " ".join(lines)) for lines in times.values())  # nothing that edit says
 
 
 @pytest.mark.slow
-def test_drafts_of_professionals(tmp_path: Path) -> None:
-    """Every draft has a mistake that recurs: what repeats changes repairs all, and the tables have all systems."""
+def test_recurring_mistakes_of_two_clients_are_corrected(tmp_path: Path) -> None:
+    """Systems that repeat changes correct a mistake that all drafts have."""
     for seed, client in enumerate(("first", "second")):
-        clean = sentences(150, seed)
+        clean = toy_lines(150, seed)
         drafts, targets = ([f"{line} {word} end" for line in clean] for word in ("former", "new"))
         texts = {"src": clean, "pert": drafts, "tgt": targets}
         write_texts(tmp_path / "aced" / client, texts, {"train": 1, "dev": 1})
-    settings = {"CLIENTS": "first second", "UPDATES": 4, "SCHEDULE": 40, "THRESHOLDS": "0 0.5", "TRAIN_FLAGS": TINY}
-    done = run("post_editing/aced.sh", tmp_path / "run", DATA=tmp_path / "aced", **settings)
+    settings = {"CLIENTS": "first second", "UPDATES": 4, "SCHEDULE": 40, "THRESHOLDS": "0 0.5", "TRAIN_FLAGS": DIMS}
+    done = run_twice("post_editing/aced.sh", tmp_path / "run", DATA=tmp_path / "aced", **settings)
     systems = re.findall(r"^(\w+, [\w-]+)(?:, threshold .+)?\nsystem +F0.5 = ([\d.]+)", done.out, re.MULTILINE)
     peers = ["nothing", "rules", "rules-online", "context", "context-online"]
     names = [f"{client}, {name}" for client in ("first", "second") for name in [*peers, "every", "levt"]]
     assert [name for name, _ in systems] == names
     assert [dict(systems)[f"second, {name}"] for name in peers] == ["0.0000"] + 4 * ["1.0000"]
-    assert scores(done.out, "system +exact match")[:4] == [0, 0, 1, 1]  # against doing nothing, and the rules
+    assert figures(done.out, "system +exact match")[:4] == [0, 0, 1, 1]  # against doing nothing, and the rules
 
 
-def test_a_change_recurs_where_the_source_speaks_for_it() -> None:
+def test_a_recurring_change_depends_on_the_source() -> None:
     sources = ["no slot", "none slot"] * 20
     drafts, targets = ["kein Slot"] * 40, ["ohne Slot", "kein Slot"] * 20
     edited = {}
@@ -280,10 +280,10 @@ def test_a_change_recurs_where_the_source_speaks_for_it() -> None:
     assert edited == {False: ["mit ohne Slot", "mit kein Slot"], True: ["mit ohne Slot"] * 2}
 
 
-def test_a_correction_counts_from_the_next_draft_on(tmp_path: Path) -> None:
-    files = [write(tmp_path / side, ["x"]) for side in ("src", "draft", "clean")]
+def test_a_correction_applies_to_later_drafts(tmp_path: Path) -> None:
+    files = [save(tmp_path / side, ["x"]) for side in ("src", "draft", "clean")]
     drafts, corrected = ["ein Bild", "das Bild", "Bild 3"], ["ein Image", "das Image", "Bild 3"]
-    source, target = write(tmp_path / "source", drafts), write(tmp_path / "target", corrected)
+    source, target = save(tmp_path / "source", drafts), save(tmp_path / "target", corrected)
     command = ["python", ROOT / "examples" / "post_editing" / "recurring.py", *files, "--source", source, "--rules"]
     for more, last in (([], "Bild 3"), (["--corrected", target], "Image 3")):
         done = succeed(*command, *more, stdin="\n".join(drafts).encode())

@@ -1,4 +1,4 @@
-"""The package as pip installs it: complete, reachable, and on good terms with a checkout of itself."""
+"""The package as pip installs it: its files, its commands, and a checkout beside it."""
 
 import shutil
 import sys
@@ -12,7 +12,7 @@ from tests.systems import speller
 
 pytestmark = pytest.mark.slow
 
-SOURCES = ["setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE", "README.md", "constraints.txt"]
+PACKAGE_SOURCES = ["setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE", "README.md", "constraints.txt"]
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The source package, and the wheel that is made from it."""
     folder = tmp_path_factory.mktemp("build")
     shutil.copytree(ROOT / "lev_plugins", folder / "lev_plugins", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in SOURCES:
+    for name in PACKAGE_SOURCES:
         shutil.copy(ROOT / name, folder)
     succeed(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", folder)
     return sorted((folder / "dist").iterdir())
@@ -28,7 +28,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def site(packages: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with lev-plugins installed, and nothing that it needs."""
+    """Returns a folder with lev-plugins installed, without its dependencies."""
     folder = tmp_path_factory.mktemp("install")
     flags = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check"]
     wheel = next(path for path in packages if path.suffix == ".whl")
@@ -36,7 +36,7 @@ def site(packages: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder / "site"
 
 
-def test_the_packages_can_be_published(packages: list[Path]) -> None:
+def test_twine_accepts_the_packages(packages: list[Path]) -> None:
     assert {path.suffix for path in packages} == {".whl", ".gz"}
     succeed(sys.executable, "-m", "twine", "check", "--strict", *packages)
 
@@ -58,8 +58,7 @@ def test_every_file_is_installed(site: Path) -> None:
     assert (site / "lev_plugins" / "py.typed").exists()
 
 
-def test_a_fresh_environment_edits(packages: list[Path], tmp_path: Path) -> None:
-    """Without a compiler, torch and fairseq: pip installs wheels alone."""
+def test_edit_works_in_an_environment_without_torch_and_fairseq(packages: list[Path], tmp_path: Path) -> None:
     system, folder = speller(tmp_path), tmp_path / "out"
     succeed("lev-plugins", "export", system.checkpoint, folder, *system.flags)
     wheel = next(path for path in packages if path.suffix == ".whl")
@@ -74,7 +73,7 @@ def test_a_fresh_environment_edits(packages: list[Path], tmp_path: Path) -> None
     assert not heavy & {line.split()[0] for line in listing.splitlines()}
 
 
-def test_path_is_for_user_dir(site: Path, tmp_path: Path) -> None:
+def test_path_prints_a_folder_for_user_dir(site: Path, tmp_path: Path) -> None:
     result = console(site, "path", cwd=tmp_path)
     assert (result.code, result.out, result.err) == (0, f"{site}/lev_plugins\n", "")
     assert run(sys.executable, "-m", "lev_plugins", "path", cwd=tmp_path, PYTHONPATH=str(site)) == result
@@ -82,13 +81,13 @@ def test_path_is_for_user_dir(site: Path, tmp_path: Path) -> None:
     registered(user_dir(result.out.strip(), cwd=tmp_path, PYTHONPATH=str(site)).out, site)
 
 
-def test_a_checkout_wins_over_what_is_installed(site: Path, tmp_path: Path) -> None:
+def test_a_checkout_is_preferred_to_the_installed_package(site: Path, tmp_path: Path) -> None:
     registered(user_dir(ROOT / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
     (tmp_path / "lev_plugins").symlink_to(ROOT / "lev_plugins")
     registered(user_dir(tmp_path / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
 
 
-def test_a_library_that_does_not_do_is_one_line(site: Path, tmp_path: Path) -> None:
+def test_an_old_torch_is_refused_in_one_line(site: Path, tmp_path: Path) -> None:
     (tmp_path / "torch-2.5.1.dist-info").mkdir()
     metadata = "Metadata-Version: 2.1\nName: torch\nVersion: 2.5.1\n"
     (tmp_path / "torch-2.5.1.dist-info" / "METADATA").write_text(metadata)

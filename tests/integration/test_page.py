@@ -24,18 +24,18 @@ pytestmark = [
     pytest.mark.skipif(MISSING, reason="there is no chromium or no chromedriver (on Debian: chromium-driver)"),
 ]
 
-FLAGS = [
+CHROMIUM_FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-proxy-server"),
 ]
-TEXT = "teh 😀 cat <b>tset</b>\nI saw hat"
+PAGE_TEXT = "teh 😀 cat <b>tset</b>\nI saw hat"
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"]:
+    for flag in [*CHROMIUM_FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
@@ -44,7 +44,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
 
 
 @pytest.fixture
-def server() -> Iterator[Client]:
+def draft_server() -> Iterator[Client]:
     with serving(Context(models(FakeEditor(drafts=True), FakeEditor())), seconds=20) as client:
         yield client
 
@@ -60,8 +60,8 @@ class Page:
     def find(self, name: str) -> WebElement:
         return self.browser.find_element(By.ID, name)
 
-    def wait(self, good: object) -> object:
-        return WebDriverWait(self.browser, 10).until(lambda _: good())  # type: ignore[operator]
+    def wait(self, condition: object) -> object:
+        return WebDriverWait(self.browser, 10).until(lambda _: condition())  # type: ignore[operator]
 
     def write(self, text: str) -> None:
         self.browser.execute_script("arguments[0].value = arguments[1]", self.find("text"), text)
@@ -73,7 +73,7 @@ class Page:
         self.wait(lambda: text in self.find("said").text)
 
     def edits(self) -> list[str]:
-        return [str(each.get_attribute("aria-label")) for each in self.browser.find_elements(By.CLASS_NAME, "edit")]
+        return [str(mark.get_attribute("aria-label")) for mark in self.browser.find_elements(By.CLASS_NAME, "edit")]
 
     def check(self, text: str) -> None:
         self.write(text)
@@ -85,15 +85,15 @@ class Page:
 
 
 @pytest.fixture
-def page(browser: webdriver.Chrome, server: Client) -> Iterator[Page]:
-    made = Page(browser, server)
-    yield made
+def page(browser: webdriver.Chrome, draft_server: Client) -> Iterator[Page]:
+    page = Page(browser, draft_server)
+    yield page
     problems = [entry["message"] for entry in browser.get_log("browser") if "favicon" not in entry["message"]]
     assert problems == []
 
 
 def test_a_text_is_edited_by_keyboard_alone(page: Page) -> None:
-    page.write(TEXT)
+    page.write(PAGE_TEXT)
     page.find("text").send_keys(Keys.CONTROL, Keys.ENTER)
     page.says("4 edits found")
     assert page.edits() == [
@@ -117,7 +117,7 @@ def test_a_text_is_edited_by_keyboard_alone(page: Page) -> None:
     assert page.text() == "the 😀 cat <b>tset</b>\nI saw hat."
 
 
-def test_text_is_never_markup(page: Page) -> None:
+def test_user_text_is_never_markup(page: Page) -> None:
     bad = "<img src=x onerror=alert(1)> teh <script>alert(2)</script>"
     page.check(bad)
     page.find("guard").click()
@@ -127,7 +127,7 @@ def test_text_is_never_markup(page: Page) -> None:
     assert "<i>x</i>" in page.find("words").text
 
 
-def test_a_token_is_asked_for(browser: webdriver.Chrome) -> None:
+def test_the_page_takes_a_token(browser: webdriver.Chrome) -> None:
     with serving(Context(models(FakeEditor()), Access(token="secret-token")), seconds=20) as client:
         page = Page(browser, client, ready=False)
         page.wait(lambda: "this server needs a token" in page.find("problem").text)
@@ -139,7 +139,7 @@ def test_a_token_is_asked_for(browser: webdriver.Chrome) -> None:
     page.wait(lambda: "The server does not answer. Is it still running?" in page.find("problem").text)
 
 
-def test_everything_has_a_name_and_a_focus_that_shows(page: Page) -> None:
+def test_all_controls_have_a_name_and_a_visible_focus(page: Page) -> None:
     page.check("teh")
     nameless = page.browser.execute_script(
         """return [...document.querySelectorAll("button, input, select, textarea, [tabindex]")].filter((each) =>

@@ -1,6 +1,9 @@
-"""models/en, the editor of English in the repository: small, found by its name, and careful."""
+"""models/en, the editor of English in the repository: its size, its name and its edits."""
 
+import subprocess
+import sys
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -10,17 +13,17 @@ from lev_plugins.editor.editor import Editor
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.model_folder import model_path
 from tests.commands import ROOT
-from tests.unit.editor.test_without_torch import HEAVY, run
+from tests.unit.editor.test_without_torch import HEAVY, loaded_modules
 
 EN = ROOT / "models" / "en"
-RIGHT = [
+CORRECT_TEXTS = [
     "She put the hat on the toy and dug in the sand with a t-shirt around her waist.",
     "The band sang in the van, a hose in one hand and a kite in the other.",
     "See the second chapter, pp. 12 and 13, of Meyer et al., cf. the notes.",
     "Il pleut depuis ce matin et personne ne veut sortir.",
     "Mail ann.lee@exmaple.org the file at https://exmaple.org/teh/file.txt, please.",
 ]
-WRONG = {
+CORRECTIONS = {
     "Retrun the vlaues of the functoin.": "Return the values of the function.",
     "I recieved your mesage yesterday, thanks!": "I received your message yesterday, thanks!",
     "We shoud talk about teh budget next week.": "We should talk about the budget next week.",
@@ -29,46 +32,59 @@ WRONG = {
 
 
 @pytest.fixture(scope="module")
-def editor() -> Editor:
-    editor = lev_plugins.load("en")
-    assert isinstance(editor, Editor)
-    return editor
+def english_editor() -> Editor:
+    english_editor = lev_plugins.load("en")
+    assert isinstance(english_editor, Editor)
+    return english_editor
 
 
-def test_it_is_small() -> None:
+def test_models_en_has_at_most_20_megabytes() -> None:
     assert sum(path.stat().st_size for path in EN.rglob("*") if path.is_file()) <= 20_000_000
 
 
-def test_beside_it_is_what_can_be_trained_further(tmp_path: Path) -> None:
+def test_models_en_trainable_is_complete_and_makes_the_same_edits(tmp_path: Path) -> None:
     folder = model_path("en-trainable")
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 32_000_000
     config = adapt.read_config(folder)
     assert config.promise is not None and config.noise and {"sample.txt", "promised.txt"} <= config.files.keys()
     editor = Editor.load(adapt.with_graphs(folder, tmp_path / "en"))
-    assert [edited.text for edited in editor.edit(list(WRONG))] == list(WRONG.values())
+    assert [edited.text for edited in editor.edit(list(CORRECTIONS))] == list(CORRECTIONS.values())
 
 
-def test_it_is_found_by_its_name_unless_a_file_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_name_en_finds_the_model_unless_a_file_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert model_path("en").resolve() == EN
     (tmp_path / "en").mkdir()
     assert model_path("en") == Path("en")
 
 
-def test_its_card_says_its_licence_and_its_promise() -> None:
+def test_the_card_of_models_en_has_a_licence_and_a_promise() -> None:
     config, card = model_folder.read(EN), (EN / model_folder.CARD).read_text(encoding="utf-8")
     assert "\nlicense: " in card and config.promise is not None
     assert "at most, with 95% confidence" in card
 
 
-def test_it_leaves_right_words_alone(editor: Editor) -> None:
-    assert [edited.text for edited in editor.edit(RIGHT)] == RIGHT
+def test_models_en_leaves_correct_texts_unchanged(english_editor: Editor) -> None:
+    assert [edited.text for edited in english_editor.edit(CORRECT_TEXTS)] == CORRECT_TEXTS
 
 
-def test_it_repairs_typos(editor: Editor) -> None:
-    assert {edited.original: edited.text for edited in editor.edit(list(WRONG))} == WRONG
+def test_models_en_corrects_typos(english_editor: Editor) -> None:
+    assert {edited.original: edited.text for edited in english_editor.edit(list(CORRECTIONS))} == CORRECTIONS
 
 
-def test_the_command_needs_neither_torch_nor_much_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    modules, seconds = run("edit", "en", stdin="Retrun it.\n")
-    assert not HEAVY & modules and seconds < 1.5
+def test_an_edit_loads_no_heavy_module() -> None:
+    assert not (HEAVY | {"sacrebleu"}) & loaded_modules("edit", "en", stdin="Retrun it.\n")
+
+
+def interpreter_seconds(code: str) -> float:
+    """Returns the processor time of a fresh interpreter that runs the code."""
+    command = [sys.executable, "-c", f"import time; {code}; print(time.process_time())"]
+    return float(subprocess.run(command, capture_output=True, check=True).stdout)
+
+
+@pytest.mark.slow
+def test_a_first_edit_takes_at_most_4_times_as_long_as_its_imports() -> None:
+    imports, edit = "import numpy, onnxruntime", "import lev_plugins; lev_plugins.load('en').edit(['Retrun it.'])"
+    runs = [(interpreter_seconds(imports), interpreter_seconds(edit)) for _ in range(3)]
+    import_seconds, edit_seconds = (median(seconds) for seconds in zip(*runs, strict=True))
+    assert edit_seconds <= 4 * import_seconds

@@ -1,6 +1,7 @@
 """Requirements of fairseq 0.12.2, omegaconf 2.0 and NumPy 1, as far as newer libraries show them."""
 
 import re
+import shutil
 from argparse import Namespace
 from dataclasses import fields, replace
 from pathlib import Path

@@ -6,6 +6,7 @@ import torch
 from lev_plugins.cli import average
 from lev_plugins.cli.main import main
 from lev_plugins.training import checkpoints
+from tests.helpers import mentions
 
 
 def write_constant(path, number, **changes):
@@ -79,10 +80,7 @@ def test_average_keeps_types_and_the_last_state(checkpoint_folder, tmp_path):
 
 @pytest.mark.parametrize("changes", [{"weight": torch.zeros(5)}, {"bias": torch.zeros(5)}])
 def test_average_refuses_different_models(refusal, tmp_path, changes):
-    files = [
-        write_constant(tmp_path / "a.pt", 1),
-        write_constant(tmp_path / "b.pt", 2, **changes),
-    ]
+    files = [write_constant(tmp_path / "a.pt", 1), write_constant(tmp_path / "b.pt", 2, **changes)]
     message = refusal("average", *files, "--output", tmp_path / "mean.pt")
     assert f"b.pt and {files[0]} " in message and next(iter(changes)) in message
     assert not (tmp_path / "mean.pt").exists()
@@ -91,14 +89,13 @@ def test_average_refuses_different_models(refusal, tmp_path, changes):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--last", "12"], "--last 12, but {folder} has 11 checkpoints called checkpointEPOCH.pt"),
-        (["--last", "0"], "--last must be at least 1, but is 0"),
-        ([], "add --last N"),
-        (["{folder}/checkpoint1.pt", "--last", "1"], "--last chooses from one folder"),
+        (["--last", "12"], "--last 12 {folder} 11"),
+        (["--last", "0"], "--last 0"),
+        ([], "--last N"),
+        (["{folder}/checkpoint1.pt", "--last", "1"], "--last folder"),
     ],
 )
 def test_wrong_flags_of_average_are_refused(refusal, checkpoint_folder, flags, message):
     flags = [flag.format(folder=checkpoint_folder) for flag in flags]
-    assert message.format(folder=checkpoint_folder) in refusal(
-        "average", "--output", checkpoint_folder / "mean.pt", checkpoint_folder, *flags
-    )
+    error = refusal("average", "--output", checkpoint_folder / "mean.pt", checkpoint_folder, *flags)
+    assert mentions(error, message.format(folder=checkpoint_folder))

@@ -1,4 +1,4 @@
-"""``lev-plugins edit``: a line for a line, in order, whatever the lines hold."""
+"""``lev-plugins edit``: one line of output per line of input, in order, for any input."""
 
 import json
 import re
@@ -19,21 +19,21 @@ from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.segments import Segment
 from lev_plugins.text.tokenise import Tokeniser
 from tests.commands import ROOT
-from tests.helpers import Run, write_lines
-from tests.unit.editor.test_editor import DRAFTS, NOISES, SOURCES, characters, generated
+from tests.helpers import Run, mentions, write_lines
+from tests.unit.editor.test_editor import INPUT, TEST_DRAFTS, TYPOS, characters, expected_texts
 
-LINES = [f"{line}\n" for line in NOISES]
-TEXT = "".join(LINES).encode()
+NOISY_LINES = [f"{line}\n" for line in TYPOS]
+NOISY_INPUT = "".join(NOISY_LINES).encode()
 
 
 @pytest.fixture
-def corrector(golden_folder: Callable[[str], Path]) -> list[object]:
-    """The words of a command that corrects texts."""
+def edit_command(golden_folder: Callable[[str], Path]) -> list[object]:
+    """Returns the arguments of a command that corrects texts."""
     return ["edit", golden_folder("pbd"), "--beam", "3"]
 
 
 class Speller:
-    """Takes each capitalised word for a typo of x."""
+    """A decoder that replaces each capitalized word with x."""
 
     task, drafts, longest, symbols = "text_editing", False, 99, ("met", "left")
 
@@ -43,7 +43,7 @@ class Speller:
         return [[Edit(*word.span(), "x", 0.6, evidence=unknown) for word in row] for row in words]
 
 
-def test_edits_of_unknown_words_that_recur_in_a_text_are_less_sure(
+def test_recurring_unknown_words_lower_the_confidence(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def load(path: Path, options: EditOptions) -> Editor:
@@ -54,148 +54,149 @@ def test_edits_of_unknown_words_that_recur_in_a_text_are_less_sure(
     document = tmp_path / "document"
     document.write_text("Sam met Sam. Tam\nEve left\nEve met ada\n", "utf-8")
 
-    def edited(line: str, *flags: object) -> str:
+    def edit_line(line: str, *flags: object) -> str:
         status, out, _ = run("edit", "model", *flags, stdin=line.encode())
         assert status == 0
         return out.decode()
 
     line = "Tam met Ada's. Ada, Tam left. Sam met Sam. Eve Tams"
-    assert edited(line, "--min-confidence", 0.5) == "Tam met Ada's. Ada, Tam left. x met x. x x"
-    assert edited(line, "--min-confidence", 0.2) == "x met x's. x, x left. x met x. x x"
-    assert edited(line, "--min-confidence", 0.5, "--whole-lines").startswith("x met x's.")
-    assert edited(line, "--min-confidence", 0.5, "--document", document).endswith(" x met x. Eve x")
+    assert edit_line(line, "--min-confidence", 0.5) == "Tam met Ada's. Ada, Tam left. x met x. x x"
+    assert edit_line(line, "--min-confidence", 0.2) == "x met x's. x, x left. x met x. x x"
+    assert edit_line(line, "--min-confidence", 0.5, "--whole-lines").startswith("x met x's.")
+    assert edit_line(line, "--min-confidence", 0.5, "--document", document).endswith(" x met x. Eve x")
 
 
-def test_a_line_for_a_line(run: Run, corrector: list[object]) -> None:
-    status, out, _ = run(*corrector, "--batch-lines", 7, stdin="\n".join(NOISES).encode())
+def test_every_line_gives_one_line_in_order(run: Run, edit_command: list[object]) -> None:
+    status, out, _ = run(*edit_command, "--batch-lines", 7, stdin="\n".join(TYPOS).encode())
     assert status == 0
-    assert out.decode().split("\n") == [characters(text) for text in generated("pbd/expected")]
+    assert out.decode().split("\n") == [characters(text) for text in expected_texts("pbd/expected")]
 
 
-def test_line_ends_and_empty_lines_stay(run: Run, corrector: list[object]) -> None:
-    lines = f"{NOISES[0]}\r\n\n \t\n{NOISES[1]}"
-    expected = [characters(text) for text in generated("pbd/expected")[:2]]
-    assert run(*corrector, stdin=lines.encode())[1].decode() == f"{expected[0]}\r\n\n \t\n{expected[1]}"
-    assert run(*corrector, stdin=b"")[:2] == (0, b"")
+def test_line_ends_and_empty_lines_stay(run: Run, edit_command: list[object]) -> None:
+    lines = f"{TYPOS[0]}\r\n\n \t\n{TYPOS[1]}"
+    expected = [characters(text) for text in expected_texts("pbd/expected")[:2]]
+    assert run(*edit_command, stdin=lines.encode())[1].decode() == f"{expected[0]}\r\n\n \t\n{expected[1]}"
+    assert run(*edit_command, stdin=b"")[:2] == (0, b"")
 
 
-def test_json_and_a_threshold(run: Run, corrector: list[object]) -> None:
-    out = run(*corrector, "--json", stdin=TEXT)[1]
+def test_min_confidence_leaves_out_the_unsure_edits_of_json(run: Run, edit_command: list[object]) -> None:
+    out = run(*edit_command, "--json", stdin=NOISY_INPUT)[1]
     rows = [json.loads(line) for line in out.decode().splitlines()]
-    sure = run(*corrector, "--min-confidence", 0.8, stdin=TEXT)[1]
-    some = all_of_them = 0
-    for text, row, line in zip(NOISES, rows, sure.decode().splitlines(), strict=True):
+    output = run(*edit_command, "--min-confidence", 0.8, stdin=NOISY_INPUT)[1]
+    kept_edits = all_edits = 0
+    for text, row, line in zip(TYPOS, rows, output.decode().splitlines(), strict=True):
         edits = tuple(Edit(*[*edit.values()][:5]) for edit in row["edits"])
         assert Edited(text, edits).text == row["text"]
-        kept = Edited(text, edits).without_unsure(0.8)
-        assert line == kept.text
-        some, all_of_them = some + len(kept.edits), all_of_them + len(edits)
-    assert 0 < some < all_of_them
-    assert run(*corrector, "--keep-bias", 20, stdin=TEXT)[1] == TEXT
+        thresholded = Edited(text, edits).without_unsure(0.8)
+        assert line == thresholded.text
+        kept_edits, all_edits = kept_edits + len(thresholded.edits), all_edits + len(edits)
+    assert 0 < kept_edits < all_edits
+    assert run(*edit_command, "--keep-bias", 20, stdin=NOISY_INPUT)[1] == NOISY_INPUT
 
 
-SOURCE_LINES = "".join(f"{line}\n" for line in SOURCES).encode()
+SOURCE_LINES = "".join(f"{line}\n" for line in INPUT).encode()
 
 
 @pytest.fixture
-def levt(golden_folder: Callable[[str], Path], tmp_path: Path) -> list[object]:
-    """The words of a command that edits drafts; the last is their file."""
-    drafts = write_lines(tmp_path / "drafts", DRAFTS)
+def levt_command(golden_folder: Callable[[str], Path], tmp_path: Path) -> list[object]:
+    """Returns the arguments of a command that edits drafts; the last one is their file."""
+    drafts = write_lines(tmp_path / "drafts", TEST_DRAFTS)
     return ["edit", golden_folder("levt"), "--batch-lines", 6, "--drafts", drafts]
 
 
-def test_drafts_are_edited(run: Run, levt: list[object]) -> None:
-    assert run(*levt, stdin=SOURCE_LINES)[1].decode().splitlines() == generated("levt/expected")
-    status, _, error = run(*levt, stdin=SOURCE_LINES + b"v3\n")
-    assert status == 2 and f"--drafts {levt[-1]} has 20 lines, but standard input has more" in error
-    status, _, error = run(*levt, stdin=SOURCE_LINES[: SOURCE_LINES.index(b"\n") + 1])
-    assert status == 2 and f"--drafts {levt[-1]} has more lines than standard input, which has 1" in error
+def test_drafts_are_edited_line_by_line(run: Run, levt_command: list[object]) -> None:
+    assert run(*levt_command, stdin=SOURCE_LINES)[1].decode().splitlines() == expected_texts("levt/expected")
+    status, _, error = run(*levt_command, stdin=SOURCE_LINES + b"v3\n")
+    assert status == 2 and mentions(error, f"--drafts {levt_command[-1]} 20 more")
+    status, _, error = run(*levt_command, stdin=SOURCE_LINES[: SOURCE_LINES.index(b"\n") + 1])
+    assert status == 2 and mentions(error, f"--drafts {levt_command[-1]} more 1")
 
 
-def test_drafts_keep_the_line_ends_of_their_file(run: Run, levt: list[object], tmp_path: Path) -> None:
-    unix = run(*levt, stdin=SOURCE_LINES)[1]
-    (tmp_path / "drafts").write_bytes("".join(f"{line}\r\n" for line in DRAFTS).encode())
+def test_drafts_keep_the_line_ends_of_their_file(run: Run, levt_command: list[object], tmp_path: Path) -> None:
+    unix = run(*levt_command, stdin=SOURCE_LINES)[1]
+    (tmp_path / "drafts").write_bytes("".join(f"{line}\r\n" for line in TEST_DRAFTS).encode())
     for sources in (SOURCE_LINES, SOURCE_LINES.replace(b"\n", b"\r\n")):
-        assert run(*levt, stdin=sources)[1] == unix.replace(b"\n", b"\r\n")
+        assert run(*levt_command, stdin=sources)[1] == unix.replace(b"\n", b"\r\n")
 
 
-def test_escaped_brackets_are_those_of_the_text(run: Run, levt: list[object]) -> None:
-    """With a mark in the draft, and without one."""
-    write_lines(Path(str(levt[-1])), ["v1 \\⟦Zürich\\⟧ v2", "v1 \\⟦Zürich\\⟧ ⟦!v2⟧", "v1 ⟦Zürich⟧ v2"])
-    out = run(*levt, "--keep-bias", 30, stdin=b"w1 w2\n" * 3)[1]
+def test_escaped_brackets_are_unescaped_in_drafts(run: Run, levt_command: list[object]) -> None:
+    write_lines(Path(str(levt_command[-1])), ["v1 \\⟦Zürich\\⟧ v2", "v1 \\⟦Zürich\\⟧ ⟦!v2⟧", "v1 ⟦Zürich⟧ v2"])
+    out = run(*levt_command, "--keep-bias", 30, stdin=b"w1 w2\n" * 3)[1]
     assert out.decode() == "v1 ⟦Zürich⟧ v2\n" * 3
 
 
-def test_a_draft_that_cannot_be_edited_is_named_by_its_line(run: Run, levt: list[object]) -> None:
-    write_lines(Path(str(levt[-1])), [*DRAFTS[:9], "v1 ⟦!v2", *DRAFTS[10:]])
+def test_an_unusable_draft_is_named_by_its_line(run: Run, levt_command: list[object]) -> None:
+    write_lines(Path(str(levt_command[-1])), [*TEST_DRAFTS[:9], "v1 ⟦!v2", *TEST_DRAFTS[10:]])
     for size in (1, 6, 64):
-        status, out, error = run(*levt, "--batch-lines", size, stdin=SOURCE_LINES)
-        assert status == 2 and "error: the input, line 10: the mark at character 4 of the draft 'v1 ⟦!v2' is" in error
+        status, out, error = run(*levt_command, "--batch-lines", size, stdin=SOURCE_LINES)
+        assert status == 2 and mentions(error, "line 10 character 4")
         assert out.count(b"\n") == 9 // size * size
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--keep-bias", "nan"], "--keep-bias must be"),
-        (["--min-confidence", "1.5"], "--min-confidence must be"),
-        (["--batch-lines", "0"], "--batch-lines must be at least 1, but is 0"),
-        (["--drafts", "none"], "--drafts: there is no file none"),
-        (["--document", "none"], "--document: there is no file none"),
+        (["--keep-bias", "nan"], "--keep-bias nan"),
+        (["--min-confidence", "1.5"], "--min-confidence 1.5"),
+        (["--batch-lines", "0"], "--batch-lines 0"),
+        (["--drafts", "none"], "--drafts none"),
+        (["--document", "none"], "--document none"),
     ],
 )
-def test_refusals(run: Run, corrector: list[object], levt: list[object], flags: list[str], message: str) -> None:
-    status, out, error = run(*corrector, *flags)
-    assert status == 2 and out == b"" and message in error
-    error = run(*levt, "--beam", 2)[2]
-    assert "--beam has no effect on a model of --task text_editing: leave it out" in error
+def test_unusable_flags_of_edit_are_refused(
+    run: Run, edit_command: list[object], levt_command: list[object], flags: list[str], message: str
+) -> None:
+    status, out, error = run(*edit_command, *flags)
+    assert status == 2 and out == b"" and mentions(error, message)
+    error = run(*levt_command, "--beam", 2)[2]
+    assert mentions(error, "--beam text_editing")
 
 
 # ---- differences -------------------------------------------------------------------------------------------------
 
 
-def test_a_diff_shows_what_was_and_what_is(run: Run, corrector: list[object]) -> None:
-    strange = run(*corrector, "--diff", stdin=b"\x1b[2Ja\n")[1]
-    assert b"\\u001b[2Ja" in strange and b"\x1b" not in strange  # it cannot change the terminal
-    shown = run(*corrector, "--diff", stdin=TEXT)[1].decode().splitlines()
-    edited = run(*corrector, stdin=TEXT)[1].decode().splitlines()
-    assert len(shown) == len(NOISES) and any("[-" in line for line in shown)
-    for line, before, after in zip(shown, NOISES, edited, strict=True):
-        assert re.sub(r"\[-(.*?)-\]|\{\+(.*?)\+\}", lambda found: found[1] or "", line) == before
-        assert re.sub(r"\[-(.*?)-\]|\{\+(.*?)\+\}", lambda found: found[2] or "", line) == after
+def test_a_diff_contains_both_texts_and_no_control_characters(run: Run, edit_command: list[object]) -> None:
+    escaped = run(*edit_command, "--diff", stdin=b"\x1b[2Ja\n")[1]
+    assert b"\\u001b[2Ja" in escaped and b"\x1b" not in escaped  # it cannot change the terminal
+    shown = run(*edit_command, "--diff", stdin=NOISY_INPUT)[1].decode().splitlines()
+    edited = run(*edit_command, stdin=NOISY_INPUT)[1].decode().splitlines()
+    assert len(shown) == len(TYPOS) and any("[-" in line for line in shown)
+    for line, original, corrected in zip(shown, TYPOS, edited, strict=True):
+        assert re.sub(r"\[-(.*?)-\]|\{\+(.*?)\+\}", lambda match: match[1] or "", line) == original
+        assert re.sub(r"\[-(.*?)-\]|\{\+(.*?)\+\}", lambda match: match[2] or "", line) == corrected
 
 
 def test_a_diff_has_colours_on_a_terminal_only(
-    run: Run, corrector: list[object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Run, edit_command: list[object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("lev_plugins.cli.edit.in_colour", lambda when: True)
-    assert b"\x1b[9;31m" in run(*corrector, "--diff", stdin=TEXT)[1]
-    assert run(*corrector, "--diff", "--resume", tmp_path / "out", stdin=TEXT)[0] == 0
+    assert b"\x1b[9;31m" in run(*edit_command, "--diff", stdin=NOISY_INPUT)[1]
+    assert run(*edit_command, "--diff", "--resume", tmp_path / "out", stdin=NOISY_INPUT)[0] == 0
     assert b"\x1b" not in (tmp_path / "out").read_bytes()
 
 
 # ---- going on after a stop ---------------------------------------------------------------------------------------
 
 
-def test_a_file_is_continued(run: Run, golden_folder: Callable[[str], Path], tmp_path: Path) -> None:
+def test_resume_completes_a_file(run: Run, golden_folder: Callable[[str], Path], tmp_path: Path) -> None:
     words, out = ["edit", golden_folder("pbd"), "--json", "--batch-lines", 7], tmp_path / "out"
-    whole = run(*words, stdin=TEXT)[1]
-    assert whole.count(b"\n") == len(NOISES)
+    whole = run(*words, stdin=NOISY_INPUT)[1]
+    assert whole.count(b"\n") == len(TYPOS)
     for size in (0, len(whole) * 4 // 5):
         out.write_bytes(whole[:size])
-        assert run(*words, "--resume", out, stdin=TEXT)[:2] == (0, b"")
+        assert run(*words, "--resume", out, stdin=NOISY_INPUT)[:2] == (0, b"")
         assert out.read_bytes() == whole
 
 
-def test_drafts_are_continued_with_their_lines(run: Run, levt: list[object], tmp_path: Path) -> None:
+def test_resume_continues_the_drafts_at_their_line(run: Run, levt_command: list[object], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    whole = run(*levt, stdin=SOURCE_LINES)[1]
-    for size, there in ((6, 13), (10, 20), (10, 10)):  # the second one has nothing left to do
-        out.write_bytes(b"".join(whole.splitlines(keepends=True)[:there]))
-        assert run(*levt, "--batch-lines", size, "--resume", out, stdin=SOURCE_LINES)[0] == 0
+    whole = run(*levt_command, stdin=SOURCE_LINES)[1]
+    for size, complete_lines in ((6, 13), (10, 20), (10, 10)):  # the second one has nothing left to do
+        out.write_bytes(b"".join(whole.splitlines(keepends=True)[:complete_lines]))
+        assert run(*levt_command, "--batch-lines", size, "--resume", out, stdin=SOURCE_LINES)[0] == 0
         assert out.read_bytes() == whole
-    write_lines(tmp_path / "drafts", [*DRAFTS, "v1"])
-    assert "has more lines than standard input, which has 20" in run(*levt, "--resume", out, stdin=SOURCE_LINES)[2]
+    write_lines(tmp_path / "drafts", [*TEST_DRAFTS, "v1"])
+    assert mentions(run(*levt_command, "--resume", out, stdin=SOURCE_LINES)[2], "--drafts more 20")
 
 
 # ---- signals and memory ------------------------------------------------------------------------------------------
@@ -203,7 +204,7 @@ def test_drafts_are_continued_with_their_lines(run: Run, levt: list[object], tmp
 
 def test_ctrl_c_leaves_whole_lines(golden_folder: Callable[[str], Path], tmp_path: Path) -> None:
     text, out = tmp_path / "in", tmp_path / "out"
-    text.write_bytes(TEXT * 500)
+    text.write_bytes(NOISY_INPUT * 500)
     command = [sys.executable, "-m", "lev_plugins", "edit", str(golden_folder("pbd")), "--batch-lines", "8"]
     with text.open("rb") as lines, out.open("wb") as file:
         program = subprocess.Popen(command, stdin=lines, stdout=file, stderr=subprocess.PIPE, cwd=ROOT)
@@ -213,5 +214,5 @@ def test_ctrl_c_leaves_whole_lines(golden_folder: Callable[[str], Path], tmp_pat
         time.sleep(0.1)
     program.send_signal(signal.SIGINT)
     assert b"Traceback" not in program.communicate()[1] and program.returncode == 130
-    written = out.read_bytes()
-    assert written.endswith(b"\n") and written.count(b"\n") < 20 * 500
+    output = out.read_bytes()
+    assert output.endswith(b"\n") and output.count(b"\n") < 20 * 500

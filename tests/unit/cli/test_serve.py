@@ -13,43 +13,42 @@ from lev_plugins.cli.main import build_parser
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError
 from tests.commands import run
-from tests.helpers import Refusal
+from tests.helpers import Refusal, mentions
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--host", "0.0.0.0"], "--host 0.0.0.0 lets other machines in: add --allow-host NAME for each name"),
-        (["--host", "::"], "--host :: lets other machines in"),
-        (["--host", "0"], "--host 0 lets other machines in"),
-        (["--host", "::0"], "--host ::0 lets other machines in"),
-        (["--allow-origin", "*"], "--allow-origin * must be as browsers send it, such as https://example.org"),
-        (["--allow-origin", "https://a.example/"], "--allow-origin https://a.example/ must be as browsers send it"),
-        (["--port", "65536"], "--port must be between 0 and 65535, but is 65536"),
-        (["--keep-bias", "inf"], "--keep-bias must be between -1000 and 1000, but is inf"),
-        (["--token-file", "none"], "--token-file none cannot be read: No such file or directory"),
-        (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 8081: Cannot assign requested address; choose others"),
-        (["--port", "0"], "model is no model folder"),
+        (["--host", "0.0.0.0"], "--host 0.0.0.0 --allow-host"),
+        (["--host", "::"], "--host :: --allow-host"),
+        (["--host", "0"], "--host 0 --allow-host"),
+        (["--host", "::0"], "--host ::0 --allow-host"),
+        (["--allow-origin", "*"], "--allow-origin * https://example.org"),
+        (["--allow-origin", "https://a.example/"], "--allow-origin https://a.example/"),
+        (["--port", "65536"], "--port 65535 65536"),
+        (["--keep-bias", "inf"], "--keep-bias -1000 1000 inf"),
+        (["--token-file", "none"], "--token-file none"),
+        (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 8081"),
+        (["--port", "0"], "model folder"),
     ],
 )
-def test_refusals(flags: list[str], message: str, refusal: Refusal) -> None:
-    assert message in refusal("serve", "model", *flags)
+def test_unusable_flags_of_serve_are_refused(flags: list[str], message: str, refusal: Refusal) -> None:
+    assert mentions(refusal("serve", "model", *flags), message)
 
 
-def test_a_port_that_is_taken(refusal: Refusal) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+def test_a_port_in_use_is_refused(refusal: Refusal) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         error = refusal("serve", "model", "--port", port)
-    assert f"--host 127.0.0.1 --port {port}: Address already in use; choose others, or --port 0 for a free one" in error
+    assert mentions(error, f"--host 127.0.0.1 --port {port} 0")
 
 
 @pytest.mark.parametrize(("command", "package"), [("serve", "uvicorn"), ("lsp", "pygls")])
-def test_a_missing_extra_says_what_to_install(command: str, package: str) -> None:
+def test_a_missing_extra_names_its_package(command: str, package: str) -> None:
     code = (
         f"import sys; sys.modules['{package}'] = None; from lev_plugins.cli.main import main; main(['{command}', '.'])"
     )
-    said = f"this needs the package {package}, which is not installed: pip install 'lev-plugins[{command}]'"
-    assert said in run(sys.executable, "-c", code).verdict
+    assert mentions(run(sys.executable, "-c", code).verdict, f"{package} lev-plugins[{command}]")
 
 
 def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,60 +59,59 @@ def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypa
     monkeypatch.setenv(serve.TOKEN_ENV, "from-the-environment")
     assert serve.token_of(None) == "from-the-environment" and serve.token_of(path) == "0123456789abcdef"
     monkeypatch.setenv(serve.TOKEN_ENV, "two words")
-    with pytest.raises(UserError, match="LEV_PLUGINS_TOKEN must hold a token of at least 8 letters and digits"):
+    with pytest.raises(UserError, match=r"LEV_PLUGINS_TOKEN .* 8 "):
         serve.token_of(None)
     path.write_bytes(b"\xff" * 10)
-    with pytest.raises(UserError, match=r"--token-file .*token cannot be read: .*utf-8"):
+    with pytest.raises(UserError, match=r"--token-file .*utf-8"):
         serve.token_of(path)
 
 
-def parsed(*flags: str) -> Namespace:
+def serve_options(*flags: str) -> Namespace:
     return build_parser("serve").parse_args(["model", *flags])
 
 
-def test_names_under_which_the_server_is_reached() -> None:
+def test_allowed_hosts_and_origins_come_from_flags() -> None:
     access = serve.access_of(
-        parsed("--host", "::1", "--allow-host", "text.example", "--allow-origin", "https://a.example")
+        serve_options("--host", "::1", "--allow-host", "text.example", "--allow-origin", "https://a.example")
     )
     assert set(access.hosts) == {"localhost", "127.0.0.1", "[::1]", "text.example"}
     assert access.origins == ("https://a.example",) and access.token is None
 
 
-EDITOR = ["--beam", "2", "--keep-bias", "1", "--language", "de"]
+SEARCH_FLAGS = ["--beam", "2", "--keep-bias", "1", "--language", "de"]
 
 
-def test_flags_of_an_editor_reach_it() -> None:
-    options = edit.editor_options(parsed("--device", "cuda", *EDITOR))
+def test_editor_flags_reach_the_options() -> None:
+    options = edit.editor_options(serve_options("--device", "cuda", *SEARCH_FLAGS))
     assert (options.beam, options.keep_bias, options.language, options.device) == (2, 1.0, "de", "cuda")
-    serve.check_flags(parsed("--host", "0.0.0.0", "--allow-host", "here"))
+    serve.check_flags(serve_options("--host", "0.0.0.0", "--allow-host", "here"))
 
 
-@pytest.mark.parametrize("given", zip(EDITOR[::2], EDITOR[1::2], strict=True))
-def test_flags_that_reach_no_model_are_refused(
-    given: tuple[str, str], golden_folder: Callable[[str], Path], refusal: Refusal
+@pytest.mark.parametrize("flag_and_value", zip(SEARCH_FLAGS[::2], SEARCH_FLAGS[1::2], strict=True))
+def test_editor_flags_for_a_labeller_are_refused(
+    flag_and_value: tuple[str, str], golden_folder: Callable[[str], Path], refusal: Refusal
 ) -> None:
-    said = refusal("serve", golden_folder("labels"), "--port", 0, *given)
-    assert given[0] in said and " has no effect on a model of --task text_labelling: leave it out" in said
+    message = refusal("serve", golden_folder("labels"), "--port", 0, *flag_and_value)
+    assert mentions(message, f"{flag_and_value[0]} text_labelling")
 
 
-def test_a_server_refuses_flags_that_no_model_of_it_reads() -> None:
+def test_a_flag_that_no_served_model_reads_is_refused() -> None:
     beam = model_folder.Decoding(beam=3)
     beam.check_for("text_editing", "text_correction")
     model_folder.Decoding().check_for("text_labelling")
-    found = "--beam has no effect on a model of --task text_editing or text_labelling: leave it out"
-    with pytest.raises(UserError, match=found):
+    with pytest.raises(UserError, match=r"--beam .*text_editing or text_labelling"):
         beam.check_for("text_editing", "text_labelling")
     assert (beam.suited_to("text_editing").beam, beam.suited_to("text_correction").beam) == (None, 3)
 
 
-def test_models_of_both_kinds(golden_folder: Callable[[str], Path]) -> None:
+def test_editors_and_labellers_are_served_together(golden_folder: Callable[[str], Path]) -> None:
     paths = [str(golden_folder(name)) for name in ("labels", "pbd")]
-    one, other = serve.load_models(build_parser("serve").parse_args([*paths, *EDITOR]))
-    assert (one.kind, other.kind, other.language) == ("label", "edit", "de")
-    for each in (one, other):
-        each.worker.close()
+    labeller, editor = serve.load_models(build_parser("serve").parse_args([*paths, *SEARCH_FLAGS]))
+    assert (labeller.kind, editor.kind, editor.language) == ("label", "edit", "de")
+    for model in (labeller, editor):
+        model.worker.close()
 
 
-def test_where_it_serves_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_address_of_the_server_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     serve.announce("::1", 80)
     assert capsys.readouterr().out == "serving at http://[::1]:80 (LanguageTool clients: http://[::1]:80/v2)\n"

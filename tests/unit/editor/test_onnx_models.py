@@ -26,64 +26,63 @@ from tests.helpers import Refusal, lively_model, random_rows, toy_dictionary
 from tests.slow_refinement import slow_refine
 from tests.systems import GOLDEN, SYSTEMS, System
 from tests.unit.editor.test_untrusted_graphs import Change, changed_folder
-from tests.unit.editor.test_without_torch import HEAVY, run
+from tests.unit.editor.test_without_torch import HEAVY, loaded_modules
 from tests.unit.levt.test_generator import VARIANTS
 
 
 @pytest.fixture(scope="module", params=[name for name in SYSTEMS if name.startswith("levt")])
-def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[System, Path]:
+def levt_export(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[System, Path]:
     place = tmp_path_factory.mktemp(request.param)
     system = SYSTEMS[request.param](place)
     return system, system.export(place / "out", "--trainable")
 
 
 def rounded(edited: list[Any]) -> list[Any]:
-    def told(edit: Edit) -> Any:
-        others = [told(other) for other in edit.alternatives]
-        return edit.start, edit.end, edit.replacement, edit.iteration, round(edit.confidence, 3), others
+    def round_edit(edit: Edit) -> Any:
+        alternatives = [round_edit(alternative) for alternative in edit.alternatives]
+        return edit.start, edit.end, edit.replacement, edit.iteration, round(edit.confidence, 3), alternatives
 
-    return [[told(edit) for edit in one.edits] for one in edited]
+    return [[round_edit(edit) for edit in result.edits] for result in edited]
 
 
-def test_edits_are_those_of_the_checkpoint(exported: tuple[System, Path]) -> None:
-    system, folder = exported
+def test_graphs_of_a_levt_make_the_edits_of_its_checkpoint(levt_export: tuple[System, Path]) -> None:
+    system, folder = levt_export
     expected = system.answers(system.load())
     assert rounded(system.answers(lev_plugins.load(folder))) == rounded(expected) and any(
-        each.edits for each in expected
+        edited.edits for edited in expected
     )
     for flags in ({"keep_bias": 2.0}, {"iter_decode_eos_penalty": 3.0}):
-        ours = lev_plugins.load(folder, options=EditOptions(**flags))
-        assert rounded(system.answers(ours)) == rounded(system.answers(system.load(**flags)))
+        editor = lev_plugins.load(folder, options=EditOptions(**flags))
+        assert rounded(system.answers(editor)) == rounded(system.answers(system.load(**flags)))
 
 
-def test_without_graphs_a_folder_is_less_than_half_as_large(exported: tuple[System, Path]) -> None:
-    """As docs/models.md says."""
-    _, folder = exported
+def test_a_folder_without_graphs_is_less_than_half_as_large(levt_export: tuple[System, Path]) -> None:
+    _, folder = levt_export
     sizes = {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
     rest = sum(size for path, size in sizes.items() if path.parent.name != "graphs" and path.name != "index.npz")
     assert 0 < rest < sum(sizes.values()) / 2
 
 
-def test_the_command_loads_neither_torch_nor_fairseq(exported: tuple[System, Path]) -> None:
-    system, folder = exported
+def test_edit_loads_neither_torch_nor_fairseq(levt_export: tuple[System, Path]) -> None:
+    system, folder = levt_export
     for flags in ([], ["--cpu-int8"]):
-        assert not HEAVY & run("edit", str(folder), *flags, stdin="".join(f"{text}\n" for text in system.texts))[0]
+        assert not HEAVY & loaded_modules("edit", str(folder), *flags, stdin="\n".join(system.texts))
 
 
 WRITERS = [name for name in SYSTEMS if name in ("pbd", "transformer") or name.startswith("gated")]
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_what_is_written_is_that_of_the_checkpoint(name: str, tmp_path: Path) -> None:
+def test_graphs_of_a_corrector_make_the_edits_of_its_checkpoint(name: str, tmp_path: Path) -> None:
     system = SYSTEMS[name](tmp_path)
     folder = system.export(tmp_path / "out")
     texts = [*system.texts, f"{system.texts[0]} {system.texts[1]}", "Qq"]
     for flags in ({}, {"keep_bias": 1.5}):
-        ours = lev_plugins.load(folder, options=EditOptions(**flags))
-        theirs = system.load(**flags).edit(texts)
-        assert rounded(ours.edit(texts)) == rounded(theirs) and (flags or any(one.edits for one in theirs))
+        editor = lev_plugins.load(folder, options=EditOptions(**flags))
+        expected = system.load(**flags).edit(texts)
+        assert rounded(editor.edit(texts)) == rounded(expected) and (flags or any(edited.edits for edited in expected))
     lines = "".join(f"{text}\n" for text in system.texts)
-    assert not HEAVY & run("edit", str(folder), "--cpu-int8", stdin=lines)[0]
+    assert not HEAVY & loaded_modules("edit", str(folder), "--cpu-int8", stdin=lines)
 
 
 CANNOT = {
@@ -105,56 +104,58 @@ def test_export_refuses_a_model_whose_graphs_cannot_be_written(
     assert not (tmp_path / "out").exists()
 
 
-def test_each_model_can_be_exported_but_for_the_baseline_of_post_editing(tmp_path: Path, refusal: Refusal) -> None:
-    ours = {name for name, kind in MODEL_REGISTRY.items() if kind.__module__.startswith("lev_plugins.")}
-    exported = {name for names in load_model.ARCHITECTURES.values() for name in names}
-    assert ours - exported == {"post_edit_transformer"} and exported - ours == {"transformer"}
-    assert {name for name in exported if not any(system.startswith(name) for system in SYSTEMS)} == set()
+def test_every_architecture_but_post_edit_transformer_can_be_exported(tmp_path: Path, refusal: Refusal) -> None:
+    architectures = {name for name, kind in MODEL_REGISTRY.items() if kind.__module__.startswith("lev_plugins.")}
+    exportable = {name for names in load_model.ARCHITECTURES.values() for name in names}
+    assert architectures - exportable == {"post_edit_transformer"} and exportable - architectures == {"transformer"}
+    assert {name for name in exportable if not any(system.startswith(name) for system in SYSTEMS)} == set()
     baseline = GOLDEN / "post_edit" / "checkpoint.pt"
-    said = refusal("export", baseline, tmp_path / "out", "--data", GOLDEN / "levt" / "data")
-    assert "--arch post_edit_transformer" in said and "fairseq-generate" in said
+    message = refusal("export", baseline, tmp_path / "out", "--data", GOLDEN / "levt" / "data")
+    assert "--arch post_edit_transformer" in message and "fairseq-generate" in message
 
 
 LABELLERS = [name for name in SYSTEMS if name in LABEL_KINDS or "label" in name or "enct5" in name]
 
 
 @pytest.mark.parametrize("name", LABELLERS)
-def test_labels_are_those_of_the_checkpoint(name: str, tmp_path: Path) -> None:
+def test_graphs_of_a_labeller_make_the_labels_of_its_checkpoint(name: str, tmp_path: Path) -> None:
     system = SYSTEMS[name](tmp_path)
     folder = system.export(tmp_path / "out")
-    theirs, ours = system.load(), lev_plugins.load(folder)
-    rounded = lev_plugins.load(folder, options=LabelOptions(cpu_int8=True))
+    checkpoint, labeller = system.load(), lev_plugins.load(folder)
+    int8_labeller = lev_plugins.load(folder, options=LabelOptions(cpu_int8=True))
     texts = [*system.texts, "snow wind Zürich", "ice " * 9]
-    asked = theirs.names[::-2] if theirs.kind == "multilabel" else []
-    for interest in ([], asked):
-        ids = theirs.ids_of(interest)
-        for one, other, rough in zip(*(model.scored(texts, ids) for model in (theirs, ours, rounded)), strict=True):
-            np.testing.assert_allclose(other.scores, one.scores, atol=1e-5)
-            np.testing.assert_allclose(rough.scores, one.scores, atol=0.1)
-            expected, answer = theirs.answer(one, ids), ours.answer(other, ids)
+    selection = checkpoint.names[::-2] if checkpoint.kind == "multilabel" else []
+    for interest in ([], selection):
+        ids = checkpoint.ids_of(interest)
+        for reference, computed, approximate in zip(
+            *(model.scored(texts, ids) for model in (checkpoint, labeller, int8_labeller)), strict=True
+        ):
+            np.testing.assert_allclose(computed.scores, reference.scores, atol=1e-5)
+            np.testing.assert_allclose(approximate.scores, reference.scores, atol=0.1)
+            expected, answer = checkpoint.answer(reference, ids), labeller.answer(computed, ids)
             assert answer.keys() == expected.keys()
             for part, value in expected.items():
                 assert answer[part] == (value if part == "words" else pytest.approx(value))
     lines = "".join(f"{text}\n" for text in system.texts)
-    assert not HEAVY & run("label", str(folder), stdin=lines)[0]
+    assert not HEAVY & loaded_modules("label", str(folder), stdin=lines)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_refinement_is_that_of_the_slow_reference(name: str, tmp_path: Path) -> None:
+def test_refinement_by_graphs_equals_the_slow_reference(name: str, tmp_path: Path) -> None:
     model = lively_model(**VARIANTS[name])
     dictionary = toy_dictionary()
     graphs.write(model, tmp_path)
-    exported = Graphs(tmp_path, 32, len(dictionary), model.placeholder)
+    policies = Graphs(tmp_path, 32, len(dictionary), model.placeholder)
     sources, drafts = random_rows(16, seed=5, shortest=1), random_rows(16, seed=6)
     draw = random.Random(1)
     kinds = [0, 0, 0, KEEP + SPAN, PREFER + 2 * SPAN, DELETE, INSERT]
-    asked = [[0, *(draw.choice(kinds) for _ in draft[1:-1]), 0] for draft in drafts]
-    for marks in ([[0] * len(draft) for draft in drafts], asked):
-        for given in ({}, {"gamma": 2.0, "min_length": 4}, {"keep_bias": 1.0, "max_iter": 2}):
-            options = RefinementOptions(**given)
+    random_marks = [[0, *(draw.choice(kinds) for _ in draft[1:-1]), 0] for draft in drafts]
+    for marks in ([[0] * len(draft) for draft in drafts], random_marks):
+        for options in ({}, {"gamma": 2.0, "min_length": 4}, {"keep_bias": 1.0, "max_iter": 2}):
+            options = RefinementOptions(**options)
             refiner = Refiner(options, model.placeholder, model.max_positions()[1])
-            found = refiner.refine(GraphPolicies(exported, sources), map(len, sources), drafts, marks)
-            for source, draft, mark, sentence in zip(sources, drafts, marks, found, strict=True):
+            sentences = refiner.refine(GraphPolicies(policies, sources), map(len, sources), drafts, marks)
+            for source, draft, mark, sentence in zip(sources, drafts, marks, sentences, strict=True):
                 expected = slow_refine([model], source, draft, options, mark)
                 assert sentence.tokens == expected.tokens
                 scores = zip(sentence.words, expected.scores, strict=True)
@@ -189,8 +190,8 @@ UNFIT: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("change", UNFIT)
-def test_what_does_not_fit_is_refused(change: str, exported: tuple[System, Path], tmp_path: Path) -> None:
-    _, original = exported
+def test_damaged_weights_or_index_are_refused(change: str, levt_export: tuple[System, Path], tmp_path: Path) -> None:
+    _, original = levt_export
     if change != "weights" and not (original / "index.npz").is_file():
         pytest.skip("without --spelling, there is no index")
     folder = changed_folder(original, tmp_path / "model", UNFIT[change])

@@ -1,4 +1,4 @@
-"""From what a model wrote to edits, whatever computes it: no edit writes a special symbol."""
+"""Edits from the output of a model contain no special symbol."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.segments import Segment, WordEdits
 from lev_plugins.utils.errors import UserError
 
-SPECIAL = [BOS, PAD, EOS, UNK]
+SPECIAL_IDS = [BOS, PAD, EOS, UNK]
 
 
 @pytest.fixture()
@@ -27,16 +27,18 @@ def words(tmp_path: Path) -> Vocabulary:
 
 
 @pytest.mark.parametrize("line", [b"the", b"the x", b"caf\xe9 3", b"odd \xc2\xb2"])
-def test_a_dictionary_with_a_line_that_is_not_a_word_and_its_count(line: bytes, tmp_path: Path) -> None:
+def test_a_malformed_dictionary_line_is_refused(line: bytes, tmp_path: Path) -> None:
     path = tmp_path / "dict.txt"
     path.write_bytes(b"the 9\n" + line + b"\n")
-    with pytest.raises(UserError, match=r"dict\.txt, line 2 is not a word and its count: export it again"):
+    with pytest.raises(UserError, match=r"dict\.txt, line 2 "):
         Vocabulary(path)
 
 
-def edited(model: LevTSegments | Seq2SeqSegments, text: str) -> str:
+def edit_segment(model: LevTSegments | Seq2SeqSegments, text: str) -> str:
     (edits,) = model.decode([Segment(text, offsets_of())])
-    assert not any(mark in other.replacement for edit in edits for other in edit.alternatives for mark in "<>")
+    assert not any(
+        mark in alternative.replacement for edit in edits for alternative in edit.alternatives for mark in "<>"
+    )
     return apply(text, edits)
 
 
@@ -54,23 +56,23 @@ class Replaces(LevTSegments):
         count = len(draft) - 2
         row = [self.number, *[4] * (count - 1)]
         offers = [[(row[0], -0.1), *((i, -0.2) for i in range(7))], *[[]] * count]
-        zeros, ones = [0.0] * (count + 1), [1] * (count + 2)
-        edits = WordEdits([-1] * count + [count + 1], ones[1:], zeros, zeros, ones, [0.0] * (count + 2), offers)
+        zeros, origins = [0.0] * (count + 1), [1] * (count + 2)
+        edits = WordEdits([-1] * count + [count + 1], origins[1:], zeros, zeros, origins, [0.0] * (count + 2), offers)
         return [SimpleNamespace(edits=lambda: ([*row, EOS], edits))]
 
 
-@pytest.mark.parametrize("number", SPECIAL)
-def test_no_edit_of_a_levt_writes_a_special_symbol(number: int, words: Vocabulary) -> None:
+@pytest.mark.parametrize("number", SPECIAL_IDS)
+def test_a_levt_writes_no_special_symbol(number: int, words: Vocabulary) -> None:
     model = Replaces((words, words), (100, 100), 100)
     model.number = 4
-    assert edited(model, "cat") == "the"
+    assert edit_segment(model, "cat") == "the"
     model.number = number
-    assert edited(model, "cat") == "cat"
-    assert edited(model, "cat sat") == "cat sat"  # the one place has both
+    assert edit_segment(model, "cat") == "cat"
+    assert edit_segment(model, "cat sat") == "cat sat"  # the one place has both
 
 
-@pytest.mark.parametrize("number", SPECIAL)
-def test_no_edit_of_a_corrector_writes_a_special_symbol(number: int, words: Vocabulary) -> None:
+@pytest.mark.parametrize("number", SPECIAL_IDS)
+def test_a_corrector_writes_no_special_symbol(number: int, words: Vocabulary) -> None:
     class Writes(Seq2SeqSegments):
         __init__ = SegmentDecoder.__init__
 
@@ -80,4 +82,4 @@ def test_no_edit_of_a_corrector_writes_a_special_symbol(number: int, words: Voca
         def score(self, sources: Any, outputs: Any) -> list[float]:
             return [0.0 for _ in outputs]
 
-    assert edited(Writes((words, words), (100, 100), 100), "cat sat") == "cat sat"
+    assert edit_segment(Writes((words, words), (100, 100), 100), "cat sat") == "cat sat"

@@ -9,25 +9,24 @@ from pathlib import Path
 import pytest
 
 HEAVY = {"torch", "fairseq", "sklearn", "scipy", "transformers", "matplotlib"}
-PROGRAM = """
-import json, sys, time
+PRINT_MODULES = """
+import json, sys
 from lev_plugins.cli.main import main
 try:
     main(sys.argv[1:])
 except SystemExit:
     pass
-sys.stderr.write("\\n" + json.dumps([list(sys.modules), time.process_time()]))
+sys.stderr.write("\\n" + json.dumps(list(sys.modules)))
 """
 
 
-def run(*words: str, stdin: str = "") -> tuple[set[str], float]:
-    """What a fresh interpreter has imported after the command, and the seconds of processor time it took."""
-    found = subprocess.run([sys.executable, "-c", PROGRAM, *words], input=stdin, capture_output=True, text=True)
-    modules, seconds = json.loads(found.stderr.splitlines()[-1])
-    return set(modules), seconds
+def loaded_modules(*words: str, stdin: str = "") -> set[str]:
+    """Runs a command in a fresh interpreter and returns the modules that it has imported."""
+    process = subprocess.run([sys.executable, "-c", PRINT_MODULES, *words], input=stdin, capture_output=True, text=True)
+    return set(json.loads(process.stderr.splitlines()[-1]))
 
 
-def test_work_is_light(tmp_path: Path) -> None:
+def test_commands_for_plain_text_load_no_heavy_module(tmp_path: Path) -> None:
     clean, noisy = tmp_path / "clean", tmp_path / "noisy"
     clean.write_text("the cat sat\n" * 3)
     noisy.write_text("tha cat sat\n" * 3)
@@ -38,16 +37,11 @@ def test_work_is_light(tmp_path: Path) -> None:
         ["trace", str(clean)],
         ["info", "--help"],
     ):
-        assert not HEAVY & run(*command, stdin="the cat\n")[0], command
+        assert not HEAVY & loaded_modules(*command, stdin="the cat\n"), command
 
 
-def test_the_list_of_commands_comes_at_once() -> None:
-    times = []
-    for _ in range(3):  # other programs may disturb one
-        modules, seconds = run("--help")
-        times.append(seconds)
-        assert not HEAVY & modules
-    assert min(times) < 0.4
+def test_help_loads_no_large_library() -> None:
+    assert not (HEAVY | {"numpy", "onnxruntime"}) & loaded_modules("--help")
 
 
 @pytest.mark.parametrize(
@@ -62,24 +56,25 @@ def test_the_package_registers_itself(code: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_libraries_are_told_to_save_memory_unless_the_user_says_otherwise() -> None:
+def test_variables_that_save_memory_are_set_unless_the_user_sets_them() -> None:
     names = ["LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"]
     code = f"import os; from lev_plugins.cli.main import main; main(['path']); print(*map(os.environ.get, {names}))"
     env = {name: value for name, value in os.environ.items() if name not in names}
 
-    def given(**mine: str) -> str:
-        found = subprocess.run([sys.executable, "-c", code], env=env | mine, capture_output=True, text=True, check=True)
-        return found.stdout.splitlines()[-1]
+    def values(**variables: str) -> str:
+        command = [sys.executable, "-c", code]
+        process = subprocess.run(command, env=env | variables, capture_output=True, text=True, check=True)
+        return process.stdout.splitlines()[-1]
 
-    assert given() == "32 32"
-    assert given(LRU_CACHE_CAPACITY="7") == "7 32"
+    assert values() == "32 32"
+    assert values(LRU_CACHE_CAPACITY="7") == "7 32"
 
 
-def test_a_name_that_the_encoding_lacks_is_escaped(tmp_path: Path) -> None:
+def test_a_file_name_outside_the_encoding_is_escaped(tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("the fox\n", encoding="utf-8")
     odd = os.fsdecode(b"caf\xe9.txt")
     (tmp_path / "a.txt").rename(tmp_path / odd)
     words = [sys.executable, "-m", "lev_plugins", "score", "exact", odd, "b.txt", "--json"]
-    found = subprocess.run(words, cwd=tmp_path, capture_output=True, check=True)
-    assert json.loads(found.stdout)["system"]["score"] == 1 and rb"caf\udce9" in found.stdout
+    output = subprocess.run(words, cwd=tmp_path, capture_output=True, check=True).stdout
+    assert json.loads(output)["system"]["score"] == 1 and rb"caf\udce9" in output

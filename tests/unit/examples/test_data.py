@@ -17,6 +17,7 @@ from examples.data import main
 from examples.published import fetching, making
 from examples.published.sets import read_sets
 from tests.commands import ROOT
+from tests.helpers import file_contents, mentions
 from tests.published import publish, write_archive
 
 SETS = read_sets()
@@ -69,43 +70,39 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "lev-plugins" / "data"
 
 
-def data(*words: object) -> int:
+def run_data(*words: object) -> int:
     return main([*map(str, words)])
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 @pytest.fixture
-def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """The one line that is said of these arguments; the licence may have been printed before."""
+def error(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Returns a function that runs the script with unusable arguments and returns its error line."""
 
-    def said(*words: object) -> str:
-        assert data(*words) == 2
+    def refuse(*words: object) -> str:
+        assert run_data(*words) == 2
         (line,) = capsys.readouterr().err.splitlines()
         return line
 
-    return said
+    return refuse
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_every_set_is_converted_and_always_to_the_same(name: str, tmp_path: Path, capsys: Any) -> None:
-    given = publish(SETS[name], tmp_path / "given", documents=10 if name == "ua-gec" else 1)
+def test_every_set_is_converted_alike_each_time(name: str, tmp_path: Path, capsys: Any) -> None:
+    published = publish(SETS[name], tmp_path / "copies", documents=10 if name == "ua-gec" else 1)
     for out in ("one", "two"):
-        assert data(name, tmp_path / out, "--from", given) == 0
-    one, two = contents(tmp_path / "one"), contents(tmp_path / "two")
-    assert one == two and all(one.values())
-    assert one.keys() == {file for part in SETS[name].parts for file in part.to}
+        assert run_data(name, tmp_path / out, "--from", published) == 0
+    converted, converted_again = file_contents(tmp_path / "one"), file_contents(tmp_path / "two")
+    assert converted == converted_again and all(converted.values())
+    assert converted.keys() == {file for part in SETS[name].parts for file in part.to}
     expected = {place: text for place, text in EXPECTED.items() if place.startswith(f"{name}/")}
-    assert {place: one[place.partition("/")[2]].decode() for place in expected} == expected
+    assert {place: converted[place.partition("/")[2]].decode() for place in expected} == expected
     printed = capsys.readouterr().out
     assert f"licence: {SETS[name].licence}\n" in printed and f"{tmp_path / 'two'} is complete: " in printed
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["given", "one", "two"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copies", "one", "two"]
 
 
 def test_mistyped_words_are_shuffled_and_split(tmp_path: Path) -> None:
-    assert data("typo-tweets", "out", "--from", publish(SETS["typo-tweets"], tmp_path / "given")) == 0
+    assert run_data("typo-tweets", "out", "--from", publish(SETS["typo-tweets"], tmp_path / "copies")) == 0
     sizes, rows = {}, []
     for split in ("train", "dev", "test"):
         sides = [Path(f"out/fold0/{split}.{side}").read_text().splitlines() for side in ("src", "tgt")]
@@ -114,11 +111,11 @@ def test_mistyped_words_are_shuffled_and_split(tmp_path: Path) -> None:
     assert sizes == {"train": 10, "dev": 4000, "test": 4000}
     in_order = [(" ".join(f"wrod{i}"), " ".join(f"word{i}")) for i in range(8010)]
     assert sorted(rows) == sorted(in_order)
-    assert sum(one == other for one, other in zip(rows, in_order, strict=True)) < 20
+    assert sum(row == ordered_row for row, ordered_row in zip(rows, in_order, strict=True)) < 20
     assert rows[-1] == ("w r o d 5 3 9 3", "w o r d 5 3 9 3")
 
 
-def test_addresses_are_pinned_and_safe() -> None:
+def test_addresses_are_pinned_and_use_https() -> None:
     for published in SETS.values():
         for file in published.files:
             address = published.at + file
@@ -129,30 +126,29 @@ def test_addresses_are_pinned_and_safe() -> None:
     assert "typo-corpus-r1.txt" in SETS["typo-tweets"].sha256 and "aclImdb_v1.tar.gz" in SETS["imdb"].sha256
 
 
-def test_copies_may_lie_at_the_top_of_the_folder(tmp_path: Path, refused: Any) -> None:
-    given = publish(JFLEG, tmp_path / "given")
-    for path in [*given.glob("*/*")]:
-        path.rename(given / path.name)
-    assert data("jfleg", "--from", given) == 0 and Path("data/jfleg/dev.ref0").is_file()
-    (given / "test.ref2").unlink()
-    assert "--from given has no file test.ref2, which jfleg needs" in refused("jfleg", "x", "--from", "given")
+def test_copies_at_the_top_of_the_folder_are_found(tmp_path: Path, error: Any) -> None:
+    published = publish(JFLEG, tmp_path / "copies")
+    for path in [*published.glob("*/*")]:
+        path.rename(published / path.name)
+    assert run_data("jfleg", "--from", published) == 0 and Path("data/jfleg/dev.ref0").is_file()
+    (published / "test.ref2").unlink()
+    assert mentions(error("jfleg", "x", "--from", "copies"), "--from copies test.ref2 jfleg")
 
 
-def test_what_is_asked_for_is_checked(tmp_path: Path, refused: Any, capsys: Any) -> None:
-    assert "NAME must be one of jfleg, cweb, wi-locness," in refused()
-    assert "but is jflag" in refused("jflag", "x")
-    form = refused("nucle", "x")
-    assert "get it from https://www.cl.cam.ac.uk/research/nl/bea2019st/, after a form, then use --from" in form
+def test_names_and_folders_are_checked(tmp_path: Path, error: Any, capsys: Any) -> None:
+    assert "jfleg, cweb, wi-locness," in error()
+    assert mentions(error("jflag", "x"), "jflag")
+    assert mentions(error("nucle", "x"), "https://www.cl.cam.ac.uk/research/nl/bea2019st/ --from")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
-    assert "DIR full is not empty" in refused("jfleg", "full")
+    assert mentions(error("jfleg", "full"), "full empty")
     (tmp_path / "empty").mkdir()
-    assert "empty has no file nucle.train.gold.bea19.m2" in refused("nucle", "x", "--from", "empty")
+    assert mentions(error("nucle", "x", "--from", "empty"), "empty nucle.train.gold.bea19.m2")
     capsys.readouterr()
-    assert data("--list") == 0
+    assert run_data("--list") == 0
     listed = capsys.readouterr().out
     assert [line.split()[0] for line in listed.splitlines()] == ["name", *SETS] and "CC BY-NC-SA 4.0" in listed
-    assert data("fce", "x", "--dry-run") == 0
+    assert run_data("fce", "x", "--dry-run") == 0
     assert f"from {SETS['fce'].at}fce_v2.1.bea19.tar.gz" in capsys.readouterr().out and not Path("x").exists()
 
 
@@ -169,11 +165,11 @@ def test_what_is_asked_for_is_checked(tmp_path: Path, refused: Any, capsys: Any)
         ("jfleg", "dev/dev.src", b"\xff\n\n\n".decode("latin-1")),
     ],
 )
-def test_another_format_is_refused(name: str, file: str, text: str, tmp_path: Path, refused: Any) -> None:
-    given = publish(SETS[name], tmp_path / "given")
-    (given / file).write_text(text, encoding="latin-1")
-    assert f"is not in the format of {name}: " in refused(name, "x", "--from", "given")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["given"]
+def test_a_file_in_an_unexpected_format_is_refused(name: str, file: str, text: str, tmp_path: Path, error: Any) -> None:
+    published = publish(SETS[name], tmp_path / "copies")
+    (published / file).write_text(text, encoding="latin-1")
+    assert mentions(error(name, "x", "--from", "copies"), f"format {name}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copies"]
 
 
 # ---- archives of strangers -------------------------------------------------------------------------------------------
@@ -189,7 +185,7 @@ def hostile(path: Path, name: str = "m2/a", kind: bytes = tarfile.REGTYPE, size:
 @pytest.mark.parametrize(
     ("write", "reason"),
     [
-        (lambda path: hostile(path, "../m2/a"), "'../m2/a' in it is a link, is too large, or leads out"),
+        (lambda path: hostile(path, "../m2/a"), "'../m2/a' in it"),
         (lambda path: hostile(path, "/m2/a"), "'/m2/a' in it"),
         (lambda path: hostile(path, kind=tarfile.SYMTYPE), "'m2/a' in it"),
         (lambda path: hostile(path, kind=tarfile.LNKTYPE), "'m2/a' in it"),
@@ -201,26 +197,26 @@ def hostile(path: Path, name: str = "m2/a", kind: bytes = tarfile.REGTYPE, size:
     ],
 )
 def test_hostile_and_damaged_archives_are_refused(
-    write: Callable[[Path], object], reason: str, tmp_path: Path, refused: Any, monkeypatch: pytest.MonkeyPatch
+    write: Callable[[Path], object], reason: str, tmp_path: Path, error: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(making, "MAX_UNPACKED_BYTES", 1000)
-    archive = publish(SETS["conll14"], tmp_path / "given") / "conll14st-test-data.tar.gz"
+    archive = publish(SETS["conll14"], tmp_path / "copies") / "conll14st-test-data.tar.gz"
     write(archive)
-    before = contents(tmp_path)
-    assert reason in refused("conll14", "x", "--from", "given")
-    assert contents(tmp_path) == before  # nothing is unpacked, written or remembered
+    original_files = file_contents(tmp_path)
+    assert reason in error("conll14", "x", "--from", "copies")
+    assert file_contents(tmp_path) == original_files  # nothing is unpacked, written or remembered
 
 
-def test_a_zip_that_leads_out_is_refused(tmp_path: Path, refused: Any) -> None:
-    write_archive(publish(SETS["sst2"], tmp_path / "given") / "SST-2.zip", {"SST-2/../../train.tsv": b"a\n"})
-    assert "or leads out of the archive" in refused("sst2", "x", "--from", "given")
+def test_a_zip_that_leads_out_is_refused(tmp_path: Path, error: Any) -> None:
+    write_archive(publish(SETS["sst2"], tmp_path / "copies") / "SST-2.zip", {"SST-2/../../train.tsv": b"a\n"})
+    assert mentions(error("sst2", "x", "--from", "copies"), "'SST-2/../../train.tsv'")
 
 
 # ---- the web ---------------------------------------------------------------------------------------------------------
 
 
 class Web:
-    """Answers as a server that may stop after ``sends`` bytes and may ignore what part is wanted."""
+    """A server that may stop after ``sends`` bytes and may ignore the requested range."""
 
     def __init__(self, content: bytes, sends: int = 1 << 30, resumes: bool = True, url: str = f"{WEB}a.txt"):
         self.content, self.sends, self.resumes, self.url = content, sends, resumes, url
@@ -243,27 +239,27 @@ class Web:
 @pytest.fixture
 def get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], bool]:
     """Makes conll14 from what a server sends; returns whether that succeeded."""
-    archive = publish(SETS["conll14"], tmp_path / "given") / "conll14st-test-data.tar.gz"
+    archive = publish(SETS["conll14"], tmp_path / "copies") / "conll14st-test-data.tar.gz"
 
-    def made(web: Any) -> bool:
+    def make(web: Any) -> bool:
         monkeypatch.setattr(fetching, "urlopen", web)
         if isinstance(web, Web) and not web.content:
             web.content = archive.read_bytes()
-        return data("conll14", "out") == 0
+        return run_data("conll14", "out") == 0
 
-    return made
+    return make
 
 
-def test_a_stop_is_resumed(get: Any, cache: Path, capsys: Any) -> None:
-    first, second = Web(b"", sends=70), Web(b"")
-    assert not get(first) and "ended early: the same command continues" in capsys.readouterr().err
+def test_an_interrupted_download_is_resumed(get: Any, cache: Path, capsys: Any) -> None:
+    partial_web, whole_web = Web(b"", sends=70), Web(b"")
+    assert not get(partial_web) and "ended early" in capsys.readouterr().err
     part = cache / "conll14" / "conll14st-test-data.tar.gz.part"
     assert part.stat().st_size == 70 and not Path("out").exists()
-    assert get(second) and second.asked == ["bytes=70-"] and not part.exists()
-    assert part.with_suffix("").read_bytes() == second.content and Path("out/official-2014.combined.m2").is_file()
+    assert get(whole_web) and whole_web.asked == ["bytes=70-"] and not part.exists()
+    assert part.with_suffix("").read_bytes() == whole_web.content and Path("out/official-2014.combined.m2").is_file()
 
 
-def test_what_was_begun_survives_a_busy_server(get: Any, cache: Path) -> None:
+def test_a_partial_download_survives_a_busy_server(get: Any, cache: Path) -> None:
     def busy(request: Request, timeout: int) -> Any:
         raise HTTPError(request.full_url, 503, "Service Unavailable", Message(), None)
 
@@ -271,33 +267,32 @@ def test_what_was_begun_survives_a_busy_server(get: Any, cache: Path) -> None:
     assert (cache / "conll14" / "conll14st-test-data.tar.gz.part").stat().st_size == 70
 
 
-def test_a_server_that_does_not_resume_sends_all_again(get: Any, cache: Path) -> None:
+def test_a_server_without_ranges_sends_the_whole_file_again(get: Any, cache: Path) -> None:
     again = Web(b"", resumes=False)
     assert not get(Web(b"", sends=70)) and get(again)
     assert (cache / "conll14" / "conll14st-test-data.tar.gz").read_bytes() == again.content
 
 
-def test_a_download_is_the_file_whose_hash_is_known(
+def test_a_download_with_an_unexpected_hash_is_refused(
     get: Any, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """A copy that a person gives is not compared: it may be another edition."""
+    """The hash of a copy given by --from is not compared: it may be a different edition."""
     archive, web = "conll14st-test-data.tar.gz", Web(b"")
     pinned = SETS["conll14"]._replace(sha256={archive: "ab" * 32})
     monkeypatch.setattr("examples.data.read_sets", lambda: {"conll14": pinned})
     assert not get(web) and not Path("out").exists()
-    found = hashlib.sha256(web.content).hexdigest()
-    said = capsys.readouterr().err
+    digest = hashlib.sha256(web.content).hexdigest()
+    error = capsys.readouterr().err
     place = cache / "conll14" / archive
-    assert f"{place} has the SHA-256 {found}, but conll14 is made of the file with {'ab' * 32}: remove it" in said
-    assert "or, if it is right, give it with --from" in said
+    assert mentions(error, f"{place} {digest} conll14 {'ab' * 32} --from")
     assert not get(Web(b""))  # it is still there
     place.unlink()
-    assert data("conll14", "given-out", "--from", tmp_path / "given") == 0
-    pinned.sha256[archive] = found
+    assert run_data("conll14", "given-out", "--from", tmp_path / "copies") == 0
+    pinned.sha256[archive] = digest
     assert get(Web(b"")) and Path("out").is_dir()
 
 
-def test_a_part_that_does_not_fit_is_fetched_again(get: Any, cache: Path) -> None:
+def test_an_oversized_partial_download_is_removed(get: Any, cache: Path) -> None:
     part = cache / "conll14" / "conll14st-test-data.tar.gz.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(bytes(10_000))
@@ -305,41 +300,38 @@ def test_a_part_that_does_not_fit_is_fetched_again(get: Any, cache: Path) -> Non
     assert get(Web(b""))
 
 
-def test_what_is_in_the_cache_is_not_fetched_again(get: Any) -> None:
+def test_a_cached_file_is_not_downloaded_again(get: Any) -> None:
     assert get(Web(b""))
     Path("out").rename("before")
     silent = Web(b"")
     assert get(silent) and not silent.asked
-    assert contents(Path("before")) == contents(Path("out"))
+    assert file_contents(Path("before")) == file_contents(Path("out"))
 
 
-def test_no_network_and_detours_are_told(get: Any, capsys: Any) -> None:
+def test_a_missing_network_and_an_unsafe_redirect_are_reported(get: Any, capsys: Any) -> None:
     def offline(request: Request, timeout: int) -> None:
         raise URLError("Name or service not known")
 
     assert not get(offline)
-    said = capsys.readouterr().err
-    assert "conll14st-test-data.tar.gz cannot be downloaded (Name or service not known): the same command" in said
-    assert (
-        not get(Web(b"", url="http://host/a"))
-        and "leads to http://host/a, which is not safe" in capsys.readouterr().err
-    )
+    error = capsys.readouterr().err
+    assert mentions(error, "conll14st-test-data.tar.gz known")
+    assert not get(Web(b"", url="http://host/a")) and mentions(capsys.readouterr().err, "http://host/a safe")
 
 
 # ---- pages --------------------------------------------------------------------------------------------------------
 
 
-def test_what_the_pages_fetch_exists() -> None:
+def test_sets_named_in_the_pages_exist() -> None:
     pages = [*ROOT.glob("examples/*/*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.sh")]
     text = "\n".join(page.read_text("utf-8") for page in pages)
     fetched = {*re.findall(r'(?:lev-plugins |/)data(?:\.py"?)? ([a-z]\w*(?:-\w+)*)', text)}
     assert {"cweb", "icdar"} <= fetched <= SETS.keys()
 
 
-def test_documents_whose_corrections_are_cut_otherwise_are_left_out(tmp_path: Path) -> None:
+def test_documents_with_misaligned_corrections_are_left_out(tmp_path: Path) -> None:
     def text_of(conversion: str, path: str) -> str:
         return "One. Two.\n" if path.endswith("2.a2.txt") else f"first {path}\nlast {path}\n"
 
-    assert data("ua-gec", "out", "--from", publish(SETS["ua-gec"], tmp_path / "given", text_of, documents=3)) == 0
+    assert run_data("ua-gec", "out", "--from", publish(SETS["ua-gec"], tmp_path / "copies", text_of, documents=3)) == 0
     numbers = [line.split("/")[-1] for line in Path("out/train.clean").read_text("utf-8").splitlines()]
     assert numbers == ["1.a1.txt", "1.a1.txt", "3.a3.txt", "3.a3.txt"]

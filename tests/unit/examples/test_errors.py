@@ -31,7 +31,7 @@ ONE, SEVERAL, FIRST, LATER, REAL, NONWORD = errors.LETTER_CLASSES
         ("abc d", "abcX", [(0, 1, ONE, LATER, NONWORD), (1, 1, "other words")]),  # 1 of 4
     ],
 )
-def test_errors_by_class(text: str, reference: str, expected: list[tuple[Any, ...]]) -> None:
+def test_errors_are_classified(text: str, reference: str, expected: list[tuple[Any, ...]]) -> None:
     assert [(*error[:2], *error.classes) for error in errors.errors_in(text, reference, {"bat", "the"})] == expected
 
 
@@ -58,7 +58,7 @@ def test_words_are_paired_at_the_lowest_cost() -> None:
         assert sum(errors.pair_cost(*pair) for pair in pairs) == pytest.approx(min(costs(text_words, reference_words)))
 
 
-def test_errors_repaired_and_introduced() -> None:
+def test_errors_are_counted_as_repaired_or_introduced() -> None:
     """Errors of the same words are the same error; an extra word is between two words."""
     sources, references = ["teh cat", "the big cat", "a b"], ["the cat", "the cat", "a b"]
     score = errors.evaluate(sources, references, ["the bat", "the odd cat", "a c b"])
@@ -73,7 +73,7 @@ def test_errors_repaired_and_introduced() -> None:
     assert (nearest.score, nearest.details["all: in the source"]) == (1.0, 1)
 
 
-def test_the_table_of_two_systems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_counts_the_errors_of_two_systems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, text in (
         ("noisy", "teh train forParis is ofr you ."),
         ("right", "the train for Paris is for you ."),

@@ -1,4 +1,4 @@
-"""The small folder of a ``levt --spelling``: what it leaves out, and that its edits are those of 8 bits."""
+"""The small folder of a ``levt --spelling``: its files, and its edits, which are those of 8 bits."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,32 +17,32 @@ from lev_plugins.export import load_model
 from lev_plugins.export.compact import CompactTables, scores, vectors
 from lev_plugins.levt.model import LevT
 from lev_plugins.utils import model_folder
-from tests.helpers import Refusal
+from tests.helpers import Refusal, mentions
 from tests.systems import SYSTEMS, System
 
-SPELLED = "levt that spells"
+SPELLING_SYSTEM = "levt that spells"
 
 
 @pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> System:
-    return SYSTEMS[SPELLED](tmp_path_factory.mktemp("system"))
+def levt_spelling(tmp_path_factory: pytest.TempPathFactory) -> System:
+    return SYSTEMS[SPELLING_SYSTEM](tmp_path_factory.mktemp("system"))
 
 
 @pytest.fixture(scope="module")
-def folders(system: System, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The small folder, and the one with all."""
+def pair(levt_spelling: System, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Returns the small folder and the one with all weights."""
     place = tmp_path_factory.mktemp("folders")
-    return system.export(place / "small"), system.export(place / "large", "--trainable")
+    return levt_spelling.export(place / "small"), levt_spelling.export(place / "large", "--trainable")
 
 
-def model_of(system: System) -> LevT:
-    (model,) = load_model.read_model(system.checkpoint, {"data": str(system.data)}).models
+def load_levt(levt_spelling: System) -> LevT:
+    (model,) = load_model.read_model(levt_spelling.checkpoint, {"data": str(levt_spelling.data)}).models
     assert isinstance(model, LevT)
     return model.eval()
 
 
-def test_it_has_one_set_of_weights_and_one_dictionary(folders: tuple[Path, Path]) -> None:
-    files = [{path.relative_to(folder).as_posix() for path in folder.rglob("*.*")} for folder in folders]
+def test_a_small_folder_has_one_set_of_weights_and_one_dictionary(pair: tuple[Path, Path]) -> None:
+    files = [{path.relative_to(folder).as_posix() for path in folder.rglob("*.*")} for folder in pair]
     missing = files[1] - files[0]
     assert {path for path in missing if not path.startswith("dict.")} == {
         model_folder.WEIGHTS,
@@ -51,43 +51,42 @@ def test_it_has_one_set_of_weights_and_one_dictionary(folders: tuple[Path, Path]
     assert len([path for path in missing if path.startswith("dict.")]) == 1 and not files[0] - files[1]
 
 
-def test_its_edits_are_those_of_8_bits(system: System, folders: tuple[Path, Path]) -> None:
-    small, large = folders
+def test_a_small_folder_makes_the_edits_of_8_bits(levt_spelling: System, pair: tuple[Path, Path]) -> None:
+    small, large = pair
     edits = [
-        system.answers(lev_plugins.load(folder, options=EditOptions(cpu_int8=in_8_bits)))
+        levt_spelling.answers(lev_plugins.load(folder, options=EditOptions(cpu_int8=in_8_bits)))
         for folder, in_8_bits in ((small, False), (small, True), (large, True))
     ]
     assert edits[0] == edits[1] == edits[2] and any(edited.edits for edited in edits[0])
 
 
-def test_a_text_is_edited_as_it_is_beside_any_others(system: System, folders: tuple[Path, Path]) -> None:
-    """Activations are rounded by rows; one scale for a batch would make neighbours matter."""
-    editor = lev_plugins.load(folders[0], options=EditOptions(iter_decode_max_iter=3))
+def test_a_small_folder_edits_each_text_as_if_alone(levt_spelling: System, pair: tuple[Path, Path]) -> None:
+    """Activations are rounded by rows: one scale for a batch would make the edits depend on the other texts."""
+    editor = lev_plugins.load(pair[0], options=EditOptions(iter_decode_max_iter=3))
     texts = [
-        f"{text} {word} valeu" for text in system.texts for word in ("teh", "funtcion", "Zürich", "qqqqqqqqqqqqqq")
+        f"{text} {word} valeu"
+        for text in levt_spelling.texts
+        for word in ("teh", "funtcion", "Zürich", "qqqqqqqqqqqqqq")
     ]
     together = [edited.edits for edited in editor.edit(texts)]
     assert together == [editor.edit([text])[0].edits for text in texts]
 
 
-def test_its_words_have_the_vectors_of_the_model(system: System) -> None:
-    model = model_of(system)
+def test_compact_vectors_equal_those_of_the_model_to_7_bits(levt_spelling: System) -> None:
+    model = load_levt(levt_spelling)
     embedding = model.words.embedding
     tables, words = CompactTables(embedding, model.words.scorer), embedding.vectors(None)
     ids = torch.arange(tables.vocabulary + 1)[None]
     with torch.no_grad():
-        exact, rounded = (
-            words.vector_of(ids, ids),
-            vectors(ids, ids, torch.zeros(1, embedding.embedding_dim), tables),
-        )
+        exact, rounded = (words.vector_of(ids, ids), vectors(ids, ids, torch.zeros(1, embedding.embedding_dim), tables))
     # to 7 bits: half a step of the largest of all channels, times the root of their number
     error = (exact - rounded).norm(dim=-1) / exact.norm(dim=-1).clamp(min=1e-2)
     assert 0 < error.max() < 0.5 / 63 * exact.size(-1) ** 0.5
     torch.testing.assert_close(exact[0, -1], rounded[0, -1], rtol=1e-3, atol=1e-5)  # the placeholder
 
 
-def test_its_scores_are_those_of_the_model(system: System) -> None:
-    model = model_of(system)
+def test_compact_scores_equal_those_of_the_model(levt_spelling: System) -> None:
+    model = load_levt(levt_spelling)
     words, scorer = model.words.embedding, model.words.scorer
     tables, shapes = CompactTables(words, scorer), torch.tensor([0, 5, 8, 3])
     queries = 4 * F.normalize(torch.randn(4, words.embedding_dim, generator=torch.Generator().manual_seed(1)))
@@ -98,28 +97,30 @@ def test_its_scores_are_those_of_the_model(system: System) -> None:
         assert 0 < (scores(queries, shapes, tables) - exact).abs().max() < 0.05
 
 
-def test_graphs_compute_the_positions_of_the_table(system: System) -> None:
-    embedding = model_of(system).decoder.embedding
+def test_computed_position_vectors_equal_the_table(levt_spelling: System) -> None:
+    embedding = load_levt(levt_spelling).decoder.embedding
     positions = torch.tensor([[embedding.pad, 2, 3, 90]])
     sinusoids = embedding.sinusoids
     torch.testing.assert_close(sinusoids.computed(positions), sinusoids(positions), rtol=1e-4, atol=1e-5)
 
 
 def test_only_a_folder_with_weights_can_be_exported_again(
-    system: System, folders: tuple[Path, Path], tmp_path: Path, refusal: Refusal
+    levt_spelling: System, pair: tuple[Path, Path], tmp_path: Path, refusal: Refusal
 ) -> None:
-    said = refusal("export", folders[0], tmp_path / "none")
-    assert "has no model.safetensors" in said and "--trainable" in said
+    message = refusal("export", pair[0], tmp_path / "none")
+    assert mentions(message, "model.safetensors --trainable")
     out = tmp_path / "out"
-    assert main(["export", str(folders[1]), str(out), "--min-confidence", "0.25"]) == 0
-    before, after = (model_folder.read(folder) for folder in (folders[0], out))
-    assert after == replace(before, decoding=replace(before.decoding, min_confidence=0.25))
+    assert main(["export", str(pair[1]), str(out), "--min-confidence", "0.25"]) == 0
+    original, config = (model_folder.read(folder) for folder in (pair[0], out))
+    assert config == replace(original, decoding=replace(original.decoding, min_confidence=0.25))
     options = EditOptions(min_confidence=0.0)
-    assert system.answers(lev_plugins.load(out, options=options)) == system.answers(lev_plugins.load(folders[0]))
+    assert levt_spelling.answers(lev_plugins.load(out, options=options)) == levt_spelling.answers(
+        lev_plugins.load(pair[0])
+    )
 
 
 @pytest.mark.parametrize("numbers", [[], [0], [127, 128, 16_383, 16_384, 2_097_152, 2**31 - 1]])
-def test_packed_numbers(numbers: list[int]) -> None:
+def test_packed_numbers_unpack_or_are_refused(numbers: list[int]) -> None:
     begins = np.array([0, 0, len(numbers), len(numbers)])
     packed = pack(np.array(numbers, dtype=np.int32), begins)
     assert unpack(packed, begins).tolist() == numbers

@@ -8,19 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 from lev_plugins.editor.options import EditRequest
 from lev_plugins.serving.context import MIN_TEXT_SIZE, Context, TextToLabel, label_texts, size_of
-from tests.serving import LIMITS, SECONDS, FakeEditor, FakeLabeller, models, serving
+from tests.helpers import mentions
+from tests.serving import LIMITS, FakeEditor, FakeLabeller, models, serving
 
 
-def test_a_busy_model() -> None:
-    """Of those who wait, one leaves and one more comes; one too many is sent away; the others share a batch."""
+def test_a_busy_model_batches_its_queue_and_refuses_what_exceeds_it() -> None:
+    """One waiting client leaves and another one comes; one request too many is refused; the others share a batch."""
     editor = FakeEditor()
-    given = models(editor, most=2)
-    worker = given[0].worker
-    with serving(Context(given), seconds=20) as client, ThreadPoolExecutor(8) as pool:
+    served = models(editor, max_waiting=2)
+    worker = served[0].worker
+    with serving(Context(served), seconds=20) as client, ThreadPoolExecutor(8) as pool:
         editor.free.clear()
-        first = pool.submit(client.edit, "teh")
+        running_request = pool.submit(client.edit, "teh")
         assert editor.begun.wait(5)
-        second = pool.submit(client.edit, "go")
+        waiting_request = pool.submit(client.edit, "go")
         until(lambda: len(worker.waiting) == 1)
         with socket.create_connection(("127.0.0.1", client.port)) as leaving:
             body = b'{"texts": ["left"]}'
@@ -29,53 +30,53 @@ def test_a_busy_model() -> None:
             until(lambda: len(worker.waiting) == 2)
             full = client.edit("tset")
             assert full.status == 503 and full.headers["retry-after"] == "1"
-            assert "too many requests are waiting: try again in a second" in full.error
+            assert "too many requests" in full.error
         until(lambda: worker.waiting[1].answers.cancelled())
-        late = pool.submit(client.edit, "tset")
+        late_request = pool.submit(client.edit, "tset")
         until(lambda: not any(job.answers.cancelled() for job in worker.waiting))
         editor.free.set()
-        found = [each.result().json["results"][0]["text"] for each in (first, second, late)]
-        assert found == ["the", "goes", "test"] and editor.calls == [["teh"], ["go", "tset"]]
+        texts = [
+            request.result().json["results"][0]["text"] for request in (running_request, waiting_request, late_request)
+        ]
+        assert texts == ["the", "goes", "test"] and editor.calls == [["teh"], ["go", "tset"]]
 
 
-def until(good: Callable[[], bool]) -> None:
+def until(condition: Callable[[], bool]) -> None:
     for _ in range(500):
-        if good():
+        if condition():
             return
         time.sleep(0.01)
     raise AssertionError("nothing happened for five seconds")
 
 
-def test_an_answer_that_takes_too_long() -> None:
+def test_an_answer_after_the_time_limit_gets_status_503() -> None:
     editor = FakeEditor()
     with serving(Context(models(editor), limits=LIMITS)) as client:
         editor.free.clear()
         late = client.edit("teh")
         editor.free.set()
         assert late.status == 503 and late.headers["retry-after"] == "1"
-        assert "there was no answer within 1 seconds: try again, or send a shorter text" in late.error
+        assert mentions(late.error, "1 seconds")
         assert client.edit("teh").json["results"][0]["text"] == "the"
 
 
-def test_a_busy_model_does_not_keep_the_server_from_stopping() -> None:
+def test_the_server_stops_while_a_model_is_busy() -> None:
     editor = FakeEditor()
-    with serving(Context(models(editor), limits=LIMITS)) as client:
+    with serving(Context(models(editor), limits=LIMITS)) as client:  # fails if the server has not stopped at the end
         editor.free.clear()
         assert client.edit("teh").status == 503
-        start = time.monotonic()
-    assert time.monotonic() - start < SECONDS + 3
     editor.free.set()
 
 
-def test_drafts_and_texts_wait_for_the_same_model() -> None:
+def test_drafts_and_texts_share_a_batch() -> None:
     editor = FakeEditor(drafts=True)
     texts = [EditRequest("teh"), EditRequest("source", "a ⟦+⟧ tset"), EditRequest("go", min_confidence=0.8)]
     (model,) = models(editor)
-    assert [one.text for one in asyncio.run(model.worker.answers(texts))] == ["the", "a new test", "go"]
+    assert [edited.text for edited in asyncio.run(model.worker.answers(texts))] == ["the", "a new test", "go"]
     assert editor.calls == [["teh", "source", "go"]]
 
 
-def test_how_much_a_text_counts() -> None:
+def test_the_size_of_a_text_is_at_least_a_minimum() -> None:
     assert size_of(EditRequest("a" * 20, "de")) == 22
     assert size_of(TextToLabel(("a" * 20, "c"))) == size_of(EditRequest("a" * 21)) == 21
     short = EditRequest("abc", "de"), TextToLabel(("ab", "c")), EditRequest("")
@@ -83,7 +84,7 @@ def test_how_much_a_text_counts() -> None:
     assert size_of(TextToLabel(("",) * 3_000)) == 3_000
 
 
-def test_each_label_is_answered_as_its_request_says() -> None:
+def test_scores_are_returned_to_requests_that_want_them() -> None:
     plain, scored = label_texts(FakeLabeller(), [TextToLabel("good good bad"), TextToLabel("good bad", scores=True)])
     assert plain == {"label": "good", "score": 0.6667}
     assert scored["all_scores"] == {"bad": 0.5, "good": 0.5}

@@ -1,4 +1,4 @@
-"""The script of the page, in node: what a person does while the server works."""
+"""The script of the page in node: user actions while the server works."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ CHANGED = "The text has changed: check it again."
 
 
 @pytest.mark.parametrize(
-    ("scene", "text", "said"),
+    ("scene", "text", "status"),
     [
         ("typing_while_it_checks", "teh cat sat", CHANGED),
         ("accepting_while_it_checks_again", "the test", CHANGED),
@@ -32,30 +32,30 @@ CHANGED = "The text has changed: check it again."
         ("leaving_what_is_below_the_minimum", "Teh the", "1 edit accepted"),
     ],
 )
-def test_nothing_that_was_written_is_lost(scene: str, text: str, said: str) -> None:
-    assert played(scene) == {"text": text, "said": said, "waiting": 0, "journal": []}
+def test_no_user_input_is_lost(scene: str, text: str, status: str) -> None:
+    assert play_scene(scene) == {"text": text, "said": status, "waiting": 0, "journal": []}
 
 
-def played(*scene: str) -> Any:
-    """Returns what a scene leaves behind."""
+def play_scene(*scene: str) -> Any:
+    """Runs a scene in node and returns its outcome."""
     command = [str(NODE), SCENES, PAGE, *scene]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def test_the_terms_of_the_text_as_it_is_now() -> None:
-    seen = played("terms_are_used_when_their_edits_are_accepted")
-    assert seen["sent"] == "hat\tHut\nred hat\troter Hut\n"
-    second = [["hat → Hut", "used"], ["hat → Hut: missing", "missing"]]
-    assert seen["before"] == [["red hat → roter Hut: missing", "missing"], *second]
-    assert seen["after"] == [["red hat → roter Hut", "used"], *second]
-    assert seen["sources"] == "a red hat\na hat" and seen["text"] == "ein roter Hut\nein Hut"
+def test_terms_follow_the_current_text() -> None:
+    outcome = play_scene("terms_are_used_when_their_edits_are_accepted")
+    assert outcome["sent"] == "hat\tHut\nred hat\troter Hut\n"
+    hat_terms = [["hat → Hut", "used"], ["hat → Hut: missing", "missing"]]
+    assert outcome["before"] == [["red hat → roter Hut: missing", "missing"], *hat_terms]
+    assert outcome["after"] == [["red hat → roter Hut", "used"], *hat_terms]
+    assert outcome["sources"] == "a red hat\na hat" and outcome["text"] == "ein roter Hut\nein Hut"
 
 
-def test_only_a_server_with_a_journal_is_told_what_was_decided() -> None:
+def test_decisions_are_sent_only_to_a_server_with_a_journal() -> None:
     scene = "the_journal_is_told_what_was_decided"
-    assert played(scene)["journal"] == []
+    assert play_scene(scene)["journal"] == []
     the, test, cat = ([2, 5, "the", True], [6, 10, "test", False], [11, 14, "cat", None])
     edits = [dict(zip(("start", "end", "replacement", "accepted"), row, strict=True)) for row in (the, test, cat)]
-    assert played(scene, "journal")["journal"] == [{"text": "😀 teh tset hat", "edits": edits}]
+    assert play_scene(scene, "journal")["journal"] == [{"text": "😀 teh tset hat", "edits": edits}]

@@ -5,19 +5,20 @@ import json
 import pytest
 
 from lev_plugins.serving.context import Context
+from tests.helpers import mentions
 from tests.serving import Client, FakeEditor, FakeLabeller, models, serving
 
 
-def test_texts_become_what_edit_prints(server: Client) -> None:
+def test_an_edit_request_answers_the_json_of_edit(server: Client) -> None:
     answer = server.edit("teh 😀 tset\n", "", "fine")
     assert answer.status == 200 and answer.headers["content-type"] == "application/json"
-    other = {"replacement": "then", "confidence": 0.05}
-    first = {"start": 0, "end": 3, "replacement": "the", "confidence": 0.9, "iteration": 1, "alternatives": [other]}
-    second = {"start": 6, "end": 10, "replacement": "test", "confidence": 0.8, "iteration": 1, "alternatives": []}
+    option = {"replacement": "then", "confidence": 0.05}
+    the = {"start": 0, "end": 3, "replacement": "the", "confidence": 0.9, "iteration": 1, "alternatives": [option]}
+    test = {"start": 6, "end": 10, "replacement": "test", "confidence": 0.8, "iteration": 1, "alternatives": []}
     assert answer.json == {
         "model": "m1",
         "results": [
-            {"text": "the 😀 test\n", "edits": [first, second]},
+            {"text": "the 😀 test\n", "edits": [the, test]},
             {"text": "", "edits": []},
             {"text": "fine", "edits": []},
         ],
@@ -25,9 +26,9 @@ def test_texts_become_what_edit_prints(server: Client) -> None:
     assert server.edit().json["results"] == []
 
 
-def test_confidence_drafts_models_and_words(server: Client) -> None:
-    def texts(*given: str, **fields: object) -> list[str]:
-        return [result["text"] for result in server.edit(*given, **fields).json["results"]]
+def test_fields_of_an_edit_request_are_used(server: Client) -> None:
+    def texts(*lines: str, **fields: object) -> list[str]:
+        return [result["text"] for result in server.edit(*lines, **fields).json["results"]]
 
     assert texts("teh tset", min_confidence=0.85) == ["the tset"]
     assert texts("teh tset", min_confidence=0) == texts("teh tset", min_confidence=0.0) == ["the test"]
@@ -36,7 +37,7 @@ def test_confidence_drafts_models_and_words(server: Client) -> None:
     assert texts("teh", model="m2") == ["the"]
 
 
-def test_a_glossary(server: Client) -> None:
+def test_an_edit_request_reports_the_terms_of_its_glossary(server: Client) -> None:
     answer = server.edit("teh hat", "no", drafts=["der Hut", "nein"], model="m2", glossary="hat\tHut\n\nteh\tDer\n")
     assert [result.get("terms") for result in answer.json["results"]] == [
         [{"source": "teh", "target": "Der", "used": False}, {"source": "hat", "target": "Hut", "used": True}],
@@ -44,19 +45,19 @@ def test_a_glossary(server: Client) -> None:
     ]
     refused = server.edit("a", glossary="hat\tHut\nhat Mütze")
     assert refused.status == 400
-    assert refused.error == "the glossary, line 2: must be a term, a TAB and its translation, but is 'hat Mütze'"
+    assert mentions(refused.error, "glossary line 2 TAB 'hat Mütze'")
 
 
-def test_labels(server: Client) -> None:
+def test_label_requests_are_answered(server: Client) -> None:
     answer = server.post("/v1/label", {"texts": ["good film", ["good", "good", "bad"]], "scores": False})
     assert answer.json["model"] == "m3"
-    assert [each["label"] for each in answer.json["results"]] == ["bad", "good"]
+    assert [result["label"] for result in answer.json["results"]] == ["bad", "good"]
     scored = server.post("/v1/label", {"texts": ["good"], "scores": True}).json["results"]
     assert scored == [{"label": "good", "score": 1.0, "all_scores": {"bad": 0.0, "good": 1.0}}]
     assert server.post("/v1/label", {"texts": [""]}).error == "line 1 has no words"
 
 
-def test_models_and_health(server: Client) -> None:
+def test_models_and_healthz_are_listed(server: Client) -> None:
     answer = server.get("/v1/models").json
     assert answer["models"][1:] == [
         {"name": "m2", "kind": "edit", "drafts": True, "min_confidence": 0.0},
@@ -68,48 +69,48 @@ def test_models_and_health(server: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("content", "message"),
     [
-        ([], "the request is not a JSON object"),
-        ({}, "the request has no entry 'texts'"),
-        ({"texts": ["a", 1]}, "the request: texts must be list[str], but is ['a', 1]"),
-        ({"texts": ["a"], "min_confidence": 1.5}, "min_confidence must be between 0 and 1, but is 1.5"),
-        ({"texts": ["a"], "model": "gpt"}, "no model called gpt can edit; these can: m1, m2"),
-        ({"texts": ["a"], "drafts": ["b"]}, "drafts are for a levt, but m1 edits the text itself"),
-        ({"texts": ["a"], "drafts": [], "model": "m2"}, "there are 0 drafts for 1 texts: send one for each"),
-        ({"texts": ["a"], "drafts": ["⟦!b"], "model": "m2"}, "is not closed: add ⟧ where it ends"),
-        ({"texts": ["\ud800"]}, "the request is not valid JSON ('utf-8' codec can't encode character '\\ud800'"),
+        ([], "JSON object"),
+        ({}, "'texts'"),
+        ({"texts": ["a", 1]}, "texts list[str] ['a', 1]"),
+        ({"texts": ["a"], "min_confidence": 1.5}, "min_confidence 1.5"),
+        ({"texts": ["a"], "model": "gpt"}, "gpt m1 m2"),
+        ({"texts": ["a"], "drafts": ["b"]}, "drafts levt m1"),
+        ({"texts": ["a"], "drafts": [], "model": "m2"}, "0 drafts 1 texts"),
+        ({"texts": ["a"], "drafts": ["⟦!b"], "model": "m2"}, "closed ⟧"),
+        ({"texts": ["\ud800"]}, "JSON '\\ud800'"),
     ],
 )
-def test_wrong_fields_are_named(server: Client, given: object, message: str) -> None:
-    answer = server.post("/v1/edit", given)
-    assert answer.status == 400 and message in answer.error
+def test_unusable_fields_are_named(server: Client, content: object, message: str) -> None:
+    answer = server.post("/v1/edit", content)
+    assert answer.status == 400 and mentions(answer.error, message)
 
 
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        (b"", 400, "the request is not valid JSON (Expecting value"),
-        (b'{"texts": ["a"], "min_confidence": NaN}', 400, "min_confidence must be finite float | None, but is nan"),
-        (15_000 * b"[", 400, "the request is not valid JSON (maximum recursion depth exceeded"),
-        (b'{"texts": [1' + 5_000 * b"0" + b"]}", 400, "the request is not valid JSON"),
-        (b" " * 20_001, 413, "the request has more than 20,000 bytes: send a shorter text"),
-        (json.dumps({"texts": ["a" * 2001]}).encode(), 413, "the text has 2,001 characters, but the limit is 2,000"),
-        (json.dumps({"texts": [""] * 101}).encode(), 413, "each counted as at least 20, have 2,020 characters"),
+        (b"", 400, "JSON"),
+        (b'{"texts": ["a"], "min_confidence": NaN}', 400, "min_confidence finite nan"),
+        (15_000 * b"[", 400, "JSON recursion"),
+        (b'{"texts": [1' + 5_000 * b"0" + b"]}", 400, "JSON"),
+        (b" " * 20_001, 413, "20,000 bytes"),
+        (json.dumps({"texts": ["a" * 2001]}).encode(), 413, "2,001 2,000"),
+        (json.dumps({"texts": [""] * 101}).encode(), 413, "20 2,020"),
     ],
 )
-def test_wrong_bodies_are_refused(server: Client, body: bytes, status: int, message: str) -> None:
+def test_malformed_or_large_bodies_are_refused(server: Client, body: bytes, status: int, message: str) -> None:
     answer = server.ask("POST", "/v1/edit", body)
-    assert answer.status == status and message in answer.error
+    assert answer.status == status and mentions(answer.error, message)
 
 
-def test_a_server_of_one_kind_says_what_it_lacks() -> None:
+def test_a_server_of_labellers_refuses_edits() -> None:
     with serving(Context(models(FakeLabeller()))) as client:
-        assert "this server has no model that can edit: start it with one" in client.edit("a").error
+        assert "no model that can edit" in client.edit("a").error
         assert client.form("/v2/check", {"language": "en", "text": "a"}).status == 400
 
 
-def test_so_many_words_are_refused() -> None:
+def test_too_many_words_are_refused() -> None:
     with serving(Context(models(FakeEditor()))) as client:
         answer = client.post("/v1/edit", {"texts": ["teh"], "words": ["b" * 100] * 1_001})
-        assert answer.status == 400 and "the length of all words must be at most 100000, but is 100100" in answer.error
+        assert answer.status == 400 and mentions(answer.error, "words 100000 100100")

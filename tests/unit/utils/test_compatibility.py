@@ -35,7 +35,7 @@ def test_missing_packages_are_named(monkeypatch, name):
 
 
 def test_fairseq_that_cannot_be_imported_is_explained(monkeypatch):
-    """fairseq 0.12.2 fails so on Python 3.11 and newer."""
+    """fairseq 0.12.2 raises this error on Python 3.11 and newer."""
 
     def fail(name):
         raise ValueError("mutable default <class 'CommonConfig'> for field common\nis not allowed: use default_factory")
@@ -47,10 +47,10 @@ def test_fairseq_that_cannot_be_imported_is_explained(monkeypatch):
     assert line.endswith(compatibility.INSTALL_FAIRSEQ)
 
 
-def test_fairseqs_tensorboardx_message_is_silenced():
+def test_the_message_of_fairseq_about_tensorboardx_is_silenced():
     assert not logging.getLogger("fairseq.tasks.text_to_speech").isEnabledFor(logging.INFO)
 
 
-def test_the_oldest_torch_is_that_of_setup():
+def test_the_oldest_torch_equals_that_of_setup():
     text = (REPOSITORY_ROOT / "setup.py").read_text("utf-8")
     assert '"torch>={}.{}"'.format(*compatibility.OLDEST_TORCH) in text

@@ -1,4 +1,4 @@
-"""A model folder of a stranger, or a damaged one, is refused in one sentence, and nothing outside it is read."""
+"""Damaged or malicious model folders are refused in one line, and no file outside them is read."""
 
 import json
 import os
@@ -16,25 +16,25 @@ from lev_plugins.cli.main import main
 from lev_plugins.export import load_model
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError
-from tests.helpers import Refusal
+from tests.helpers import Refusal, mentions
 from tests.systems import GOLDEN, SYSTEMS
 
 Change = Callable[[dict[str, Any]], None]
-LABELS = [str(GOLDEN / "labels" / "checkpoint.pt"), "--data", str(GOLDEN / "labels" / "data")]
-PBD = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(GOLDEN / "noisy" / "data"), "--bpe", "chars"]
+LABELLER_EXPORT = [str(GOLDEN / "labels" / "checkpoint.pt"), "--data", str(GOLDEN / "labels" / "data")]
+CORRECTOR_EXPORT = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(GOLDEN / "noisy" / "data"), "--bpe", "chars"]
 
 
-def exported(out: Path, *flags: str) -> Path:
+def export_to(out: Path, *flags: str) -> Path:
     assert main(["export", flags[0], str(out), "--no-graphs", *flags[1:]]) == 0
     return out
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return exported(tmp_path_factory.mktemp("pbd") / "out", *PBD)
+def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export_to(tmp_path_factory.mktemp("pbd") / "out", *CORRECTOR_EXPORT)
 
 
-def edited(config: Change) -> Callable[[Path], None]:
+def modify(config: Change) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         path = folder / "config.json"
         entries = json.loads(path.read_text("utf-8"))
@@ -50,7 +50,7 @@ def entry(*path: str, value: Any) -> Callable[[Path], None]:
             entries = entries[name]
         entries[path[-1]] = value
 
-    return edited(change)
+    return modify(change)
 
 
 def content(name: str, text: bytes) -> Callable[[Path], None]:
@@ -71,7 +71,7 @@ def with_nan(tensors: dict[str, Any]) -> None:
     next(weight for weight in tensors.values() if weight.dim() == 2)[0, 0] = torch.nan
 
 
-def without_one(tensors: dict[str, Any]) -> None:
+def without_first_weight(tensors: dict[str, Any]) -> None:
     del tensors[sorted(tensors)[0]]
 
 
@@ -88,98 +88,98 @@ def link(name: str, target: str) -> Callable[[Path], None]:
     return change
 
 
-DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "older": (entry("format", value=1), "has format version 1, but .* reads version 2"),
-    "newer": (entry("format", value=3), "has format version 3, but .* reads version 2"),
-    "no format": (edited(lambda c: c.pop("format")), "was not written by lev-plugins export"),
-    "not JSON": (content("config.json", b"{"), r"config\.json is not valid JSON"),
-    "no config": (lambda folder: (folder / "config.json").unlink(), "is not a model folder, because it has no config"),
-    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"is incomplete, .* no model\.safetensors"),
-    "no dictionary": (lambda folder: (folder / "dict.noisy.txt").unlink(), r"is incomplete, .* no dict\.noisy\.txt"),
-    "other dictionary": (content("dict.noisy.txt", b"a 1\n"), r"dict\.noisy\.txt is not the file that was exported"),
-    "unknown entry": (entry("more", value=1), "has an unknown entry 'more'"),
-    "missing entry": (edited(lambda c: c.pop("task")), "has no entry 'task'"),
-    "text style": (entry("text_style", "tall", value=True), "text_style has an unknown entry 'tall'"),
-    "unknown flag": (entry("model_flags", "encoder_embed_path", value="/etc/passwd"), "unknown entry 'encoder_embed_"),
-    "unknown task flag": (entry("task_flags", "data", value="/"), "task_flags has an unknown entry 'data'"),
-    "another task": (entry("task", value="translation"), "task must be text_labelling for a labeller"),
-    "another model": (entry("architecture", value="lstm"), "the architecture must be one of pbd, .*, but is 'lstm'"),
-    "another kind": (entry("kind", value="server"), "kind must be editor, or labeller"),
-    "tokeniser": (entry("tokeniser", value="gpt2"), "tokeniser must be null or one of sentencepiece"),
-    "language": (entry("task_flags", "source_lang", value="../x"), r"source_lang must have only letters"),
-    "way out": (entry("files", "../x", value=""), r"a name in files must have only letters, .* but is '\.\./x'"),
-    "dictionary not listed": (edited(lambda c: c["files"].pop("dict.noisy.txt")), r"files must have dict\.noisy\.txt"),
-    "no language": (edited(lambda c: c["task_flags"].pop("target_lang")), "task_flags must have target_lang, a text"),
-    "tokeniser not listed": (entry("tokeniser", value="sentencepiece"), r"files must have sentencepiece\.bpe\.model"),
-    "link": (link("dict.noisy.txt", "../outside.txt"), "is a link that leads out of the folder: copy the folder with"),
-    "link to itself": (link("model.safetensors", "model.safetensors"), r"is incomplete, .* no model\.safetensors"),
+EDITOR_DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "older": (entry("format", value=1), "version 1.* version 2"),
+    "newer": (entry("format", value=3), "version 3.* version 2"),
+    "no format": (modify(lambda c: c.pop("format")), "not written by lev-plugins export"),
+    "not JSON": (content("config.json", b"{"), r"config\.json .*JSON"),
+    "no config": (lambda folder: (folder / "config.json").unlink(), r"copy .*config\.json"),
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"no model\.safetensors"),
+    "no dictionary": (lambda folder: (folder / "dict.noisy.txt").unlink(), r"no dict\.noisy\.txt"),
+    "other dictionary": (content("dict.noisy.txt", b"a 1\n"), r"dict\.noisy\.txt .*exported"),
+    "unknown entry": (entry("more", value=1), "'more'"),
+    "missing entry": (modify(lambda c: c.pop("task")), "'task'"),
+    "text style": (entry("text_style", "tall", value=True), "text_style .*'tall'"),
+    "unknown flag": (entry("model_flags", "encoder_embed_path", value="/etc/passwd"), "'encoder_embed_"),
+    "unknown task flag": (entry("task_flags", "data", value="/"), "task_flags .*'data'"),
+    "another task": (entry("task", value="translation"), "task .*text_labelling"),
+    "another model": (entry("architecture", value="lstm"), "architecture .*pbd, .*'lstm'"),
+    "another kind": (entry("kind", value="server"), "kind .*editor, or labeller"),
+    "tokeniser": (entry("tokeniser", value="gpt2"), "tokeniser .*sentencepiece"),
+    "language": (entry("task_flags", "source_lang", value="../x"), "source_lang .*letters"),
+    "way out": (entry("files", "../x", value=""), r"files .*'\.\./x'"),
+    "dictionary not listed": (modify(lambda c: c["files"].pop("dict.noisy.txt")), r"files .*dict\.noisy\.txt"),
+    "no language": (modify(lambda c: c["task_flags"].pop("target_lang")), "task_flags .*target_lang"),
+    "tokeniser not listed": (entry("tokeniser", value="sentencepiece"), r"files .*sentencepiece\.bpe\.model"),
+    "link": (link("dict.noisy.txt", "../outside.txt"), r"dict\.noisy\.txt is a link"),
+    "link to itself": (link("model.safetensors", "model.safetensors"), r"no model\.safetensors"),
     "endless": (link("config.json", "/dev/zero"), "is not a model folder|leads out"),
-    "many layers": (entry("model_flags", "layers", value=10**9), "--layers must be at most 1000, but is 1000000000"),
-    "beam": (entry("decoding", "beam", value=10**6), r"config\.json, decoding: --beam must be between 1 and 1000"),
-    "NaN": (weights(with_nan), "the model has NaN or infinite weights, first in"),
-    "a weight less": (weights(without_one), r"cannot be loaded \(KeyError: .*\): export it again"),
-    "other sizes": (weights(wider), "cannot be loaded .*: export it again"),
-    "cut short": (lambda folder: os.truncate(folder / "model.safetensors", 1000), "is not the file that was exported"),
-    "a link for the weights": (link("model.safetensors", "../outside.txt"), "is a link that leads out of the folder"),
+    "many layers": (entry("model_flags", "layers", value=10**9), "--layers .*1000.* 1000000000"),
+    "beam": (entry("decoding", "beam", value=10**6), r"config\.json, decoding: --beam .*1000"),
+    "NaN": (weights(with_nan), "NaN .*weights, first in"),
+    "a weight less": (weights(without_first_weight), r"KeyError: .*export it again"),
+    "other sizes": (weights(wider), "cannot be loaded .*export it again"),
+    "cut short": (lambda folder: os.truncate(folder / "model.safetensors", 1000), r"model\.safetensors .*exported"),
+    "a link for the weights": (link("model.safetensors", "../outside.txt"), r"model\.safetensors is a link"),
 }
 
 
-DAMAGES_OF_LABELLERS: dict[str, tuple[Callable[[Path], None], str]] = {
-    "template": (entry("labelling", "template", value="{0.__class__}"), "template may have"),
-    "kind": (entry("labelling", "kind", value="guessing"), "kind must be classification or"),
-    "columns": (entry("labelling", "columns", value=0), "columns must be between 1 and 1000"),
-    "longest": (entry("labelling", "longest", value=10**9), "longest must be between 1 and 1000000"),
-    "separator": (entry("labelling", "separator", value=""), "separator must not be empty"),
-    "labels not listed": (edited(lambda c: c["files"].pop("labels.txt")), r"files must have labels\.txt"),
-    "unknown entry of labelling": (entry("labelling", "more", value="/etc/passwd"), "has an unknown entry 'more'"),
-    "a task of editors": (entry("task", value="text_editing"), "task must be text_labelling for a labeller"),
-    "NaN in a labeller": (weights(with_nan), "the model has NaN or infinite weights"),
+LABELLER_DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "template": (entry("labelling", "template", value="{0.__class__}"), "template"),
+    "kind": (entry("labelling", "kind", value="guessing"), "kind .*classification"),
+    "columns": (entry("labelling", "columns", value=0), "columns .*1000"),
+    "longest": (entry("labelling", "longest", value=10**9), "longest .*1000000"),
+    "separator": (entry("labelling", "separator", value=""), "separator .*empty"),
+    "labels not listed": (modify(lambda c: c["files"].pop("labels.txt")), r"files .*labels\.txt"),
+    "unknown entry of labelling": (entry("labelling", "more", value="/etc/passwd"), "'more'"),
+    "a task of editors": (entry("task", value="text_editing"), "task .*text_labelling"),
+    "NaN in a labeller": (weights(with_nan), "NaN .*weights"),
 }
 
 
 @pytest.fixture(scope="module")
 def labeller(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return exported(tmp_path_factory.mktemp("labels") / "out", *LABELS)
+    return export_to(tmp_path_factory.mktemp("labels") / "out", *LABELLER_EXPORT)
 
 
-@pytest.mark.parametrize("damage", [*DAMAGES, *DAMAGES_OF_LABELLERS])
+@pytest.mark.parametrize("damage", [*EDITOR_DAMAGES, *LABELLER_DAMAGES])
 def test_a_damaged_folder_is_refused_in_one_line(
-    damage: str, folder: Path, labeller: Path, tmp_path: Path, refusal: Refusal
+    damage: str, intact: Path, labeller: Path, tmp_path: Path, refusal: Refusal
 ) -> None:
-    copy = Path(shutil.copytree(folder if damage in DAMAGES else labeller, tmp_path / "copy"))
-    change, message = (DAMAGES | DAMAGES_OF_LABELLERS)[damage]
+    copy = Path(shutil.copytree(intact if damage in EDITOR_DAMAGES else labeller, tmp_path / "copy"))
+    change, message = (EDITOR_DAMAGES | LABELLER_DAMAGES)[damage]
     change(copy)
     assert re.search(message, refusal("export", copy, tmp_path / "out"))
 
 
-def test_what_is_no_model_folder(
-    folder: Path, golden_folder: Callable[[str], Path], tmp_path: Path, refusal: Refusal
+def test_paths_without_a_suitable_model_are_refused(
+    intact: Path, golden_folder: Callable[[str], Path], tmp_path: Path, refusal: Refusal
 ) -> None:
-    assert "is not a model folder, because it has no config.json" in refusal("edit", tmp_path)
-    assert "none is no model folder" in refusal("info", "none")
-    assert "none is no model folder" in refusal("edit", "none")
+    assert mentions(refusal("edit", tmp_path), f"{tmp_path} config.json")
+    assert mentions(refusal("info", "none"), "none model folder")
+    assert mentions(refusal("edit", "none"), "none model folder")
     assert "use lev-plugins edit" in refusal("label", golden_folder("pbd"))
     assert "use lev-plugins label" in refusal("edit", golden_folder("labels"))
-    assert "a data folder is given as well" in refusal("export", folder, tmp_path / "out", "--data", tmp_path)
+    assert mentions(refusal("export", intact, tmp_path / "out", "--data", tmp_path), "data folder")
 
 
-def test_a_folder_whose_name_fairseq_would_divide(folder: Path, tmp_path: Path, refusal: Refusal) -> None:
-    copy = shutil.copytree(folder, tmp_path / "a:b")
-    said = refusal("export", copy, tmp_path / "out")
-    assert re.search(r"cannot read .*a:b, because its name has the character ':': rename it", said)
+def test_a_folder_with_a_colon_in_its_name_is_refused(intact: Path, tmp_path: Path, refusal: Refusal) -> None:
+    copy = shutil.copytree(intact, tmp_path / "a:b")
+    message = refusal("export", copy, tmp_path / "out")
+    assert mentions(message, f"{tmp_path}/a:b ':'")
 
 
-def test_a_backbone_has_only_the_files_that_are_listed(tmp_path: Path) -> None:
+def test_an_unlisted_file_of_a_backbone_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     folder = SYSTEMS["gated_byt5"](tmp_path).export(tmp_path / "out", "--no-graphs")
     (folder / "backbone" / "generation_config.json").write_text("{}")
-    with pytest.raises(UserError, match=r"must have exactly the files config\.json, dict\.txt, symbols\.txt"):
+    with pytest.raises(UserError, match=r"files config\.json, dict\.txt, symbols\.txt"):
         load_model.read_model(folder, {})
 
 
-def test_a_weight_that_is_not_learnt_must_be_finite_too(tmp_path: Path) -> None:
+def test_nan_in_a_fixed_weight_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     SYSTEMS["gated_bart"](tmp_path).export(tmp_path / "out", "--no-graphs")
     weights(lambda tensors: tensors["decoder.backbone.head.bias"].fill_(torch.nan))(tmp_path / "out")
-    with pytest.raises(UserError, match=r"NaN or infinite weights, first in decoder\.backbone\.head\.bias"):
+    with pytest.raises(UserError, match=r"NaN .*decoder\.backbone\.head\.bias"):
         load_model.read_model(tmp_path / "out", {})

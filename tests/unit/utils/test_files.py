@@ -1,4 +1,4 @@
-"""Files and folders are complete or absent, and an old folder is never lost."""
+"""Files and folders are complete or absent, and a previous folder is never lost."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ def test_a_link_to_an_empty_folder_is_filled(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
 
 
-def test_a_file_may_be_read_by_whom_the_user_lets_read_files_and_a_link_stays_one(tmp_path: Path) -> None:
+def test_a_file_follows_the_umask_and_keeps_its_mode_and_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     old_mask = os.umask(0o027)
     try:
@@ -36,23 +36,23 @@ def test_a_file_may_be_read_by_whom_the_user_lets_read_files_and_a_link_stays_on
 
 @pytest.mark.parametrize("stop", [OSError("no"), KeyboardInterrupt("no")], ids=lambda stop: type(stop).__name__)
 @pytest.mark.parametrize("comes_back", [True, False])
-def test_an_old_folder_is_never_lost(
+def test_a_failed_replacement_never_loses_the_previous_folder(
     stop: BaseException, comes_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It stays if the new one cannot take its place; if it cannot come back either, it is not removed."""
-    old, new = tmp_path / "old", tmp_path / "new"
-    for each in (old, new):
-        each.mkdir()
-        (each / each.name).write_text("")
+    """The previous folder stays if the replacement fails; if it cannot be moved back either, it is not removed."""
+    previous, replacement = tmp_path / "old", tmp_path / "new"
+    for folder in (previous, replacement):
+        folder.mkdir()
+        (folder / folder.name).write_text("")
     replace = Path.replace
 
     def refuse(path: Path, target: Path) -> Path:
-        if target == old and (path == new or not comes_back):
+        if target == previous and (path == replacement or not comes_back):
             raise stop
         return replace(path, target)
 
     monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(type(stop), match="no"):
-        files.swap_in(old, new)
-    (left,) = tmp_path.rglob("old/old")
-    assert (left.parent == old) == comes_back and (new / "new").exists()
+        files.swap_in(previous, replacement)
+    (survivor,) = tmp_path.rglob("old/old")
+    assert (survivor.parent == previous) == comes_back and (replacement / "new").exists()

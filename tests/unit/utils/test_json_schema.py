@@ -1,4 +1,4 @@
-"""JSON of strangers: what a dataclass does not say is refused, and the message names it."""
+"""JSON that does not fit a dataclass is refused, and the message names the entry."""
 
 import math
 import re
@@ -28,11 +28,11 @@ class Outer:
     anything: Any = None
 
 
-GOOD: dict[str, Any] = {"name": "a", "on": True, "inner": {"size": 1}}
+VALID_ENTRIES: dict[str, Any] = {"name": "a", "on": True, "inner": {"size": 1}}
 
 
-def test_what_fits_is_taken() -> None:
-    entries = {**GOOD, "more": {"a": None}, "numbers": [1], "anything": [{}]}
+def test_valid_entries_fill_the_dataclass() -> None:
+    entries = {**VALID_ENTRIES, "more": {"a": None}, "numbers": [1], "anything": [{}]}
     assert from_entries(Outer, entries, "x") == Outer("a", True, Inner(1), [1], {"a": None}, [{}])
 
 
@@ -51,9 +51,9 @@ def test_what_fits_is_taken() -> None:
         ({"name": "a" * 999, "on": "b" * 999}, "x: on must be bool, but is '" + "b" * 59 + "..."),
     ],
 )
-def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str) -> None:
+def test_an_invalid_entry_is_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=re.escape(message)):
-        from_entries(Outer, {**GOOD, **changes}, "x")
+        from_entries(Outer, {**VALID_ENTRIES, **changes}, "x")
 
 
 @given(st.binary(max_size=40))
