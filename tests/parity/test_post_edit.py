@@ -1,4 +1,4 @@
-"""The autoregressive post-editor against fairseq's own Transformer, which knows nothing of drafts."""
+"""The autoregressive post-editor against fairseq's Transformer, which has no drafts."""
 
 import math
 from typing import Any
@@ -41,7 +41,7 @@ POST_EDIT_VARIANTS: dict[str, dict[str, Any]] = {
 variants = pytest.mark.parametrize("options", POST_EDIT_VARIANTS.values(), ids=POST_EDIT_VARIANTS.keys())
 
 
-# --- the encoder, from embeddings put together by hand
+# --- the encoder, from embeddings summed token by token
 
 
 def position(model: PostEditTransformer, place: int) -> list[float]:
@@ -137,8 +137,8 @@ def loss(model: Any, sample: dict[str, Any]) -> tuple[float, int, dict[str, Any]
     return float(value), size, log
 
 
-EMPTY = [[BOS, EOS]] * N_ROWS
-without_drafts = pytest.mark.parametrize("drafts", [None, EMPTY], ids=["no-drafts", "empty-drafts"])
+EMPTY_DRAFTS = [[BOS, EOS]] * N_ROWS
+without_drafts = pytest.mark.parametrize("drafts", [None, EMPTY_DRAFTS], ids=["no-drafts", "empty-drafts"])
 
 
 @without_drafts

@@ -61,7 +61,7 @@ def test_pairs_are_prepared_like_fairseq(raw: Path, tmp_path: Path, flags: list)
     assert folder_contents(tmp_path / "ours") == folder_contents(tmp_path / "theirs")
 
 
-def test_triples_with_given_dictionaries(raw: Path, tmp_path: Path) -> None:
+def test_triples_with_existing_dictionaries_are_prepared_like_fairseq(raw: Path, tmp_path: Path) -> None:
     run_preprocess(raw, tmp_path / "first", "-s", "en", "-t", "de")
     dictionaries = [
         "--srcdict",

@@ -223,7 +223,7 @@ def test_each_policy_copies_to_the_host_at_most_once() -> None:
 
 @torch.no_grad()
 def test_decoder_states_are_recomputed_when_the_text_changed() -> None:
-    """For empty texts, the placeholder policy runs without the deletion policy, which caches states."""
+    """The placeholder policy of an empty text runs without the deletion policy, which caches states."""
     generator, source = RefinementGenerator([lively_model()], toy_dictionary(), RefinementOptions()), random_rows(1, 5)
     policies, fresh = (EnsemblePolicies(generator.ensemble, rows_to_tensor(source)) for _ in range(2))
     (sentence,) = generator.refiner.start([9], [[BOS, 5, 6, 7, EOS]])

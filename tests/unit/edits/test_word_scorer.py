@@ -37,7 +37,7 @@ def test_a_word_is_not_replaced_by_itself() -> None:
 
 
 def test_with_a_pretrained_encoder_context_outweighs_similarity_for_known_words() -> None:
-    """For a known word, such as "in" for "at", similar spelling is weak evidence of the intended word."""
+    """Similar spelling is weak evidence of what was intended by a known word, such as "in" for "at"."""
     table = toy_word_embedding(dim=64)
     words = table.vectors(batch_words())
     form, intended = 4 + KNOWN_WORDS.index("▁form"), 4 + KNOWN_WORDS.index("▁the")

@@ -170,11 +170,11 @@ def test_a_batch_contains_its_examples_sorted_by_source_length() -> None:
     assert dataset.collater([]) == {}
 
 
-@pytest.mark.parametrize("left", [True, False])
-def test_left_pad_source_pads_only_sources_on_the_left(left: bool) -> None:
+@pytest.mark.parametrize("left_pad", [True, False])
+def test_left_pad_source_pads_only_sources_on_the_left(left_pad: bool) -> None:
     rows = [[BOS, 5, EOS], [BOS, 5, 6, EOS]]
-    net_input = collated(toy_dataset(rows, rows, rows, RollIn(seed=1), left_pad_source=left))["net_input"]
-    assert net_input["src_tokens"][1].tolist() == ([PAD, *rows[0]] if left else [*rows[0], PAD])
+    net_input = collated(toy_dataset(rows, rows, rows, RollIn(seed=1), left_pad_source=left_pad))["net_input"]
+    assert net_input["src_tokens"][1].tolist() == ([PAD, *rows[0]] if left_pad else [*rows[0], PAD])
     assert net_input["states"]["target"][1].tolist() == net_input["draft"][1].tolist() == [*rows[0], PAD]
 
 
@@ -334,7 +334,7 @@ def test_upsample_primary_below_1_is_refused(tmp_path: Path, task: Any, config: 
 
 
 def test_languages_are_inferred_from_the_pair_and_not_from_the_drafts(tmp_path: Path) -> None:
-    """Without --source-lang and --target-lang, the pair that has both sides is used."""
+    """The pair that has both sides is used without --source-lang and --target-lang."""
     write_part(tmp_path, "train", range(3))
     for side in ("source", "target"):
         toy_dictionary(VOCABULARY_SIZE).save(str(tmp_path / f"dict.{side}.txt"))

@@ -18,7 +18,7 @@ from lev_plugins.nn.output_loss import HeadOutput, SummedLoss
 from lev_plugins.utils.errors import UserError
 from tests.helpers import run_model, toy_batch, toy_config, toy_dictionary, toy_model, toy_task
 
-LEVT_VARIANTS: dict[str, dict[str, Any]] = {
+LEVT_OPTIONS: dict[str, dict[str, Any]] = {
     **{f"share-{name}": {"share_weights": name} for name in SHARING},
     "early-exit": {"deletion_layers": 1, "placeholder_layers": 1},
     "early-exit-own-stacks": {"deletion_layers": 1, "placeholder_layers": 1, "share_weights": "none"},
@@ -39,7 +39,7 @@ def total(output: LevTOutput) -> Tensor:
     return torch.stack([head.loss(smoothing=0.0).loss for head in output]).sum()
 
 
-@pytest.mark.parametrize("options", LEVT_VARIANTS.values(), ids=LEVT_VARIANTS.keys())
+@pytest.mark.parametrize("options", LEVT_OPTIONS.values(), ids=LEVT_OPTIONS.keys())
 def test_every_levt_parameter_learns(options: dict[str, Any]) -> None:
     model = toy_model(**options)
     total(run_model(model, toy_batch())).backward()

@@ -71,13 +71,13 @@ PREPARE_FLAGS: dict[str, list[object]] = {
 }
 
 
-def prepare_command(text: Path, *flags: object) -> list[object]:
+def prepare_drafts_command(text: Path, *flags: object) -> list[object]:
     words = ["prepare", "-s", "en", "-t", "de", "-d", "mt", "--train-prefix", text / "train", "--joined-dictionary"]
     return [*words, "--test-prefix", text / "test", "--dest", text.parent / "data", *flags]
 
 
 def prepare_drafts(text: Path, *flags: object) -> int:
-    return main([str(word) for word in prepare_command(text, *flags)])
+    return main([str(word) for word in prepare_drafts_command(text, *flags)])
 
 
 def editing_task_of(text: Path) -> TextEditingTask:
@@ -214,7 +214,7 @@ def test_prepare_refuses_wrong_marks_and_tabs_in_drafts(
     lines = (text / f"{part}.mt").read_text("utf-8").splitlines()
     lines[1] = line
     (text / f"{part}.mt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    error = refusal(*prepare_command(text))
+    error = refusal(*prepare_drafts_command(text))
     assert f"{text}/{part}.mt, line 2" in error and message in error
     assert [path.name for path in text.parent.iterdir()] == ["text"]
 
@@ -269,15 +269,15 @@ def test_a_damaged_notes_file_is_refused(
 # ---- typed drafts, and the words that a dictionary prints ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("left", [True, False])
-def test_typed_lines_are_split_into_source_and_draft(left: bool) -> None:
-    task = toy_task(left_pad_source=left)
+@pytest.mark.parametrize("left_pad", [True, False])
+def test_typed_lines_are_split_into_source_and_draft(left_pad: bool) -> None:
+    task = toy_task(left_pad_source=left_pad)
     batch, recorder = typed_tensors(task, ["w1\tw3 w5", "w4 w6", "w2\t Zürich"]), Recorder()
     assert batch["id"].tolist() == [1, 0, 2]
     task.inference_step(recorder, [], batch["sample"], constraints=batch["constraints"])
     assert recorder.options == {"prefix_tokens": None, "constraints": None}
     seen = recorder.sample["net_input"]
-    short = [[PAD, BOS, 5, EOS], [PAD, BOS, 6, EOS]] if left else [[BOS, 5, EOS, PAD], [BOS, 6, EOS, PAD]]
+    short = [[PAD, BOS, 5, EOS], [PAD, BOS, 6, EOS]] if left_pad else [[BOS, 5, EOS, PAD], [BOS, 6, EOS, PAD]]
     assert seen["src_tokens"].tolist() == [[BOS, 8, 10, EOS], *short]
     assert tensor_to_rows(seen["draft"]) == [[BOS, EOS], [BOS, 7, 9, EOS], [BOS, task.tgt_dict.size + 1, EOS]]
     assert recorder.sample["unknown_words"] == ["Zürich"]
