@@ -122,15 +122,15 @@ def sampled(table: IntendedWordEmbedding, words: BatchWords, tokens: list[int]) 
 
 def test_scores_of_sampled_words_match_those_of_the_whole_dictionary() -> None:
     table = toy_word_embedding(dim=64)
-    all_words, sample = table.vectors(batch_words()), sampled(table, batch_words(), [4, FIRST_UNKNOWN])
-    ids = sample.sample.ids
+    all_words, sampled_words = table.vectors(batch_words()), sampled(table, batch_words(), [4, FIRST_UNKNOWN])
+    ids = sampled_words.sample.ids
     assert ids is not None and 4 in ids and 4 + KNOWN_WORDS.index("▁value") in ids and len(ids) < table.vocabulary
-    assert torch.equal(sample.sample.classes(torch.tensor([table.vocabulary])), torch.tensor([len(ids)]))
+    assert torch.equal(sampled_words.sample.classes(torch.tensor([table.vocabulary])), torch.tensor([len(ids)]))
     states, replaced = torch.randn(3, 64), torch.tensor([FIRST_UNKNOWN, 4, PAD])
-    expected = word_scores(table, states, replaced, all_words)[:, ids] + sample.sample.log_weights
-    assert torch.allclose(word_scores(table, states, replaced, sample), expected, atol=1e-5)
+    expected = word_scores(table, states, replaced, all_words)[:, ids] + sampled_words.sample.log_weights
+    assert torch.allclose(word_scores(table, states, replaced, sampled_words), expected, atol=1e-5)
     tokens = torch.tensor([[4, FIRST_UNKNOWN, table.vocabulary]])
-    assert torch.allclose(table.look_up(tokens, sample), table.look_up(tokens, all_words), atol=1e-6)
+    assert torch.allclose(table.look_up(tokens, sampled_words), table.look_up(tokens, all_words), atol=1e-6)
 
 
 def test_the_partition_function_of_samples_is_unbiased() -> None:

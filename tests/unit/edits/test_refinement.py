@@ -56,9 +56,8 @@ class ScriptedPolicies(Policies):
         self.call("deletion", sentences)
         pairs = [(self.targets[sentence.number], sentence.tokens) for sentence in sentences]
         rows = [[-CERTAIN if word in target else CERTAIN for word in tokens] for target, tokens in pairs]
-        return np.array(
-            [row + [CERTAIN] * 3 for row in padded(rows, fill=int(CERTAIN)).tolist()]
-        )  # log-odds of padding are ignored
+        # log-odds of padding are ignored
+        return np.array([row + [CERTAIN] * 3 for row in padded(rows, fill=int(CERTAIN)).tolist()])
 
     def placeholder(self, sentences: list[Sentence]) -> Insertions:
         self.call("placeholder", sentences)
@@ -72,10 +71,10 @@ class ScriptedPolicies(Policies):
 
     def token(self, sentences: list[Sentence]) -> Choices:
         self.call("token", sentences)
-        pairs = ((self.targets[sentence.number], sentence.tokens) for sentence in sentences)
-        words = [
-            word for row, tokens in pairs for word, token in zip(row, tokens, strict=True) if token == PLACEHOLDER_ID
-        ]
+        words = []
+        for sentence in sentences:
+            target = self.targets[sentence.number]
+            words += [target[i] for i, token in enumerate(sentence.tokens) if token == PLACEHOLDER_ID]
         return Choices(words, [-0.5] * len(words), [[(word, -0.5)] for word in words])
 
 
