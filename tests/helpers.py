@@ -31,7 +31,7 @@ from lev_plugins.training.encoder_decoder import EncoderDecoderConfig, both_side
 
 BOS, PAD, EOS, UNK = 0, 1, 2, 3
 FIRST_WORD = 4
-PLACEHOLDER_ID = 99  # in tests that need no model
+PLACEHOLDER = 99  # in tests that need no model
 
 # kinds of noise
 SAME_NUMBER = ["random", "insert", "delete", "substitute", "keyboard", "shift", "accent", "swap", "swap-words", "ocr"]

@@ -69,10 +69,7 @@ def invented(conversion: str, path: str) -> str:
 def publish(
     published: PublishedSet, folder: Path, text_of: Callable[[str, str], str] = invented, documents: int = 1
 ) -> Path:
-    """Writes the files and archives of the set.
-
-    A set with one file per document gets ``documents`` files.
-    """
+    """Writes the files and archives of the set, with ``documents`` files where it has one per document."""
     archives: dict[str, dict[str, bytes]] = defaultdict(dict)
     for part in sorted(published.parts, key=lambda part: part.conversion[0] != "aligned_lines"):
         for file, pattern in part.of:

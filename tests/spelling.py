@@ -15,13 +15,13 @@ from lev_plugins.training.noisy import NoisyWords, noise_and_codec
 from tests.helpers import PAD, toy_config, toy_pairs, toy_task
 
 BUCKETS = 256
-KNOWN_WORDS = ["▁the", "▁value", "▁values", "▁of", "▁form", "▁from", "▁function", "."]
+KNOWN = ["▁the", "▁value", "▁values", "▁of", "▁form", "▁from", "▁function", "."]
 COUNTS = [40, 9, 5, 30, 1, 12, 3, 50]
 
 
 def dictionary() -> EditingDictionary:
     words = EditingDictionary()
-    for word, count in zip(KNOWN_WORDS, COUNTS, strict=True):
+    for word, count in zip(KNOWN, COUNTS, strict=True):
         words.add_symbol(word, count)
     words.placeholder_index = len(words)
     return words
@@ -31,7 +31,7 @@ def index_of(words: EditingDictionary | None = None) -> WordIndex:
     return WordIndex.of_dictionary(words or dictionary(), BUCKETS)
 
 
-FIRST_UNKNOWN = 4 + len(KNOWN_WORDS) + 1  # the id of the first unknown word of a batch
+UNKNOWN_ID = 4 + len(KNOWN) + 1  # the id of the first unknown word of a batch
 UNKNOWN = ["▁vlaue", "▁teh", "▁fucntion"]
 
 
@@ -39,7 +39,7 @@ def batch_words(words: list[str] | None = None) -> BatchWords:
     return look_up_words(UNKNOWN if words is None else words, index_of())
 
 
-def toy_word_embedding(dim: int = 8, seed: int = 1, words: EditingDictionary | None = None) -> IntendedWordEmbedding:
+def toy_table(dim: int = 8, seed: int = 1, words: EditingDictionary | None = None) -> IntendedWordEmbedding:
     torch.manual_seed(seed)
     return IntendedWordEmbedding(words or dictionary(), dim, index_of(words), SampleSizes(2, 1, 1))
 

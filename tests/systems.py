@@ -102,9 +102,8 @@ def spelling_system(folder: Path, words: list[str], texts: list[str], *flags: ob
 def speller_with(kind: str, folder: Path) -> System:
     """Returns a levt that spells; an encoder with positions reads the last text in parts."""
     texts = ["the qiuck fox jumps.", "Zürich", "the quick fox", " ".join(["fox jmps"] * 40)]
-    return spelling_system(
-        folder, ["the", "quick", "fox", "jumps"], texts, "--backbone", imported_backbone(kind, folder)
-    )
+    backbone = imported_backbone(kind, folder)
+    return spelling_system(folder, ["the", "quick", "fox", "jumps"], texts, "--backbone", backbone)
 
 
 def levt_on_subwords(folder: Path) -> System:

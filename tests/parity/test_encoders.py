@@ -282,9 +282,8 @@ def test_a_labeller_reads_the_states_of_the_library(family: Family, tmp_path: Pa
     # the checkpoint suffices to build the model without the backbone's folder
     family.ours.rename(tmp_path / "moved")
     try:
-        rebuilt = task.build_model(
-            OmegaConf.create(OmegaConf.to_container(cfg, enum_to_str=True)), from_checkpoint=True
-        )
+        saved = OmegaConf.create(OmegaConf.to_container(cfg, enum_to_str=True))
+        rebuilt = task.build_model(saved, from_checkpoint=True)
     finally:
         (tmp_path / "moved").rename(family.ours)
     rebuilt.load_state_dict(model.state_dict())

@@ -17,8 +17,8 @@ pytest.importorskip("transformers")
 from tests import pretrained
 
 SOURCE_LENGTHS = [9, 4, 6, 3, 7]
-ENCODER_STARTS = {"bert": 2, "electra": 2, "roberta": 0, "xlm-roberta": 0}  # the library's ids of the first symbols
-BEFORE_SOURCE = {"bart": [0], **{name: [begin] for name, begin in ENCODER_STARTS.items()}}  # the library's ids
+CLS = {"bert": 2, "electra": 2, "roberta": 0, "xlm-roberta": 0}  # the library's ids of the first symbols of encoders
+BEFORE_SOURCE = {"bart": [0], **{name: [begin] for name, begin in CLS.items()}}  # the library's ids
 START = {**BEFORE_SOURCE, "bart": [2, 0]}  # the first ids of a decoder, 0 for T5
 BEAM, LONGEST = 3, 15
 
@@ -63,16 +63,14 @@ def source_lengths(tokens: Tensor) -> Tensor:
     return tokens.ne(PAD).sum(1)
 
 
-@pytest.fixture(
-    scope="module", params=[*pretrained.MAKERS, "umt5", *(name for name in ENCODER_STARTS if name != "bert")]
-)
+@pytest.fixture(scope="module", params=[*pretrained.MAKERS, "umt5", *(name for name in CLS if name != "bert")])
 def twins(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Twins:
     name, folder = request.param, tmp_path_factory.mktemp(request.param)
     reference = pretrained.make(name, folder / "theirs")
     out = pretrained.imported(folder / "theirs", folder / "ours")
     model = pretrained.build(out)
-    if name in ENCODER_STARTS:
-        reference = encoder_twice(folder / "theirs", model, ENCODER_STARTS[name])
+    if name in CLS:
+        reference = encoder_twice(folder / "theirs", model, CLS[name])
     return Twins(
         reference, model, out, BEFORE_SOURCE.get(name, []), START.get(name, [0]), *pretrained.ids_of_symbols(out)
     )

@@ -30,14 +30,10 @@ def columns(rows: list[tuple[str, str, str]]) -> Columns:
     return texts, first_references, second_references
 
 
-FIXED_OPTIONS = {
-    BLEU: {"force": True},
-    TER: {"case_sensitive": True},
-    CHRF: {},
-}  # the settings that lev-plugins always uses
+FIXED_OPTIONS = {BLEU: {"force": True}, TER: {"case_sensitive": True}, CHRF: {}}  # lev-plugins always uses these
 
 
-def metric_and_function(metric: Any, module: Any, **flags: Any) -> tuple[Any, Any, Any]:
+def metrics(metric: Any, module: Any, **flags: Any) -> tuple[Any, Any, Any]:
     """Returns sacrebleu's metric for texts, its metric for sentences, and our function, with the same flags."""
     options, order = {**FIXED_OPTIONS[metric], **flags}, {"effective_order": True} if metric is BLEU else {}
     return metric(**options), metric(**options, **order), partial(module.evaluate, **flags)
@@ -46,14 +42,11 @@ def metric_and_function(metric: Any, module: Any, **flags: Any) -> tuple[Any, An
 yes_or_no = st.booleans()
 METRICS = {
     "BLEU": st.builds(
-        partial(metric_and_function, BLEU, bleu), tokenize=st.sampled_from(["13a", "none", "char"]), lowercase=yes_or_no
+        partial(metrics, BLEU, bleu), tokenize=st.sampled_from(["13a", "none", "char"]), lowercase=yes_or_no
     ),
-    "TER": st.builds(partial(metric_and_function, TER, ter), normalized=yes_or_no, no_punct=yes_or_no),
+    "TER": st.builds(partial(metrics, TER, ter), normalized=yes_or_no, no_punct=yes_or_no),
     "chrF": st.builds(
-        partial(metric_and_function, CHRF, chrf),
-        char_order=st.integers(1, 7),
-        word_order=st.integers(0, 2),
-        lowercase=yes_or_no,
+        partial(metrics, CHRF, chrf), char_order=st.integers(1, 7), word_order=st.integers(0, 2), lowercase=yes_or_no
     ),
 }
 

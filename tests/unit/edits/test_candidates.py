@@ -19,7 +19,7 @@ from lev_plugins.edits.candidates import (
     words_and_counts,
 )
 from tests.helpers import thorough
-from tests.spelling import BUCKETS, KNOWN_WORDS, UNKNOWN, batch_words, dictionary, index_of
+from tests.spelling import BUCKETS, KNOWN, UNKNOWN, batch_words, dictionary, index_of
 
 
 @thorough
@@ -49,9 +49,7 @@ def test_candidates_match_a_comparison_with_every_word() -> None:
     typos = ["abcd", "fade", "cabbage", "zzz"]
     for typo, ids in zip(typos, index.nearest(typos).ids.tolist(), strict=True):
         typo_ngrams = set(letter_ngrams(typo))
-        shares = [
-            len(typo_ngrams & word_ngrams) / (len(typo_ngrams) * len(word_ngrams)) ** 0.5 for word_ngrams in ngrams
-        ]
+        shares = [len(typo_ngrams & word) / (len(typo_ngrams) * len(word)) ** 0.5 for word in ngrams]
         scores = [
             share + FREQUENCY_WEIGHT * np.log(n + 1) * (share > 0) for share, n in zip(shares, counts, strict=True)
         ]
@@ -102,6 +100,6 @@ def test_the_guess_for_an_unknown_word_is_the_most_similar_word() -> None:
 
 def test_the_guess_for_a_held_out_word_is_another_word() -> None:
     word, distances = index_of().held_out_guesses()
-    form = 4 + KNOWN_WORDS.index("▁form")
+    form = 4 + KNOWN.index("▁form")
     assert dictionary()[int(word[form])] == "▁from" and distances[form] == 1
     assert np.delete(word, form).sum() == 0  # all others are frequent

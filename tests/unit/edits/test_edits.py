@@ -12,7 +12,7 @@ from tests.helpers import (
     EOS,
     FIRST_WORD,
     PAD,
-    PLACEHOLDER_ID,
+    PLACEHOLDER,
     needs_libnat,
     rows_to_tensor,
     slow_alignment,
@@ -58,9 +58,9 @@ def test_labels_match_those_of_libnat(pairs: list[tuple[list[int], list[int]]]) 
     missing = ~matched & target.ne(PAD)
     labels = insertion_labels(target, missing, PAD)
     (remaining,) = apply_deletions(tokens, ~keep, PAD)
-    masks, with_placeholders, counts = _get_ins_targets(remaining, target, PAD, PLACEHOLDER_ID)
+    masks, with_placeholders, counts = _get_ins_targets(remaining, target, PAD, PLACEHOLDER)
     assert missing.tolist() == masks.tolist()
-    assert target.masked_fill(missing, PLACEHOLDER_ID).tolist() == with_placeholders.tolist()
+    assert target.masked_fill(missing, PLACEHOLDER).tolist() == with_placeholders.tolist()
     width = min(counts.size(1), labels.counts.size(1))  # the rest lies in the padding
     assert labels.counts[:, :width].tolist() == counts[:, :width].tolist()
     assert not labels.counts[:, width:].any() and not counts[:, width:].any()
@@ -75,9 +75,7 @@ def test_applying_deletions_and_insertions_yields_the_target(pairs: list[tuple[l
     (remaining,) = apply_deletions(tokens, ~keep, PAD)
     labels = insertion_labels(target, missing, PAD)
     assert tensor_to_rows(remaining) == tensor_to_rows(labels.tokens)
-    assert with_placeholders(labels.tokens, labels.counts, PLACEHOLDER_ID).equal(
-        target.masked_fill(missing, PLACEHOLDER_ID)
-    )
+    assert with_placeholders(labels.tokens, labels.counts, PLACEHOLDER).equal(target.masked_fill(missing, PLACEHOLDER))
 
 
 def masks_for(tokens: torch.Tensor) -> st.SearchStrategy[list[list[bool]]]:

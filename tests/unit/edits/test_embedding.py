@@ -10,21 +10,11 @@ from lev_plugins.edits.batch_words import BatchWords
 from lev_plugins.edits.candidates import CASES, LEVELS, ngram_buckets
 from lev_plugins.edits.embedding import NGRAM_SCALE, CollectingTable, IntendedWordEmbedding, WordVectors
 from tests.helpers import PAD, UNK
-from tests.spelling import (
-    BUCKETS,
-    COUNTS,
-    FIRST_UNKNOWN,
-    KNOWN_WORDS,
-    UNKNOWN,
-    batch_words,
-    dictionary,
-    toy_word_embedding,
-    word_scores,
-)
+from tests.spelling import BUCKETS, COUNTS, KNOWN, UNKNOWN, UNKNOWN_ID, batch_words, dictionary, toy_table, word_scores
 
 
 def test_a_words_vector_is_the_mean_of_its_ngram_vectors() -> None:
-    table = toy_word_embedding()
+    table = toy_table()
     words = table.vectors(batch_words())
     names = [*dictionary().symbols, "", *UNKNOWN]
     for row, name in enumerate(names):
@@ -35,7 +25,7 @@ def test_a_words_vector_is_the_mean_of_its_ngram_vectors() -> None:
 
 def test_validation_uses_the_weights_of_the_last_training_step() -> None:
     """fairseq's optimiser changes weights through ``.data``, which torch's version counter does not notice."""
-    table = toy_word_embedding()
+    table = toy_table()
     optimizer = Adam(table.parameters(), lr=0.1)
 
     def validate() -> Tensor:
@@ -65,13 +55,13 @@ def intended_vector(table: IntendedWordEmbedding, words: WordVectors, guess: int
 
 
 def test_a_held_out_word_is_read_as_if_its_count_were_one_lower() -> None:
-    table = toy_word_embedding()
-    form, value = 4 + KNOWN_WORDS.index("▁form"), 4 + KNOWN_WORDS.index("▁value")  # with counts 1 and 9
+    table = toy_table()
+    form, value = 4 + KNOWN.index("▁form"), 4 + KNOWN.index("▁value")  # with counts 1 and 9
     held_out = torch.tensor([[True, True]])
     vectors = vectors_of(table, [form, value], held_out)
     words = table.vectors(None)
     spelled = words.ngram_means.weight
-    intended = intended_vector(table, words, 4 + KNOWN_WORDS.index("▁from"), 1)
+    intended = intended_vector(table, words, 4 + KNOWN.index("▁from"), 1)
     features = table.familiarity.weight + table.capitals.weight[CASES]  # for words after a blank without capitals
     assert torch.allclose(vectors[0], spelled[form] + table.own.weight[UNK] + features[0] + intended)
     level = sum(number <= 8 for number in LEVELS)
@@ -94,12 +84,10 @@ SPLIT_WORDS = ["▁val", "▁ue", "ue", "▁VAL", "▁12"]
     ],
 )
 def test_two_words_that_join_to_a_known_word_get_its_familiarity(words: list[str], joined: str | None) -> None:
-    table = toy_word_embedding()
+    table = toy_table()
     with torch.no_grad():
         table.joined.weight.normal_()
-    ids = {word: FIRST_UNKNOWN + i for i, word in enumerate(SPLIT_WORDS)} | {
-        word: 4 + i for i, word in enumerate(KNOWN_WORDS)
-    }
+    ids = {word: UNKNOWN_ID + i for i, word in enumerate(SPLIT_WORDS)} | {word: 4 + i for i, word in enumerate(KNOWN)}
     tokens = torch.tensor([[ids[word] for word in words]])
     batch = table.vectors(batch_words(SPLIT_WORDS))
     with_joined = table.look_up(tokens, batch)[0]
@@ -107,13 +95,11 @@ def test_two_words_that_join_to_a_known_word_get_its_familiarity(words: list[str
         weight = table.joined.weight.clone()
         table.joined.weight.zero_()
         joined_vectors = with_joined - table.look_up(tokens, batch)[0]
-    level = 0 if joined is None else sum(COUNTS[KNOWN_WORDS.index(joined)] >= number for number in LEVELS)
+    level = 0 if joined is None else sum(COUNTS[KNOWN.index(joined)] >= number for number in LEVELS)
     levels = [level] + [0] * (len(words) - 1)  # of each word with its successor
     with_next, with_last = weight.split(len(LEVELS) + 1)
-    for position, vector in enumerate(joined_vectors):
-        assert torch.allclose(
-            vector, with_next[levels[position]] + with_last[levels[position - 1] if position else 0], atol=1e-6
-        )
+    for vector, level, last_level in zip(joined_vectors, levels, [0, *levels[:-1]], strict=True):
+        assert torch.allclose(vector, with_next[level] + with_last[last_level], atol=1e-6)
 
 
 def sampled(table: IntendedWordEmbedding, words: BatchWords, tokens: list[int]) -> WordVectors:
@@ -121,21 +107,21 @@ def sampled(table: IntendedWordEmbedding, words: BatchWords, tokens: list[int]) 
 
 
 def test_scores_of_sampled_words_match_those_of_the_whole_dictionary() -> None:
-    table = toy_word_embedding(dim=64)
-    all_words, sampled_words = table.vectors(batch_words()), sampled(table, batch_words(), [4, FIRST_UNKNOWN])
+    table = toy_table(dim=64)
+    all_words, sampled_words = table.vectors(batch_words()), sampled(table, batch_words(), [4, UNKNOWN_ID])
     ids = sampled_words.sample.ids
-    assert ids is not None and 4 in ids and 4 + KNOWN_WORDS.index("▁value") in ids and len(ids) < table.vocabulary
+    assert ids is not None and 4 in ids and 4 + KNOWN.index("▁value") in ids and len(ids) < table.vocabulary
     assert torch.equal(sampled_words.sample.classes(torch.tensor([table.vocabulary])), torch.tensor([len(ids)]))
-    states, replaced = torch.randn(3, 64), torch.tensor([FIRST_UNKNOWN, 4, PAD])
+    states, replaced = torch.randn(3, 64), torch.tensor([UNKNOWN_ID, 4, PAD])
     expected = word_scores(table, states, replaced, all_words)[:, ids] + sampled_words.sample.log_weights
     assert torch.allclose(word_scores(table, states, replaced, sampled_words), expected, atol=1e-5)
-    tokens = torch.tensor([[4, FIRST_UNKNOWN, table.vocabulary]])
+    tokens = torch.tensor([[4, UNKNOWN_ID, table.vocabulary]])
     assert torch.allclose(table.look_up(tokens, sampled_words), table.look_up(tokens, all_words), atol=1e-6)
 
 
 def test_the_partition_function_of_samples_is_unbiased() -> None:
-    table, words = toy_word_embedding(), batch_words()
-    replaced, states = torch.tensor([FIRST_UNKNOWN]), torch.randn(1, 8)
+    table, words = toy_table(), batch_words()
+    replaced, states = torch.tensor([UNKNOWN_ID]), torch.randn(1, 8)
     expected = word_scores(table, states, replaced, table.vectors(words)).exp().sum()
     with torch.no_grad():
         sums = [word_scores(table, states, replaced, sampled(table, words, [4])).exp().sum() for _ in range(400)]

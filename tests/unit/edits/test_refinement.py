@@ -31,7 +31,7 @@ from tests.helpers import (
     BOS,
     EOS,
     PAD,
-    PLACEHOLDER_ID,
+    PLACEHOLDER,
     lively_model,
     random_rows,
     rows_to_tensor,
@@ -71,10 +71,8 @@ class ScriptedPolicies(Policies):
 
     def token(self, sentences: list[Sentence]) -> Choices:
         self.call("token", sentences)
-        words = []
-        for sentence in sentences:
-            target = self.targets[sentence.number]
-            words += [target[i] for i, token in enumerate(sentence.tokens) if token == PLACEHOLDER_ID]
+        pairs = ((self.targets[sentence.number], sentence.tokens) for sentence in sentences)
+        words = [target[i] for target, tokens in pairs for i, token in enumerate(tokens) if token == PLACEHOLDER]
         return Choices(words, [-0.5] * len(words), [[(word, -0.5)] for word in words])
 
 
@@ -82,7 +80,7 @@ def refined(
     targets: list[list[int]], drafts: list[list[int]], marks: list[list[int]] | None = None, **options: Any
 ) -> tuple[list[Sentence], list[tuple[str, list[int]]]]:
     policies = ScriptedPolicies([[BOS, *row, EOS] for row in targets])
-    refiner = Refiner(RefinementOptions(**options), PLACEHOLDER_ID, max_tokens=50)
+    refiner = Refiner(RefinementOptions(**options), PLACEHOLDER, max_tokens=50)
     return refiner.refine(policies, [10] * len(drafts), [[BOS, *row, EOS] for row in drafts], marks), policies.calls
 
 
@@ -112,15 +110,12 @@ def test_a_sentence_at_its_length_limit_gets_only_the_placeholders_of_marks() ->
 
 def test_edits_have_the_iteration_and_the_log_odds_of_each_word() -> None:
     (sentence,), _ = refined([[5, 6]], [[5, 7]], max_iter=0, retain_history=True)
-    assert sentence.history == [[BOS, 5, 7, EOS], [BOS, 5, EOS], [BOS, 5, PLACEHOLDER_ID, EOS], [BOS, 5, 6, EOS]]
+    assert sentence.history == [[BOS, 5, 7, EOS], [BOS, 5, EOS], [BOS, 5, PLACEHOLDER, EOS], [BOS, 5, 6, EOS]]
     tokens, edits = sentence.edits()
     assert tokens == [5, 6, EOS]
     assert edits.origin == [1, -1, 3] and edits.inserted_at == [0, 1, 0] and edits.log_probs == [0.0, -0.5, 0.0]
-    assert edits.insertion_log_odds == pytest.approx([0.0, CERTAIN, 0.0]) and edits.alternatives == [
-        [],
-        [(6, -0.5)],
-        [],
-    ]
+    assert edits.insertion_log_odds == pytest.approx([0.0, CERTAIN, 0.0])
+    assert edits.alternatives == [[], [(6, -0.5)], []]
     assert edits.deleted_at == [0, 0, 1, 0] and edits.deletion_log_odds == [0.0, 0.0, CERTAIN, 0.0]
 
 
@@ -129,7 +124,7 @@ def test_words_kept_or_deleted_by_a_mark_are_certain() -> None:
     (sentence,), _ = refined([[5]], [[7, 8]], [[0, keep, DELETE, 0]], max_iter=0, max_ratio=0.0, max_ratio_floor=2)
     assert sentence.tokens == [BOS, 7, EOS]
     assert sentence.deleted_at == [0, 0, 1, 0] and sentence.deletion_log_odds == [0.0, 0.0, inf, 0.0]
-    assert Refiner(RefinementOptions(), PLACEHOLDER_ID, 50).scores([sentence]) == [[0.0, 0.0, 0.0]]
+    assert Refiner(RefinementOptions(), PLACEHOLDER, 50).scores([sentence]) == [[0.0, 0.0, 0.0]]
 
 
 # ---- deleted words and the words that a placeholder replaces: as in training -----------------------------------------
@@ -146,7 +141,7 @@ def test_deleted_and_replaced_words_match_those_of_training(batch: list[list[tup
         words, tokens, marks = [], [], []
         for number, (removed, count) in enumerate(slots):
             token = BOS if number == 0 else 20 + number
-            words += [Word(token), *[Word(PLACEHOLDER_ID)] * count]
+            words += [Word(token), *[Word(PLACEHOLDER)] * count]
             tokens += [token, *removed]
             marks += [False, *[True] * len(removed)]
         removed = [removed for removed, _ in slots] + [[]]
@@ -155,13 +150,13 @@ def test_deleted_and_replaced_words_match_those_of_training(batch: list[list[tup
         drafts.append([*tokens, EOS])
         deleted.append([*marks, False])
     tokens = rows_to_tensor(drafts)
-    placeholders = rows_to_tensor([sentence.tokens for sentence in sentences]).eq(PLACEHOLDER_ID)
+    placeholders = rows_to_tensor([sentence.tokens for sentence in sentences]).eq(PLACEHOLDER)
     is_deleted = rows_to_tensor([[int(mark) for mark in row] for row in deleted]).eq(1) & tokens.ne(PAD)
     expected = replaced_per_placeholder(tokens, is_deleted, placeholders, PAD)
-    assert replaced_tokens(sentences, PLACEHOLDER_ID).tolist() == expected.tolist()
+    assert replaced_tokens(sentences, PLACEHOLDER).tolist() == expected.tolist()
     removed_ids, removed_counts = removed_after(tokens, is_deleted, PAD)
     for sentence in sentences:
-        sentence.write([word for word in sentence.words if word.token != PLACEHOLDER_ID])
+        sentence.write([word for word in sentence.words if word.token != PLACEHOLDER])
     ids, counts = removed_tokens(sentences)
     assert ids.tolist() == removed_ids[:, : ids.shape[1]].tolist()
     for row, expected_row, sentence in zip(counts.tolist(), removed_counts.tolist(), sentences, strict=True):
@@ -193,7 +188,7 @@ def iterations(generator: RefinementGenerator, sample: dict[str, Any], count: Ca
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 @pytest.mark.parametrize("drafted", [False, True])
-def test_an_iteration_takes_at_most_90_kernels(drafted: bool, device: str) -> None:
+def test_an_iteration_takes_fewer_than_91_kernels(drafted: bool, device: str) -> None:
     """A model with 2 + 2 blocks takes 82 to 90 kernels per iteration, and fairseq's LevT takes 292."""
     kernels, steps = Kernels(), 0
     with simulated_gpu():
@@ -206,7 +201,7 @@ def test_an_iteration_takes_at_most_90_kernels(drafted: bool, device: str) -> No
             with kernels:
                 steps += iterations(generator, {"net_input": net_input}, lambda: kernels.number)[0]
         model.to("cpu")
-    assert steps > 40 and kernels.number / steps <= 90
+    assert steps > 40 and kernels.number / steps < 91
 
 
 def test_each_policy_copies_to_the_host_at_most_once() -> None:

@@ -19,7 +19,7 @@ from tests.helpers import (
     EOS,
     FIRST_WORD,
     PAD,
-    PLACEHOLDER_ID,
+    PLACEHOLDER,
     collated,
     epochs_of,
     random_rows,
@@ -114,9 +114,7 @@ def share(name: str, rollin: RollIn) -> float:
 
 
 @pytest.mark.parametrize(("value", "low", "high"), [(0.0, 0.0, 0.0), (0.3, 0.2, 0.4), (1.0, 1.0, 1.0)])
-def test_alpha_is_the_share_of_deletions_and_beta_of_insertions_that_start_from_the_draft(
-    value: float, low: float, high: float
-) -> None:
+def test_alpha_and_beta_are_shares_of_rollins_from_the_draft(value: float, low: float, high: float) -> None:
     assert low <= share("delete_from_draft", RollIn(seed=1, alpha=value, beta=0.5)) <= high
     assert low <= share("insert_into_draft", RollIn(seed=1, alpha=0.5, beta=value)) <= high
 
@@ -142,13 +140,11 @@ def test_kept_tokens_counts_and_placeholders_of_a_batch_are_consistent(drafts: b
     states = net_input["states"]
     target, kept_tokens, counts = states["target"], states["kept_tokens"], states["missing_counts"]
     index = states["placeholder_index"]
-    is_placeholder = torch.zeros_like(target).flatten().index_fill(0, index, 1).view_as(target).bool()
+    masked = torch.zeros_like(target).flatten().index_fill(0, index, 1).view_as(target).bool()
     assert target.shape == kept_tokens.shape and counts.shape == (COUNT, target.size(1) - 1)
-    assert counts.sum(1).tolist() == is_placeholder.sum(1).tolist()
-    assert with_placeholders(kept_tokens, counts, PLACEHOLDER_ID).equal(
-        target.masked_fill(is_placeholder, PLACEHOLDER_ID)
-    )
-    assert not is_placeholder[target.eq(PAD) | target.eq(BOS) | target.eq(EOS)].any()
+    assert counts.sum(1).tolist() == masked.sum(1).tolist()
+    assert with_placeholders(kept_tokens, counts, PLACEHOLDER).equal(target.masked_fill(masked, PLACEHOLDER))
+    assert not masked[target.eq(PAD) | target.eq(BOS) | target.eq(EOS)].any()
 
 
 def test_a_batch_contains_its_examples_sorted_by_source_length() -> None:
@@ -289,9 +285,7 @@ def test_upsampled_sources_have_their_drafts(tmp_path: Path) -> None:
     assert [source for source, _, _ in triples(dataset)] == [*range(5)] * 3 + [*range(10, 17), 20, 21]
     for index, (source, draft, target) in enumerate(triples(dataset)):
         assert draft == [source + 100] * (source % 10) and target == source + 50
-        assert (
-            dataset.dataset.tgt_sizes[index] == max(1, source % 10) + 2
-        )  # by which fairseq sorts examples into batches
+        assert dataset.dataset.tgt_sizes[index] == max(1, source % 10) + 2  # fairseq batches by these
 
 
 def test_a_part_without_drafts_has_empty_drafts(tmp_path: Path) -> None:

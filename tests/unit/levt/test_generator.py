@@ -70,9 +70,7 @@ def test_refinement_of_a_batch_matches_algorithm_2(options: dict[str, Any], draf
     ],
 )
 @pytest.mark.parametrize("drafts", [None, RANDOM_DRAFTS], ids=["scratch", "drafts"])
-def test_search_options_match_algorithm_2_and_their_limits_hold(
-    options: dict[str, Any], drafts: list[list[int]] | None
-) -> None:
+def test_limits_of_the_search_match_algorithm_2(options: dict[str, Any], drafts: list[list[int]] | None) -> None:
     results = assert_refined([lively_model()], RANDOM_SOURCES, drafts, **options)
     assert max(result["steps"] for result in results) == options["max_iter"] or drafts
     assert min(len(words_of(result)) - 1 for result in results) >= options.get("min_length", 0)
@@ -105,9 +103,7 @@ def test_decoding_disables_dropout() -> None:
 
 @pytest.mark.parametrize("drafts", [None, RANDOM_DRAFTS], ids=["scratch", "drafts"])
 @pytest.mark.parametrize("options", [{}, {"share_weights": "none"}, {"deletion_layers": 1, "max_target_positions": 9}])
-def test_an_ensemble_uses_the_mean_of_the_probabilities(
-    options: dict[str, Any], drafts: list[list[int]] | None
-) -> None:
+def test_an_ensemble_uses_mean_probabilities(options: dict[str, Any], drafts: list[list[int]] | None) -> None:
     models = [lively_model(), lively_model(seed=2, **options)]
     sources, rows = [row[:8] for row in RANDOM_SOURCES], None if drafts is None else [row[:6] + [EOS] for row in drafts]
     results = assert_refined(models, sources, rows)

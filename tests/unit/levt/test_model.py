@@ -99,9 +99,7 @@ def test_dae_permutes_the_missing_words_of_the_batch() -> None:
 
 
 @pytest.mark.parametrize("rollin", ["dae", "argmax"])
-def test_a_summed_loss_has_the_value_and_gradients_of_the_loss_of_logits(
-    rollin: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_summed_loss_has_the_gradients_of_the_loss_of_logits(rollin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, batch = toy_model(), toy_batch()
     results = []
     for sums in (False, True):

@@ -139,9 +139,7 @@ def test_binarised_drafts_are_read_like_typed_ones(text: Path, bpe: str) -> None
     plain = [" ".join(encode(marks.parse_marks(draft)[0].strip()).split()) for draft in MARKED_DRAFTS]
     assert [draft for _, draft, _ in from_file] == plain
     unmarked = [i for i, draft in enumerate(MARKED_DRAFTS) if not marks.parse_marks(draft)[1]]
-    lines = [
-        f"{' '.join(PHRASE)}\t{MARKED_DRAFTS[i]}".strip() for i in unmarked
-    ]  # fairseq-interactive strips its input
+    lines = [f"{' '.join(PHRASE)}\t{MARKED_DRAFTS[i]}".strip() for i in unmarked]  # like fairseq-interactive
     assert decoded_rows(task, **typed_tensors(task, lines, encode)) == [from_file[i] for i in unmarked]
 
 
@@ -156,9 +154,7 @@ def test_training_batches_have_no_marks(text: Path) -> None:
     assert "marks" not in collated(dataset, [0, 4])
 
 
-def test_notes_are_written_only_for_drafts_with_marks_or_unknown_words(
-    text: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_only_marks_and_unknown_words_are_noted(text: Path, capsys: pytest.CaptureFixture) -> None:
     assert prepare_drafts(text, "--valid-prefix", text / "train") == 0
     notes_files = {
         path.name for path in (text.parent / "data").iterdir() if path.suffix not in (".bin", ".idx", ".txt")
@@ -208,9 +204,7 @@ def test_a_post_editor_reads_unknown_words_as_unk_and_refuses_marks(text: Path) 
         ("train", "ein ⟦!hund⟧", "⟦!hund⟧ is a mark"),
     ],
 )
-def test_prepare_refuses_wrong_marks_and_tabs_in_drafts(
-    text: Path, part: str, line: str, message: str, refusal: Refusal
-) -> None:
+def test_wrong_drafts_are_refused(text: Path, part: str, line: str, message: str, refusal: Refusal) -> None:
     lines = (text / f"{part}.mt").read_text("utf-8").splitlines()
     lines[1] = line
     (text / f"{part}.mt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
@@ -245,7 +239,7 @@ DAMAGED_NOTES: dict[str, str] = {
 
 
 @pytest.fixture(scope="module")
-def drafts_and_dictionary(tmp_path_factory: pytest.TempPathFactory) -> tuple[FairseqDataset, EditingDictionary]:
+def drafts(tmp_path_factory: pytest.TempPathFactory) -> tuple[FairseqDataset, EditingDictionary]:
     dictionary = EditingDictionary()
     for word in PHRASE:
         dictionary.add_symbol(word)
@@ -254,14 +248,12 @@ def drafts_and_dictionary(tmp_path_factory: pytest.TempPathFactory) -> tuple[Fai
 
 
 @pytest.mark.parametrize("name", DAMAGED_NOTES)
-def test_a_damaged_notes_file_is_refused(
-    drafts_and_dictionary: tuple[FairseqDataset, EditingDictionary], tmp_path: Path, name: str
-) -> None:
+def test_damaged_notes_are_refused(drafts: tuple[FairseqDataset, EditingDictionary], tmp_path: Path, name: str) -> None:
     content = DAMAGED_NOTES[name]
     path = tmp_path / "test.mt-de.mt.notes.jsonl"
     path.write_text(f"{content}\n", "utf-8")
     with pytest.raises(UserError) as error:
-        notes.NotedDrafts(str(path).removesuffix(notes.SUFFIX), *drafts_and_dictionary)
+        notes.NotedDrafts(str(path).removesuffix(notes.SUFFIX), *drafts)
     line = content.count("\n") + 1
     assert f"{path}, line {line} " in str(error.value)
 

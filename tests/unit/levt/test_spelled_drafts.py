@@ -16,7 +16,7 @@ from lev_plugins.text.tokenise import Words
 from lev_plugins.training.noisy import NoisyWords, noise_and_codec
 from lev_plugins.utils.errors import UserError
 from tests.helpers import PAD, collated, thorough, toy_config, toy_pairs, toy_task, write_lines
-from tests.spelling import CLEAN_SENTENCES, FIRST_UNKNOWN, dictionary, index_of, noisy_dataset
+from tests.spelling import CLEAN_SENTENCES, UNKNOWN_ID, dictionary, index_of, noisy_dataset
 
 
 @thorough
@@ -75,7 +75,7 @@ def test_missing_words_have_the_draft_word_that_they_replace() -> None:
     placeholders = states["placeholder_index"]
     replaced = states["replaced"].flatten()
     assert (
-        len(placeholders) and replaced[placeholders].ge(FIRST_UNKNOWN).float().mean() > 0.8
+        len(placeholders) and replaced[placeholders].ge(UNKNOWN_ID).float().mean() > 0.8
     )  # a slip may make another known word
     rest = torch.ones_like(replaced, dtype=torch.bool).index_fill(0, placeholders, False)
     assert replaced[rest].eq(PAD).all()

@@ -15,7 +15,7 @@ from lev_plugins.levt.spelling import SpelledBatch
 from lev_plugins.levt.words import PolicyContext
 from lev_plugins.utils.errors import UserError
 from tests.helpers import PAD, collated, toy_criterion
-from tests.spelling import FIRST_UNKNOWN, KNOWN_WORDS, UNKNOWN, batch_words, dictionary, model, noisy_dataset
+from tests.spelling import KNOWN, UNKNOWN, UNKNOWN_ID, batch_words, dictionary, model, noisy_dataset
 
 
 def test_in_training_rare_words_of_the_target_are_read_by_spelling_in_its_sentence() -> None:
@@ -24,7 +24,7 @@ def test_in_training_rare_words_of_the_target_are_read_by_spelling_in_its_senten
     table = levt.decoder.embedding.tokens
     assert isinstance(table, IntendedWordEmbedding)
     table.prepare_training()
-    form, value, words = 4 + KNOWN_WORDS.index("▁form"), 4 + KNOWN_WORDS.index("▁value"), table.vectors(None)
+    form, value, words = 4 + KNOWN.index("▁form"), 4 + KNOWN.index("▁value"), table.vectors(None)
     tokens, target = torch.tensor([[form, value], [form, value]]), torch.tensor([[value, 2, PAD], [9, form, 2]])
     for held_out_words, mask in ((target, torch.tensor([[False, True], [True, False]])), (None, None)):
         look_up = SpelledBatch(levt.words, words, held_out_words).look_up
@@ -35,7 +35,7 @@ def test_in_training_rare_words_of_the_target_are_read_by_spelling_in_its_senten
 def test_validation_looks_up_target_words_like_decoding() -> None:
     """Validation targets are not part of the training text, so "▁form", which occurs there once, is a known word."""
     levt, net_input = model(), collated(noisy_dataset())["net_input"]
-    states, form = net_input["states"], 4 + KNOWN_WORDS.index("▁form")
+    states, form = net_input["states"], 4 + KNOWN.index("▁form")
     assert states["target"].eq(form).any()
     logits = {training: levt.train(training)(**net_input).placeholder.logits for training in (True, False)}
     source = levt.encode(net_input["src_tokens"], net_input["words"])
@@ -60,7 +60,7 @@ def test_only_unsmoothed_training_samples_words_and_every_parameter_learns() -> 
 
 def test_encodings_do_not_depend_on_unknown_words_of_other_sentences() -> None:
     levt = model().eval()
-    source = torch.tensor([[0, 4, FIRST_UNKNOWN, 2]])
+    source = torch.tensor([[0, 4, UNKNOWN_ID, 2]])
     memories = (levt.encode(source, batch_words(words)) for words in (["▁vlaue"], UNKNOWN, ["▁teh"]))
     alone, together, replaced = (levt.decoder.hidden_states("deletion", source, memory)[-1] for memory in memories)
     assert torch.allclose(alone, together, atol=1e-6) and not torch.allclose(alone, replaced)
@@ -72,7 +72,7 @@ def test_unedited_unknown_words_of_a_draft_are_printed_as_spelled() -> None:
     with torch.no_grad():
         levt.decoder.deletion_head.weight.zero_()
         levt.decoder.placeholder_head.weight.zero_()
-    draft = torch.tensor([[0, words.index("▁the"), FIRST_UNKNOWN, 2]])
+    draft = torch.tensor([[0, words.index("▁the"), UNKNOWN_ID, 2]])
     sample = {
         "net_input": {"src_tokens": draft, "draft": draft, "words": batch_words(["▁vlaue"])},
         "unknown_words": ["▁vlaue"],
@@ -85,7 +85,7 @@ def test_unedited_unknown_words_of_a_draft_are_printed_as_spelled() -> None:
 def test_training_after_decoding_has_finite_gradients(precision: torch.dtype) -> None:
     """Decoding caches tensors in inference mode; --cpu-bf16 of fairseq-train is torch's autocast."""
     levt, words = model().eval(), dictionary()
-    draft = torch.tensor([[0, words.index("▁the"), FIRST_UNKNOWN, words.index("▁value"), 2]])
+    draft = torch.tensor([[0, words.index("▁the"), UNKNOWN_ID, words.index("▁value"), 2]])
     sample = {"net_input": {"src_tokens": draft, "draft": draft, "words": batch_words(["▁vlaue"])}}
     RefinementGenerator([levt], words, RefinementOptions(inference_mode=True)).generate(None, sample)
     levt.train()
