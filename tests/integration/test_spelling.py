@@ -33,7 +33,7 @@ def train_speller(data: Path, save_dir: Path, *flags: object) -> None:
     words += ["--rollin-alpha", 1, "--rollin-beta", 1, "--max-insertions", 3, "--criterion", "dual_policy"]
     words += ["--noise-kind", "swap,delete", "--noise-word-rate", 0.4, "--bpe", "words", "--num-workers", 1]
     words += ["--optimizer", "adam", "--max-tokens", 1000, "--no-epoch-checkpoints", "--save-dir", save_dir]
-    succeed("fairseq-train_speller", data, *COMMON, *words, *flags)
+    succeed("fairseq-train", data, *COMMON, *words, *flags)
 
 
 def test_generate_interactive_and_edit_give_the_same_texts(tmp_path: Path) -> None:

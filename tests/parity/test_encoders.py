@@ -17,13 +17,7 @@ from torch import Tensor, nn
 
 from lev_plugins.cli.main import main
 from lev_plugins.editor.graph_file import check_graph
-from lev_plugins.edits.batch_words import (
-    BatchWords,
-    EditingDictionary,
-    UnknownWords,
-    look_up_words,
-    with_pieces,
-)
+from lev_plugins.edits.batch_words import BatchWords, EditingDictionary, UnknownWords, look_up_words, with_pieces
 from lev_plugins.edits.word_pieces import WordTokenizer
 from lev_plugins.export import tracing
 from lev_plugins.export.label_graph import enct5_graphs
@@ -300,13 +294,7 @@ def test_a_labeller_reads_the_states_of_the_library(family: Family, tmp_path: Pa
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "rule"),
-    [
-        ("distilbert", "--arch gated_bert"),
-        ("electra-small", " 8 .* 16"),
-    ],
-)
+@pytest.mark.parametrize(("name", "rule"), [("distilbert", "--arch gated_bert"), ("electra-small", " 8 .* 16")])
 def test_encoders_that_cannot_be_decoders_are_refused(
     name: str, rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -47,11 +47,7 @@ def enct5_of(data: Path, backbone: Path, pack: bool = False, **options: Any) -> 
     return task.build_model(OmegaConf.structured(config)).eval()
 
 
-INPUTS = [
-    ("the quick brown fox", "a lazy dog ."),
-    ("hello world!", "isn't it?"),
-    ("sea shells, by the shore", "sea"),
-]
+INPUTS = [("the quick brown fox", "a lazy dog ."), ("hello world!", "isn't it?"), ("sea shells, by the shore", "sea")]
 
 
 @pytest.fixture(scope="module")

@@ -263,15 +263,12 @@ def levt_of_transformer(
 
 def test_import_for_early_exit_drops_middle_blocks() -> None:
     reference, _, model = levt_of_transformer(["--decoder-layers=3"], "1,1,2")
-    assert (len(model.decoder.stack("shared")), model.decoder.depths) == (
-        2,
-        {"deletion": 1, "placeholder": 1, "token": 2},
-    )
+    assert len(model.decoder.stack("shared")) == 2
+    assert model.decoder.depths == {"deletion": 1, "placeholder": 1, "token": 2}
     tokens = torch.tensor([[EOS, 5, 9, 7]])
     source = source_batch(1)
-    inner = reference.decoder.extract_features(tokens, reference.encoder(source, source.ne(PAD).sum(1)))[1][
-        "inner_states"
-    ]
+    encoded = reference.encoder(source, source.ne(PAD).sum(1))
+    inner = reference.decoder.extract_features(tokens, encoded)[1]["inner_states"]
     hidden = model.decoder.hidden_states("deletion", tokens, model.encode(source))
     assert len(hidden) == 2 and hidden[1][0, -1].allclose(inner[1][-1, 0], atol=1e-5)
     for block, number in zip(model.decoder.stack("shared"), (0, 2), strict=True):
@@ -306,16 +303,13 @@ def test_separate_blocks_are_initialized_as_copies(share: str) -> None:
 
 
 def test_import_refuses_models_without_counterpart() -> None:
-    state = {
-        "args": settings("levenshtein_transformer", *LEVT_VARIANTS["own-deletion"][1]),
-        "cfg": None,
-        "model": {},
-    }
+    args = settings("levenshtein_transformer", *LEVT_VARIANTS["own-deletion"][1])
+    state = {"args": args, "cfg": None, "model": {}}
     with pytest.raises(UserError, match="--share-weights"):
         convert(state, share_weights="none")
     with pytest.raises(UserError, match="no_share_discriminator"):
         convert(state, "1,1,2")
-    state["args"].early_exit = "6,6,6"
+    args.early_exit = "6,6,6"
     with pytest.raises(UserError, match="6, 3 and 3"):
         convert(state)
     with pytest.raises(UserError, match="transformer_lm"):

@@ -82,10 +82,7 @@ def encoder_of_embeddings(model: PostEditTransformer, options: dict[str, Any]) -
 def test_the_encoder_reads_source_and_draft_as_one_row(options: dict[str, Any], left_pad: bool) -> None:
     task = toy_task() if "share_all_embeddings" in options else toy_task(toy_dictionary(20), toy_dictionary(30))
     model = toy_post_editor(task, **options)
-    sources, drafts = (
-        random_rows(N_ROWS, 1, shortest=1),
-        [*random_rows(N_ROWS - 1, 2, shortest=1), [BOS, EOS]],
-    )
+    sources, drafts = random_rows(N_ROWS, 1, shortest=1), [*random_rows(N_ROWS - 1, 2, shortest=1), [BOS, EOS]]
     drafts[0][1] = 23 if "share_all_embeddings" in options else 33  # no word of the source dictionary
     padded = left_padded if left_pad else rows_to_tensor
     encoded = model.encoder(padded(sources), draft=padded(drafts))

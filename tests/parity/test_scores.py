@@ -60,10 +60,7 @@ def test_scores_match_sacrebleu(
     """Compares scores of texts, of each sentence, and of a resample of the sentences."""
     metric, by_sentence, evaluate = data.draw(METRICS[name])
     texts, *references = columns(rows)
-    evaluation, total = (
-        evaluate(list(zip(*references, strict=True)), texts),
-        metric.corpus_score(texts, references),
-    )
+    evaluation, total = evaluate(list(zip(*references, strict=True)), texts), metric.corpus_score(texts, references)
     assert (evaluation.name, evaluation.score) == (total.name, pytest.approx(total.score, abs=1e-9))
     assert evaluation.signature == f"sacrebleu {metric.get_signature()}"
     expected = [by_sentence.sentence_score(text, list(pair)).score for text, *pair in rows]
@@ -234,12 +231,7 @@ def test_m2_with_errant_matches_errant_compare(
 
     gold_1, gold_2 = (list(map(edit_words, sources)) for _ in range(2))
     system = list(map(edit_words, gold_1))  # has some of the first annotator's edits
-    for name, texts in (
-        ("source", sources),
-        ("first", gold_1),
-        ("second", gold_2),
-        ("system", system),
-    ):
+    for name, texts in (("source", sources), ("first", gold_1), ("second", gold_2), ("system", system)):
         write_lines(tmp_path / name, map(" ".join, texts))
 
     def run(command: Any, *arguments: object) -> None:

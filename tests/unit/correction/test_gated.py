@@ -129,10 +129,7 @@ def test_gates_match_the_equations(gates: str, mix: str, copy_from: str, trainin
     log_p = model.get_normalized_probs((out, extra), log_probs=True)
     values_of_gates = extra["gates"]
     for row in range(len(source)):
-        words, inputs = (
-            source[row, : lengths_of(source)[row]].tolist(),
-            target[row, : lengths_of(target)[row]].tolist(),
-        )
+        words, inputs = (x[row, : lengths_of(x)[row]].tolist() for x in (source, target))
         expected = slow_gates(model, words, inputs, mix, copy_from)
         np.testing.assert_allclose(log_p[row, : len(inputs)].detach(), expected["log_p"], atol=2e-5)
         if expected["mask"] is not None:

@@ -89,9 +89,8 @@ def test_the_best_threshold_is_the_highest_of_ties() -> None:
         expected = [(level, int((predicted >= level).sum()), int(gold[predicted >= level].sum())) for level in levels]
         cuts = scores.possible_cuts(predicted, gold)
         assert list(zip(*(column.tolist() for column in cuts), strict=True)) == expected
-        best = max(
-            range(len(levels)), key=lambda i: expected[i][2] / (expected[i][1] + gold.sum())
-        )  # the first of the best
+        f1 = [correct / (proposed + gold.sum()) for _, proposed, correct in expected]
+        best = f1.index(max(f1))  # of ties, the highest threshold
         assert scores.best_threshold(gold, predicted) == pytest.approx((levels[best] + [*levels, 0.0][best + 1]) / 2)
     assert scores.best_threshold(np.zeros(8), predicted) == 0.5
     with pytest.raises(ValueError, match="one example"):
@@ -117,6 +116,5 @@ def test_thresholds_are_tuned_on_the_data_of_a_folder(tmp_path: Path, refusal: R
     (system.data / "labels.txt").write_text("x\t1\n")
     assert "labels.txt" in refusal("tune-thresholds", folder, system.data, out)
     checkpoint = refusal("tune-thresholds", system.checkpoint, system.data, out)
-    assert f"lev-plugins export {system.checkpoint} " in checkpoint and checkpoint.strip().endswith(
-        f" --data {system.data}"
-    )
+    assert f"lev-plugins export {system.checkpoint} " in checkpoint
+    assert checkpoint.strip().endswith(f" --data {system.data}")

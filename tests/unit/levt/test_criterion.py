@@ -83,12 +83,8 @@ def slow_losses(model: LevT, batch: dict[str, Any], smoothing: dict[str, float])
             decisions["deletion"].append(slow_decision(row, int(not keep), smoothing["deletion"]))
         decisions["deletion_word"] += decisions["deletion"][1 - len(y_del) : -1]
     return {
-        head: {
-            "loss": sum(loss for loss, _ in values),
-            "nll": sum(nll for _, nll in values),
-            "count": float(len(values)),
-        }
-        for head, values in decisions.items()
+        head: {"loss": sum(loss for loss, _ in rows), "nll": sum(nll for _, nll in rows), "count": float(len(rows))}
+        for head, rows in decisions.items()
     }
 
 
@@ -127,14 +123,8 @@ def test_a_batch_without_missing_tokens_has_no_token_loss_but_gradients_everywhe
     model, batch = toy_model(), toy_batch()
     net_input = batch["net_input"]
     states = net_input["states"]
-    empty = torch.zeros_like(states["missing_counts"])
-    none = states["placeholder_index"][:0]
-    net_input["states"] = {
-        **states,
-        "kept_tokens": states["target"],
-        "placeholder_index": none,
-        "missing_counts": empty,
-    }
+    states |= {"missing_counts": states["missing_counts"] * 0, "placeholder_index": states["placeholder_index"][:0]}
+    states["kept_tokens"] = states["target"]
     loss, _, log = toy_criterion(deletion_rollin=rollin, loss_average=average, **SMOOTHING)(model, batch)
     loss.backward()
     assert math.isfinite(float(loss))

@@ -297,9 +297,8 @@ def test_all_weights_learn_and_bf16_decodes(families: dict[str, Path], name: str
 
 def test_gates_use_the_mask_symbol_and_the_start_symbol_of_the_family(families: dict[str, Path]) -> None:
     for name, mask, start in (("t5", "<extra_id_0>", "<pad>"), ("bart", "<mask>", "<s>"), ("bert", "[MASK]", "<s>")):
-        model = pretrained.build(
-            families[f"{name}.out"], gates="copy", gate_mix="vocabulary", copy_from="decoder-input"
-        )
+        gates = {"gates": "copy", "gate_mix": "vocabulary", "copy_from": "decoder-input"}
+        model = pretrained.build(families[f"{name}.out"], **gates)
         symbols = model.decoder.dictionary.symbols
         assert symbols[mask_symbol(model.decoder.dictionary)] == mask
         assert symbols[model.decoder.start] == start

@@ -176,15 +176,10 @@ def test_a_number_type_never_reads_bytes_as_objects(state: Any) -> None:
 def test_arrays_whose_bytes_do_not_match_their_shape_are_refused() -> None:
     kind, array = arrays.NumberType("f8"), arrays.NumberArray()
     kind.__setstate__((3, "<", None, None, None, -1, -1, 0))
-    for shape, raw in (
-        ((2,), b"1" * 8),
-        ((1,), b"1" * 7),
-        ((-2, -3), b"1" * 48),
-        ((2**62, 4), b""),
-        ((1.0,), b"1" * 8),
-    ):
+    sizes: list[tuple[Any, int]] = [((2,), 8), ((1,), 7), ((-2, -3), 48), ((2**62, 4), 0), ((1.0,), 8)]
+    for shape, size in sizes:
         with pytest.raises((TypeError, ValueError)):
-            array.__setstate__((1, shape, kind, False, raw))
+            array.__setstate__((1, shape, kind, False, b"1" * size))
     for text in (b"1" * 7, "1" * 8):
         with pytest.raises(TypeError):
             arrays.scalar(kind, text)
