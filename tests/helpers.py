@@ -32,6 +32,7 @@ from lev_plugins.training.encoder_decoder import EncoderDecoderConfig, both_side
 
 BOS, PAD, EOS, UNK = 0, 1, 2, 3
 FIRST_WORD = 4
+PLACEHOLDER = 99  # in tests that need no model
 
 # kinds of noise
 SAME_NUMBER = ["random", "insert", "delete", "substitute", "keyboard", "shift", "accent", "swap", "swap-words", "ocr"]
@@ -40,7 +41,7 @@ BUILT_IN = [*SAME_NUMBER, "run-on", "split"]
 Refusal = Callable[..., str]  # the fixture of conftest.py
 Run = Callable[..., tuple[int, bytes, str]]  # the fixture of unit/cli/conftest.py
 
-# the same examples in every run, and no folder of them left behind
+# the same examples in every run, and no database of examples in the working folder
 thorough = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 
 
@@ -75,7 +76,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> Path:
 def growth(action: Callable[[int], object], size: int) -> float:
     """Returns the processor time of an action at four times a size, relative to that at the size: 4 if it is linear.
 
-    The time of each is the least of three runs.
+    Each time is the minimum of three runs.
     """
 
     def seconds(number: int) -> float:
@@ -178,7 +179,7 @@ def livened(model: LevT) -> LevT:
 
 
 def toy_pbd(task: Any = None, **options: Any) -> PBD:
-    """16 wide, 2 + 2 blocks, no dropout, and weights large enough for outputs of its own; every test sets the rest."""
+    """Returns a PBD of 16 channels and 2 + 2 blocks without dropout, with weights that edit the source."""
     torch.manual_seed(1)
     small = {"embed_dim": 16, "ffn_embed_dim": 32, "layers": 2, "attention_heads": 2, "dropout": 0.0}
     positions = {"max_source_positions": 64, "max_target_positions": 64}
@@ -193,7 +194,7 @@ def toy_pbd(task: Any = None, **options: Any) -> PBD:
 
 
 def assert_search_adds_up(model: Any, sources: Tensor, beam: int) -> None:
-    """The scores of beam search, through caches put in a new order at every step, are those of a forward pass."""
+    """Asserts that the scores of beam search, which reorders caches at every step, are those of a forward pass."""
     generator = SequenceGenerator([model], toy_dictionary(), beam_size=beam, max_len_b=8)
     groups = generator.generate([model], {"net_input": {"src_tokens": sources, "src_lengths": sources.ne(PAD).sum(1)}})
     for source, hypotheses in zip(sources, groups, strict=True):
@@ -210,7 +211,7 @@ def assert_search_adds_up(model: Any, sources: Tensor, beam: int) -> None:
 
 @torch.no_grad()
 def sentence_score(models: list[Any], source: list[int], text: list[int]) -> float:
-    """The log-probability of a text under the mean of left-to-right models, by teacher forcing."""
+    """Returns the log-probability of a text under the mean of left-to-right models, by teacher forcing."""
     previous = torch.tensor([[EOS, *text[:-1]]])
     probabilities = [
         model(torch.tensor([source]), torch.tensor([len(source)]), previous)[0][0].softmax(1) for model in models
@@ -321,7 +322,7 @@ def epochs_of(dataset: Any, rows: Callable[[dict], list[list[int]]], workers: in
         epochs.append({})
         for batch in batches.next_epoch_itr(shuffle=True):
             epochs[-1] |= dict(zip(batch["id"].tolist(), rows(batch), strict=True))
-    # of all loaders: whenever the collector finds one whose workers still run, it waits 5 s for each of them
+    # the garbage collector waits 5 s for each worker that still runs
     for loader in gc.get_objects():
         if isinstance(loader, _MultiProcessingDataLoaderIter):
             loader._shutdown_workers()

@@ -1,4 +1,4 @@
-"""The language server with an editor that needs no model: python -m tests.language_server LOG WORDS"""
+"""Runs the language server with an editor that needs no model: python -m tests.language_server LOG WORDS"""
 
 import json
 import sys
@@ -17,7 +17,7 @@ from tests.serving import edits_of
 
 
 class Model:
-    """Changes what the patterns say, and writes down what it reads."""
+    """Applies fixed patterns instead of a neural model, and logs its inputs."""
 
     task, drafts, longest = "text_editing", True, 100
     symbols: Collection[str] = {"I", "saw", "the", "hat"}

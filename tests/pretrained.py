@@ -1,4 +1,4 @@
-"""Folders as on huggingface.co, of tiny models with random weights and tokenizers trained on a few lines."""
+"""Tiny models with random weights and trained tokenizers, saved as folders like those on huggingface.co."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from lev_plugins.pretrained.library import DEBERTA_GRAPHS, gated_arch
 DEBERTA_HAS_GRAPHS = (
     find_spec("transformers") is not None and tuple(map(int, version("transformers").split(".")[:2])) >= DEBERTA_GRAPHS
 )
-LINES = [
+TOKENIZER_LINES = [
     "the quick brown fox jumps over the lazy dog .",
     "a café costs 3 €, isn't it? hello world!",
     "she sells sea shells (by the sea shore); 12 of them - or more",
@@ -55,7 +55,7 @@ def sentencepieces(prefix: Path, lines: list[str], size: int, **options: object)
     )
 
 
-# the library's name and the class of the tokenizer; tokens beside the pieces, rows of the tables
+# the library's names of the model and of the tokenizer, the number of extra ids, and the size of the vocabulary
 T5S = {
     "t5": ("T5", "T5Tokenizer", 8, 58),
     "t5-1.1": ("T5", "T5Tokenizer", 8, 58),
@@ -73,7 +73,7 @@ def t5(folder: Path, kind: str = "t5", words: int = 0) -> Any:
     folder.mkdir(parents=True)
     if tokenizer == "T5Tokenizer":
         ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
-        sentencepieces(folder / "spiece", LINES * 20, 50, character_coverage=1.0, **ids)
+        sentencepieces(folder / "spiece", TOKENIZER_LINES * 20, 50, character_coverage=1.0, **ids)
     write_config(folder, tokenizer_class=tokenizer, extra_ids=extra_ids, unk_token="<unk>")
     torch.manual_seed(1)
     sizes: dict[str, Any] = {"d_model": 16, "d_ff": 24, "d_kv": 8, "num_heads": 2, "num_layers": 2, "dropout_rate": 0.0}
@@ -94,7 +94,7 @@ def byte_pairs(special: list[str]) -> Any:
     from tokenizers import ByteLevelBPETokenizer
 
     tokenizer = ByteLevelBPETokenizer()
-    tokenizer.train_from_iterator(LINES * 3, vocab_size=330, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(TOKENIZER_LINES * 3, vocab_size=330, special_tokens=special, show_progress=False)
     return tokenizer
 
 
@@ -117,7 +117,7 @@ def bart(folder: Path) -> Any:
     return model.eval()
 
 
-SIZES = {
+BERT_SIZES = {
     "hidden_size": 16,
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
@@ -137,7 +137,7 @@ def bert(folder: Path, head: bool = True) -> Any:
     write_config(folder, tokenizer_class="BertTokenizer", do_lower_case=True)
     torch.manual_seed(4)
     no_dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    sizes = {**SIZES, "max_position_embeddings": 64, "vocab_size": tokenizer.get_vocab_size()}
+    sizes = {**BERT_SIZES, "max_position_embeddings": 64, "vocab_size": tokenizer.get_vocab_size()}
     config = BertConfig(**sizes, **no_dropout)
     model = liven((BertForMaskedLM if head else BertModel)(config), 10, eos=3)
     model.save_pretrained(folder)
@@ -146,7 +146,7 @@ def bert(folder: Path, head: bool = True) -> Any:
 
 def pieces() -> dict[str, int]:
     """Returns words and letters (the library's own training breaks ties in a random order)."""
-    words = sorted({word for line in LINES for word in line.lower().split()})
+    words = sorted({word for line in TOKENIZER_LINES for word in line.lower().split()})
     letters = sorted(set("".join(words)))
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     rows = dict.fromkeys([*specials, *letters, *(f"##{letter}" for letter in letters), *words[::2]])
@@ -155,7 +155,7 @@ def pieces() -> dict[str, int]:
 
 DEBERTA = {"relative_attention": True, "position_buckets": 8, "pos_att_type": ["p2c", "c2p"], "type_vocab_size": 0}
 DISTILBERT = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
-# model_type -> the class of its tokenizer, and settings beside ``SIZES``
+# model_type -> the class of its tokenizer, and settings in addition to ``BERT_SIZES``
 ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "roberta": ("RobertaTokenizer", {"type_vocab_size": 1}),
     "xlm-roberta": ("XLMRobertaTokenizer", {"type_vocab_size": 1}),
@@ -187,7 +187,7 @@ def encoder(name: str, folder: Path, tokenizer_class: str = "", more_rows: int =
     names = ("pad", "bos", "eos", "cls", "sep", "mask")
     ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id", None) for name in names}
     torch.manual_seed(4)
-    config = AutoConfig.for_model(name.removesuffix("-small"), **{**SIZES, **settings, **ids, **size})
+    config = AutoConfig.for_model(name.removesuffix("-small"), **{**BERT_SIZES, **settings, **ids, **size})
     end = tokenizer("a")["input_ids"][-1]
     model = liven(AutoModelForMaskedLM.from_config(config), 10, end)
     model.get_output_embeddings().bias.data[end] += 2
@@ -195,7 +195,7 @@ def encoder(name: str, folder: Path, tokenizer_class: str = "", more_rows: int =
     return model.eval()
 
 
-SPECIAL = {
+SPECIAL_TOKENS = {
     "RobertaTokenizer": ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
     "PreTrainedTokenizerFast": ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"],
     "XLMRobertaTokenizer": ["<s>", "<pad>", "</s>", "<unk>"],
@@ -209,20 +209,20 @@ def trained_tokenizer(kind: str) -> Any:
     import transformers
 
     if kind == "RobertaTokenizer":
-        entries = json.loads(byte_pairs(SPECIAL[kind]).to_str())["model"]
+        entries = json.loads(byte_pairs(SPECIAL_TOKENS[kind]).to_str())["model"]
         return transformers.RobertaTokenizer(vocab=entries["vocab"], merges=[*map(tuple, entries["merges"])])
     if kind == "PreTrainedTokenizerFast":
-        library = byte_pairs(SPECIAL[kind])
+        library = byte_pairs(SPECIAL_TOKENS[kind])
         ends = [(name, library.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
         library._tokenizer.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A [SEP]", None, ends)
-        names = {f"{name[1:-1].lower()}_token": name for name in SPECIAL[kind]}
+        names = {f"{name[1:-1].lower()}_token": name for name in SPECIAL_TOKENS[kind]}
         return transformers.PreTrainedTokenizerFast(tokenizer_object=library._tokenizer, **names)
-    if kind in SPECIAL:
+    if kind in SPECIAL_TOKENS:
         library = tokenizers.SentencePieceUnigramTokenizer()
-        library.train_from_iterator(LINES * 20, vocab_size=60, show_progress=False)
+        library.train_from_iterator(TOKENIZER_LINES * 20, vocab_size=60, show_progress=False)
         vocabulary = json.loads(library.to_str())["model"]["vocab"]
-        rows = [(piece, score) for piece, score in vocabulary if piece not in SPECIAL[kind]]
-        return getattr(transformers, kind)(vocab=[*((name, 0.0) for name in SPECIAL[kind]), *rows])
+        rows = [(piece, score) for piece, score in vocabulary if piece not in SPECIAL_TOKENS[kind]]
+        return getattr(transformers, kind)(vocab=[*((name, 0.0) for name in SPECIAL_TOKENS[kind]), *rows])
     rows = pieces()
     if kind == "MPNetTokenizer":
         rest = [name for name in rows if name not in ("[PAD]", "[CLS]", "[SEP]", "[MASK]")]

@@ -1,4 +1,4 @@
-"""Published sets as they are to be found on the web, in small: invented texts in the formats of the real files."""
+"""Small published sets: invented texts in the formats of the real files."""
 
 import io
 import json
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from examples.published.sets import PublishedSet
 
-ROWS = "".join("\t".join(f" {name}{i} " for i in range(10)) + "\r\n" for name in ("head", "a", "b"))
-LAW = """{"header": "On\\nfish", "recitals": "Whereas", "main_body": ["fish", "swim,"], "concepts": ["%d", "7"]}"""
+TSV_ROWS = "".join("\t".join(f" {name}{i} " for i in range(10)) + "\r\n" for name in ("head", "a", "b"))
+LAW_JSON = """{"header": "On\\nfish", "recitals": "Whereas", "main_body": ["fish", "swim,"], "concepts": ["%d", "7"]}"""
 PROSE = """---
 title: No. It is a title.
 ---
@@ -32,29 +32,29 @@ Code is left out.
 <p>It was⁠—all of it.</p>
 """
 TURNS = ["Hi, is it open?", "yes it is now.", "Hi, is it open?", "No, we are <br />closed. Ask again later!"]
-TAGGED = "".join(  # ten columns
+TAGGED_ROWS = "".join(  # ten columns
     "\t".join([*row, *["_"] * (10 - len(row))]) + "\n"
     for row in (("1", "I", "i", "PRON"), ("2-3", "don't"), ("2", "do", "do", "AUX"), ("3", "n't", "not", "PART"))
 )
-FORMATS = {  # of what each conversion reads; the name of a source stands for SOURCE
+FORMATS = {  # conversion -> contents of a file, in which SOURCE becomes the file's name
     "aligned_lines": "first SOURCE \r\n\r\nlast SOURCE\n",
     "pairs": "<t> first   SOURCE </t>\n\n<t> last SOURCE </t>\n",
     "documents": "first SOURCE \n\nlast SOURCE\n",
     "segments": '<doc docid="x">\n<seg id="1"> first SOURCE </seg>\n<seg id="2">last SOURCE</seg>\n</doc>\n',
     "columns": "It works!\t3,4\tid1\t\nNo.\t27\tid2\t\n",
-    "headed_columns": ROWS,
+    "headed_columns": TSV_ROWS,
     "tables": 'id,text\r\n0,"first SOURCE,\nits end"\r\n1,""\r\n2,last SOURCE\r\n',
-    "mrpc": f"\ufeff{ROWS}",
+    "mrpc": f"\ufeff{TSV_ROWS}",
     "corrections": "S a cat sit\nA 2 3|||SVA|||sits|||REQUIRED|||-NONE-|||0\n"
     "A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||1\n",
-    "tags": f"# text = I don't.\n{TAGGED}\n",
+    "tags": f"# text = I don't.\n{TAGGED_ROWS}\n",
     "misread_words": 'S : S\n0 : -\nm : in\n\n"0" : o\n^ : 0\n\n',
     # typo, word, operation, its letters, the contexts of both
     "mistyped_words": "".join(f"wrod{i}\tword{i}\tREPLACE1\tor\ta_wrod(1)\ta_word(9)\n" for i in range(8010)),
     "scans": "\ufeff[OCR_toInput] Tbe c t sat\n[OCR_aligned] Tbe c t s@at\n[ GS_aligned] The ### slat\n",
     "reviews": "Good.<br />Very  good.",
-    "laws": LAW % 12,
-    "concepts": LAW % 12,
+    "laws": LAW_JSON % 12,
+    "concepts": LAW_JSON % 12,
     "prose": PROSE,
     "dialogues": json.dumps([{"utterances": [{"speaker": "user", "text": text} for text in TURNS]}]),
 }
@@ -69,14 +69,13 @@ def invented(conversion: str, path: str) -> str:
 def publish(
     published: PublishedSet, folder: Path, text_of: Callable[[str, str], str] = invented, documents: int = 1
 ) -> Path:
-    """Writes all files of the set, under their names, and what a person unpacks of those with a form; ``documents``: in
-    a set that has a file for each."""
+    """Writes the files and archives of the set, with ``documents`` files where it has one per document."""
     archives: dict[str, dict[str, bytes]] = defaultdict(dict)
     for part in sorted(published.parts, key=lambda part: part.conversion[0] != "aligned_lines"):
         for file, pattern in part.of:
-            form = pattern.replace("**/", "top/").replace("t*", "train").replace("[np]*", "pos") or file
-            for number in range(documents if "/*." in form else 1):
-                path = form.replace("*", str(number + 1))
+            file_name = pattern.replace("**/", "top/").replace("t*", "train").replace("[np]*", "pos") or file
+            for number in range(documents if "/*." in file_name else 1):
+                path = file_name.replace("*", str(number + 1))
                 archives[file if pattern else ""][path] = text_of(part.conversion[0], path).encode()
     for path, content in archives.pop("", {}).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,7 @@ from tests import commands
 
 CUDA = torch.device("cuda", 0)
 PACKAGE_FOLDER = f"{os.sep}lev_plugins{os.sep}"
-# the host waits for the result of these, or for its size
+# operations for whose result, or for its size, the host waits
 SYNCHRONOUS = {"_local_scalar_dense", "item", "is_nonzero", "equal", "nonzero", "masked_select", "_unique2", "bincount"}
 SYNCHRONOUS |= {"unique_dim", "unique_consecutive", "multinomial"}
 INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"}
@@ -66,7 +66,7 @@ class SimulatedGpu:
 
 
 def on_gpu(device: Any) -> bool:
-    return isinstance(device, int) or torch.device(device).type == "cuda"  # a number is a GPU's
+    return isinstance(device, int) or torch.device(device).type == "cuda"  # a number is the index of a GPU
 
 
 class DeviceFunctions(TorchFunctionMode):

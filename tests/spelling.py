@@ -1,4 +1,4 @@
-"""A small dictionary, its index, and the parts of a levt with --spelling that several tests share."""
+"""A small dictionary, its index, and toy parts of a levt with --spelling."""
 
 from typing import Any
 
@@ -15,17 +15,13 @@ from lev_plugins.training.noisy import NoisyWords, noise_and_codec
 from tests.helpers import PAD, toy_config, toy_pairs, toy_task
 
 BUCKETS = 256
-
-
-WORDS = ["▁the", "▁value", "▁values", "▁of", "▁form", "▁from", "▁function", "."]
-
-
+KNOWN = ["▁the", "▁value", "▁values", "▁of", "▁form", "▁from", "▁function", "."]
 COUNTS = [40, 9, 5, 30, 1, 12, 3, 50]
 
 
 def dictionary() -> EditingDictionary:
     words = EditingDictionary()
-    for word, count in zip(WORDS, COUNTS, strict=True):
+    for word, count in zip(KNOWN, COUNTS, strict=True):
         words.add_symbol(word, count)
     words.placeholder_index = len(words)
     return words
@@ -35,9 +31,7 @@ def index_of(words: EditingDictionary | None = None) -> WordIndex:
     return WordIndex.of_dictionary(words or dictionary(), BUCKETS)
 
 
-OWN = 4 + len(WORDS) + 1  # the first row of an unknown word
-
-
+UNKNOWN_ID = 4 + len(KNOWN) + 1  # the id of the first unknown word of a batch
 UNKNOWN = ["▁vlaue", "▁teh", "▁fucntion"]
 
 
@@ -45,15 +39,15 @@ def batch_words(words: list[str] | None = None) -> BatchWords:
     return look_up_words(UNKNOWN if words is None else words, index_of())
 
 
-def spelling(dim: int = 8, seed: int = 1, words: EditingDictionary | None = None) -> IntendedWordEmbedding:
+def toy_table(dim: int = 8, seed: int = 1, words: EditingDictionary | None = None) -> IntendedWordEmbedding:
     torch.manual_seed(seed)
     return IntendedWordEmbedding(words or dictionary(), dim, index_of(words), SampleSizes(2, 1, 1))
 
 
-def scores(
+def word_scores(
     table: IntendedWordEmbedding, states: Tensor, replaced: Tensor, words: WordVectors, reads: bool = False
 ) -> Tensor:
-    with torch.random.fork_rng():  # draws go on as they are
+    with torch.random.fork_rng():  # later random numbers stay the same
         torch.manual_seed(1)
         scorer = WordScorer(table.index, table.shapes, PAD, table.embedding_dim, reads).to(table.grams.dtype)
     candidates = scorer.candidates(replaced.tolist(), replaced, words.words)
@@ -66,13 +60,16 @@ def model(**options: Any) -> LevT:
     return LevT.build_model(config, toy_task(dictionary()))
 
 
-TEXT = [["▁the", "▁value", "▁of", "▁the", "▁function", "."], ["▁values", "▁form", "▁the", "▁function", "."]] * 3
+CLEAN_SENTENCES = [
+    ["▁the", "▁value", "▁of", "▁the", "▁function", "."],
+    ["▁values", "▁form", "▁the", "▁function", "."],
+] * 3
 
 
 def noisy_dataset(seed: int = 1) -> TextEditingDataset:
-    """Clean text alone; every word that can gets a slip, other ones in every epoch."""
+    """Returns clean sentences of which most words get noise, which differs in every epoch."""
     words = dictionary()
-    rows = [[words.bos(), *(words.index(word) for word in row), words.eos()] for row in TEXT]
+    rows = [[words.bos(), *(words.index(word) for word in row), words.eos()] for row in CLEAN_SENTENCES]
     pair = toy_pairs(rows, rows, words)
     flags = {"noise_kind": "swap,insert", "noise_word_rate": 0.7, "noise_seed": seed, "noise_bpe": "words"}
     cfg = toy_task(words, **flags, noise_tokenizer=None).cfg

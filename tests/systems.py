@@ -1,4 +1,4 @@
-"""A small model of each kind that a model folder may hold, with its data in a folder of its own."""
+"""Small models of every kind that a model folder can contain, each with its data."""
 
 import shutil
 from argparse import Namespace
@@ -59,7 +59,7 @@ def flags_of(settings: dict[str, Any]) -> list[str]:
 
 
 LABELLER_SIZES = flags_of({name: size for name, size in labelling.TINY.items() if name != "dropout"})
-NOISES = ["aBc d", "b  EF c.", "Dd a f", "c"]
+NOISY_TEXTS = ["aBc d", "b  EF c.", "Dd a f", "c"]
 
 
 def golden(name: str, data: str, folder: Path) -> Path:
@@ -87,10 +87,10 @@ def levt_system(folder: Path) -> System:
 
 def speller(folder: Path) -> System:
     texts = ["the vlaue of teh function.", "Zürich", "the value of the function."]
-    return spelling(folder, ["the", "value", "of", "function"], texts)
+    return spelling_system(folder, ["the", "value", "of", "function"], texts)
 
 
-def spelling(folder: Path, words: list[str], texts: list[str], *flags: object) -> System:
+def spelling_system(folder: Path, words: list[str], texts: list[str], *flags: object) -> System:
     lines = zip([*(f"▁{word}" for word in words), "."], (9, 3, 7, 1, 5), strict=True)
     data = with_dictionary(folder, "".join(f"{word} {count}\n" for word, count in lines))
     flags = ("-s", "noisy", "-t", "clean", "--spelling", "--spelling-buckets", 300, "--share-all-embeddings", *flags)
@@ -100,13 +100,14 @@ def spelling(folder: Path, words: list[str], texts: list[str], *flags: object) -
 
 
 def speller_with(kind: str, folder: Path) -> System:
-    """The encoder reads the last text in parts, if it has positions."""
+    """Returns a levt that spells; an encoder with positions reads the last text in parts."""
     texts = ["the qiuck fox jumps.", "Zürich", "the quick fox", " ".join(["fox jmps"] * 40)]
-    return spelling(folder, ["the", "quick", "fox", "jumps"], texts, "--backbone", imported(kind, folder))
+    backbone = imported_backbone(kind, folder)
+    return spelling_system(folder, ["the", "quick", "fox", "jumps"], texts, "--backbone", backbone)
 
 
 def levt_on_subwords(folder: Path) -> System:
-    """A levt on the subwords of subword-nmt."""
+    """Returns a levt on subwords of subword-nmt."""
     codes = folder / "codes"
     codes.write_text("#version: 0.2\nt h\nth e</w>\no f</w>\nu n\n", encoding="utf-8")
     letters = sorted(set("the value of function"))
@@ -120,18 +121,18 @@ def levt_on_subwords(folder: Path) -> System:
 
 def corrector_system(name: str, folder: Path) -> System:
     checkpoint = golden(name, "noisy/data", folder)
-    return System(checkpoint, folder / "data", NOISES, bpe={"bpe": "chars"}, decoding={"beam": 3})
+    return System(checkpoint, folder / "data", NOISY_TEXTS, bpe={"bpe": "chars"}, decoding={"beam": 3})
 
 
 def transformer(folder: Path) -> System:
     golden("pbd", "noisy/data", folder)
     flags = [*CORRECTION_FLAGS, "--arch", "transformer", *teachers.SMALL]
     checkpoint = teachers.write_teacher(folder / "checkpoint.pt", folder / "data", *flags)
-    return System(checkpoint, folder / "data", NOISES, bpe={"bpe": "chars"}, decoding={"beam": 2})
+    return System(checkpoint, folder / "data", NOISY_TEXTS, bpe={"bpe": "chars"}, decoding={"beam": 2})
 
 
 def gated(kind: str, folder: Path, *flags: object) -> System:
-    backbone = imported(kind, folder)
+    backbone = imported_backbone(kind, folder)
     data = with_dictionary(folder, (backbone / "dict.txt").read_text(encoding="utf-8"))
     flags_of_model = ["--max-source-positions", 30, "--max-target-positions", 30, "--keep-bias", 0.5, *flags]
     family = "bert" if kind in pretrained.ENCODERS else kind.removeprefix("by")
@@ -141,7 +142,7 @@ def gated(kind: str, folder: Path, *flags: object) -> System:
     return System(checkpoint, data, ["the quick fox", "a dog .", "more jumps"], bpe=bpe, decoding={"beam": 2})
 
 
-def imported(kind: str, folder: Path) -> Path:
+def imported_backbone(kind: str, folder: Path) -> Path:
     pretrained.make(kind, folder / "theirs")
     return pretrained.imported(folder / "theirs", folder / "backbone-of-training")
 
@@ -153,7 +154,7 @@ def labeller_system(kind: str, folder: Path, *flags: object, bpe: str = "charact
 
 
 def pretrained_labeller(kind: str, folder: Path, *flags: object) -> System:
-    backbone = imported(kind, folder)
+    backbone = imported_backbone(kind, folder)
     prepared = ["--pretrained-tokenizer", backbone, "--longest", 60]
     data = labelling.folder_of(folder / "labels", "classification", *prepared)
     words = [*ENCT5, "--backbone", backbone, *flags]
@@ -164,7 +165,7 @@ def pretrained_labeller(kind: str, folder: Path, *flags: object) -> System:
 SYSTEMS: dict[str, Callable[[Path], System]] = {
     "levt": levt_system,
     "levt that spells": speller,
-    "levt on torn words": levt_on_subwords,
+    "levt on subwords": levt_on_subwords,
     "pbd": partial(corrector_system, "pbd"),
     "gated_trans": partial(corrector_system, "gated"),
     "transformer": transformer,

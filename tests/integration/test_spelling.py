@@ -1,4 +1,4 @@
-"""An editor that spells, from clean text to edited text: the real command lines."""
+"""The commands of an editor that spells, from clean text to edited text."""
 
 import random
 from pathlib import Path
@@ -6,16 +6,16 @@ from pathlib import Path
 from tests.commands import USER_DIR, outputs, succeed
 from tests.teachers import SMALL
 
-WORDS = ["value", "values", "function", "the", "of", "form", "from", "matrix", "sort", "rows"]
-LANGUAGES = ["-s", "noisy", "-t", "clean", "--draft-lang", "draft"]
-COMMON = ["--user-dir", USER_DIR, "--task", "text_editing", *LANGUAGES, "--cpu"]
+VOCABULARY = ["value", "values", "function", "the", "of", "form", "from", "matrix", "sort", "rows"]
+NOISY_TO_CLEAN = ["-s", "noisy", "-t", "clean", "--draft-lang", "draft"]
+COMMON = ["--user-dir", USER_DIR, "--task", "text_editing", *NOISY_TO_CLEAN, "--cpu"]
 
 
-def prepared(folder: Path, sizes: dict[str, int]) -> Path:
-    """Training text that is clean alone, and sets with noise in the source and in the draft; the text lies beside."""
+def prepare_clean_text(folder: Path, sizes: dict[str, int]) -> Path:
+    """Prepares clean training text, and other sets with noise in source and draft, whose text is in ``folder``."""
     draw = random.Random(1)
     for split, count in sizes.items():
-        clean = "".join(f"{' '.join(draw.choices(WORDS, k=draw.randint(3, 8)))}.\n" for _ in range(count))
+        clean = "".join(f"{' '.join(draw.choices(VOCABULARY, k=draw.randint(3, 8)))}.\n" for _ in range(count))
         (folder / f"{split}.clean").write_text(clean)
         if split != "train":
             noise = ["lev-plugins", "noise", "--kind", "swap,delete", "--word-rate", 0.4, "--seed", 2]
@@ -28,7 +28,7 @@ def prepared(folder: Path, sizes: dict[str, int]) -> Path:
     return folder / "data"
 
 
-def train(data: Path, save_dir: Path, *flags: object) -> None:
+def train_speller(data: Path, save_dir: Path, *flags: object) -> None:
     words = ["--arch", "levt_tiny", "--spelling", "--spelling-buckets", 2000, "--share-all-embeddings", "--dropout", 0]
     words += ["--rollin-alpha", 1, "--rollin-beta", 1, "--max-insertions", 3, "--criterion", "dual_policy"]
     words += ["--noise-kind", "swap,delete", "--noise-word-rate", 0.4, "--bpe", "words", "--num-workers", 1]
@@ -36,9 +36,9 @@ def train(data: Path, save_dir: Path, *flags: object) -> None:
     succeed("fairseq-train", data, *COMMON, *words, *flags)
 
 
-def test_generate_interactive_and_edit_say_the_same(tmp_path: Path) -> None:
-    data = prepared(tmp_path, {"train": 200, "valid": 20, "test": 20})
-    train(data, tmp_path, *SMALL, "--lr", 0.01, "--max-update", 40)
+def test_generate_interactive_and_edit_give_the_same_texts(tmp_path: Path) -> None:
+    data = prepare_clean_text(tmp_path, {"train": 200, "valid": 20, "test": 20})
+    train_speller(data, tmp_path, *SMALL, "--lr", 0.01, "--max-update", 40)
     checkpoint = tmp_path / "checkpoint_best.pt"
     path = ["--path", checkpoint, "--bpe", "words", "--iter-decode-max-iter", 2]
     log = succeed("fairseq-generate", data, *COMMON, *path, "--gen-subset", "test", "--batch-size", 7)
@@ -53,5 +53,5 @@ def test_generate_interactive_and_edit_say_the_same(tmp_path: Path) -> None:
     edited = succeed("lev-plugins", "edit", tmp_path / "out", "--whole-lines", stdin=lines)
     assert edited.err == ""
     assert edited.out.splitlines() == generated
-    before, after = (sum(a == b for a, b in zip(texts, clean, strict=True)) for texts in (noisy, generated))
-    assert after > before + 5
+    noisy_matches, matches = (sum(a == b for a, b in zip(texts, clean, strict=True)) for texts in (noisy, generated))
+    assert matches > noisy_matches + 5

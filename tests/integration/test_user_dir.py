@@ -7,7 +7,7 @@ from tests.commands import ROOT, Result, lines, run, succeed
 
 PLUGIN = ROOT / "lev_plugins"
 
-# does what a fairseq command does with --user-dir, for each folder; then says where the parts came from
+# imports each folder as fairseq does with --user-dir, then prints the modules and the files of the classes
 IMPORT = """
 import argparse, os, sys
 from fairseq import utils
@@ -24,7 +24,7 @@ def reach(cwd, *folders):
     assert len({id(module) for module in copies}) == 1, copies
 
 """
-EACH = """
+IMPORT_IN_FORKS = """
 for words in sys.argv[1:]:
     sys.stdout.flush()
     if os.fork() == 0:
@@ -38,7 +38,7 @@ def user_dir(*folders: object, cwd: Path = ROOT, **environment: str) -> Result:
     return run("python", "-c", f"{IMPORT}reach(*sys.argv[1:])", cwd, *folders, cwd=cwd, **environment)
 
 
-def registered(line: str, parent: Path = ROOT) -> None:
+def assert_registered(line: str, parent: Path = ROOT) -> None:
     task, model, *files = line.split()
     assert [task, model] == ["lev_plugins.levt.task", "lev_plugins.levt.model"]
     expected = [parent / "lev_plugins" / file for file in ("levt/task.py", "levt/model.py")]
@@ -48,15 +48,15 @@ def registered(line: str, parent: Path = ROOT) -> None:
 def test_paths_to_the_package_register_it_once(tmp_path: Path) -> None:
     """Each path is imported in a fork of a process that has imported fairseq but not the package."""
     (tmp_path / "lev_plugins").symlink_to(PLUGIN)
-    ways: list[list[object]] = [
+    path_lists: list[list[object]] = [
         [ROOT, "lev_plugins/", "./lev_plugins/../lev_plugins", PLUGIN],  # fairseq drops the first one's slash
         [tmp_path, os.path.relpath(PLUGIN, tmp_path)],
         [tmp_path, tmp_path / "lev_plugins"],
     ]
-    result = succeed("python", "-c", IMPORT + EACH, *(",".join(map(str, way)) for way in ways))
-    assert len(result.out.splitlines()) == len(ways)
+    result = succeed("python", "-c", IMPORT + IMPORT_IN_FORKS, *(",".join(map(str, paths)) for paths in path_lists))
+    assert len(result.out.splitlines()) == len(path_lists)
     for line in result.out.splitlines():
-        registered(line)
+        assert_registered(line)
 
 
 def test_a_link_with_another_name_is_refused(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_link_with_another_name_is_refused(tmp_path: Path) -> None:
 
 
 def test_hydra_trains_with_the_user_dir(toy: Path, tmp_path: Path) -> None:
-    """Names are set by ``+x={_name:...}``: fairseq imports the folder after hydra has parsed the command line."""
+    """Names are set by ``+x={_name:...}``, because fairseq imports the folder after hydra has parsed the command."""
     result = succeed(
         *("fairseq-hydra-train", f"common.user_dir={PLUGIN}", "common.cpu=true", f"hydra.run.dir={tmp_path}"),
         *("+task={_name:text_editing}", f"+task.data={toy}", "+model={_name:levt}"),
@@ -78,15 +78,5 @@ def test_hydra_trains_with_the_user_dir(toy: Path, tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert "num_updates 2" in result.both
-    flags = [
-        "--user-dir",
-        PLUGIN,
-        "--task",
-        "text_editing",
-        "--cpu",
-        "--gen-subset",
-        "valid",
-        "--batch-size",
-        50,
-    ]
+    flags = ["--user-dir", PLUGIN, "--task", "text_editing", "--cpu", "--gen-subset", "valid", "--batch-size", 50]
     assert lines(succeed("fairseq-generate", toy, *flags, "--path", tmp_path / "checkpoint_last.pt").out, "H")

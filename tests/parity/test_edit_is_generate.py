@@ -21,35 +21,37 @@ from tests.commands import outputs, succeed
 from tests.systems import CORRECTION_FLAGS, SYSTEMS, System, flags_of
 
 LINE_COUNT = 200
-MOST_WORDS = 5
-MAX_POSITIONS = 14  # of correctors; the limit by which fairseq otherwise ends an output depends on the batch
+MAX_WORDS = 5
+MAX_POSITIONS = 14  # of correctors, since the default limit of fairseq depends on the batch
 UNKNOWN_WORD = "Zürich"
 DRAFT_EDITING = ["--task", "text_editing", "--draft-lang", "mt"]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A kind of model, the words of its toy language, and fairseq-generate's flags beside those of ``edit``."""
+    """A kind of model, the words of its toy language, and flags that only fairseq-generate needs."""
 
     kind: str
     words: list[str]
     flags: list[object]
     sides: tuple[str, str] = ("noisy", "clean")
-    draft: Callable[[random.Random, str], str] | None = None  # None: edit reads none, the others read the source
+    draft: Callable[[random.Random, str], str] | None = (
+        None  # None: edit gets no draft, and fairseq-generate the source as draft
+    )
     model: dict[str, Any] = field(default_factory=dict)  # settings to change in the checkpoint
     uncased: bool = False
     changed: float = 0.5  # at least this share of the lines
 
 
 def noisy_draft(draw: random.Random, source: str) -> str:
-    """The source with words left out, protected, marked for deletion, and with unknown words."""
+    """Returns the source with words removed, protected, marked for deletion, or replaced by unknown ones."""
     forms = ["{}", "{}", "", f"{{}} {UNKNOWN_WORD}", "⟦!{}⟧", "⟦-{}⟧", "x{}"]
     words = (draw.choice(forms).format(word) for word in source.replace("w", "v").split())
     return " ".join(filter(None, words))
 
 
 SHORT_TEXTS = {"max_source_positions": MAX_POSITIONS, "max_target_positions": MAX_POSITIONS}
-TOY_WORDS = [word for line in pretrained.LINES for word in line.split() if word.isalpha()]
+TOY_WORDS = [word for line in pretrained.TOKENIZER_LINES for word in line.split() if word.isalpha()]
 TRIALS = [
     Trial(
         "levt", [f"w{i}" for i in range(4, 29)], [*DRAFT_EDITING, "-s", "src", "-t", "tgt"], ("src", "tgt"), noisy_draft
@@ -61,7 +63,7 @@ TRIALS = [
         [*DRAFT_EDITING, "-s", "noisy", "-t", "clean"],
         draft=noisy_draft,
     ),
-    Trial("levt on torn words", ["the", "value", "of", "function"], [*DRAFT_EDITING, "-s", "noisy", "-t", "clean"]),
+    Trial("levt on subwords", ["the", "value", "of", "function"], [*DRAFT_EDITING, "-s", "noisy", "-t", "clean"]),
     *(
         Trial(kind, list("abcdefABCDEF"), CORRECTION_FLAGS, model=SHORT_TEXTS)
         for kind in ("pbd", "gated_trans", "transformer")
@@ -81,7 +83,7 @@ def test_edit_matches_fairseq_generate(trial: Trial, tmp_path: Path, monkeypatch
     expected = generate_lines(trial, system, prepare_data(trial, system, sources, drafts))
     folder = system.export(tmp_path / "folder", "--trainable")  # graphs in 32 bits: others round
     lines = edit_lines(folder, sources, tmp_path / "test.mt" if trial.draft else None, monkeypatch)
-    compared = {i: line for i, line in enumerate(expected) if "<unk>" not in line}  # instead, edit leaves the text
+    compared = {i: line for i, line in enumerate(expected) if "<unk>" not in line}  # edit keeps the text there
     texts = [without_case_and_accents(lines[i]) if trial.uncased else lines[i] for i in compared]
     # an untrained BERT may begin with the rest of a word, which its tokenizer then prints with its mark
     expected = [line.removeprefix("##") for line in compared.values()]
@@ -105,10 +107,9 @@ def write_system(trial: Trial, folder: Path) -> System:
 
 
 def distinct_sentences(words: list[str], draw: random.Random) -> list[str]:
-    """Different ones."""
     texts: dict[str, None] = {}
     while len(texts) < LINE_COUNT:
-        texts[" ".join(draw.choices(words, k=draw.randint(1, MOST_WORDS)))] = None
+        texts[" ".join(draw.choices(words, k=draw.randint(1, MAX_WORDS)))] = None
     return list(texts)
 
 

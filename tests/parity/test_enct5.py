@@ -47,11 +47,7 @@ def enct5_of(data: Path, backbone: Path, pack: bool = False, **options: Any) -> 
     return task.build_model(OmegaConf.structured(config)).eval()
 
 
-INPUTS = [
-    ("the quick brown fox", "a lazy dog ."),
-    ("hello world!", "isn't it?"),
-    ("sea shells, by the shore", "sea"),
-]
+INPUTS = [("the quick brown fox", "a lazy dog ."), ("hello world!", "isn't it?"), ("sea shells, by the shore", "sea")]
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +95,13 @@ def test_a_bert_trains_and_labels(bert_folder: Path, tmp_path: Path) -> None:
 
 def test_options_that_need_a_t5_are_refused_with_a_bert(bert_folder: Path) -> None:
     for options, reason in (
-        ({"decoder_init": "backbone"}, "--decoder-init backbone needs"),
+        ({"decoder_init": "backbone"}, "--decoder-init backbone"),
         ({"positions": 32}, r"--positions is 32 .* 64"),
-        ({"pack": True}, "--pack requires a T5"),
+        ({"pack": True}, "--pack .*T5"),
     ):
         with pytest.raises(ValueError, match=reason):
             enct5_of(bert_folder / "data", bert_folder / "ours", **options)
-    assert task_of(bert_folder / "data").info.longest == 63  # by prepare-labels, which asks the folder
+    assert task_of(bert_folder / "data").info.longest == 63  # prepare-labels reads the limit of the folder
 
 
 def test_each_word_has_its_pieces_and_one_tag(backbone: Path, tmp_path: Path) -> None:
@@ -118,9 +114,9 @@ def test_each_word_has_its_pieces_and_one_tag(backbone: Path, tmp_path: Path) ->
     assert sum(example.spans) + 1 == len(example.tokens)
 
 
-@pytest.mark.parametrize("begins", ["encoder", "encoder and decoder"])
-def test_imported_blocks_have_the_weights_of_t5(begins: str, backbone: Path, tmp_path: Path) -> None:
-    both = {"decoder_init": "backbone", "decoder_layers": 2} if "decoder" in begins else {}
+@pytest.mark.parametrize("init", ["encoder", "encoder and decoder"])
+def test_imported_blocks_have_the_weights_of_t5(init: str, backbone: Path, tmp_path: Path) -> None:
+    both = {"decoder_init": "backbone", "decoder_layers": 2} if "decoder" in init else {}
     model = build_enct5(backbone, tmp_path, **both)
     reference = transformers.AutoModelForSeq2SeqLM.from_pretrained(backbone).state_dict()
     gated = any("wi_0" in name for name in reference)
@@ -142,7 +138,7 @@ def test_a_t5_encoder_without_decoder_has_the_same_states(tmp_path: Path) -> Non
         assert torch.equal(weight, states[1][name]), name
     with pytest.raises(ValueError, match=r"lacks decoder\.block\.0"):
         build_enct5(encoder_only, tmp_path, decoder_init="backbone")
-    with pytest.raises(ValueError, match="no decoder, which --arch gated_t5 requires"):
+    with pytest.raises(ValueError, match=r"no decoder.* --arch gated_t5"):
         build_gated(encoder_only)
 
 

@@ -42,12 +42,12 @@ SIZE_FLAGS = [
 ]
 SIZE_FLAGS += ["--dropout=0"]
 PRE_NORM = ["--encoder-normalize-before", "--decoder-normalize-before"]
-LEARNED = ["--encoder-learned-pos", "--decoder-learned-pos"]
+LEARNED_POSITIONS = ["--encoder-learned-pos", "--decoder-learned-pos"]
 # a seed with which sentences change for several iterations, and fairseq's flags
 LEVT_VARIANTS = {
     "sinusoidal-post-norm": (12, ["--early-exit=3,3,3", "--share-all-embeddings"]),
-    "learned-pre-norm": (12, ["--early-exit=3,3,3", "--share-all-embeddings", *LEARNED, *PRE_NORM]),
-    "learned-bert": (11, ["--early-exit=3,3,3", "--share-all-embeddings", *LEARNED, "--apply-bert-init"]),
+    "learned-pre-norm": (12, ["--early-exit=3,3,3", "--share-all-embeddings", *LEARNED_POSITIONS, *PRE_NORM]),
+    "learned-bert": (11, ["--early-exit=3,3,3", "--share-all-embeddings", *LEARNED_POSITIONS, "--apply-bert-init"]),
     "separate-dictionaries": (11, ["--early-exit=3,3,3"]),
     "tied-output-gelu": (24, ["--early-exit=3,3,3", "--share-decoder-input-output-embed", "--activation-fn=gelu"]),
     "own-deletion": (14, ["--early-exit=3,3,3", "--share-all-embeddings", "--no-share-discriminator"]),
@@ -182,7 +182,7 @@ def training_batches() -> tuple[dict[str, Any], dict[str, Any]]:
     net_input = batch["net_input"]
     states = net_input["states"]
     target, kept_tokens = states["target"], states["kept_tokens"]
-    # where a word occurs twice in a row, the alignment cannot know which one was taken: label as fairseq does
+    # of a repeated word, the alignment may keep either one: use the labels of fairseq's alignment
     missing = ~align(kept_tokens, target, PAD).matched & target.ne(PAD)
     counts = torch.zeros_like(states["missing_counts"])
     for i, row in enumerate(missing.tolist()):
@@ -207,18 +207,18 @@ def training_batches() -> tuple[dict[str, Any], dict[str, Any]]:
 @needs_libnat
 def test_the_three_losses_match_fairseq(model_pair: Pair) -> None:
     reference, model = model_pair
-    their_batch, our_batch = training_batches()
+    fairseq_batch, batch = training_batches()
     nat_loss = LabelSmoothedDualImitationCriterion(toy_task(), label_smoothing=0.1)
-    our_loss = toy_criterion(label_smoothing=0.1, placeholder_label_smoothing=0.01, loss_average="heads")
-    expected, _, their_log = nat_loss(reference, their_batch)
-    loss, _, our_log = our_loss(model, our_batch)
-    assert int(our_log["token_count"]) > 10
+    criterion = toy_criterion(label_smoothing=0.1, placeholder_label_smoothing=0.01, loss_average="heads")
+    expected, _, fairseq_log = nat_loss(reference, fairseq_batch)
+    loss, _, log = criterion(model, batch)
+    assert int(log["token_count"]) > 10
     for name, head in (("mask_ins", "placeholder"), ("word_ins", "token"), ("word_del", "deletion")):
-        mean = float(our_log[f"{head}_loss"]) / int(our_log[f"{head}_count"])
-        assert mean == pytest.approx(their_log[f"{name}-loss"], abs=1e-4)
+        mean = float(log[f"{head}_loss"]) / int(log[f"{head}_count"])
+        assert mean == pytest.approx(fairseq_log[f"{name}-loss"], abs=1e-4)
     assert float(loss.detach()) == pytest.approx(float(expected.detach()), abs=1e-4)
-    token_nll = float(our_log["token_nll"]) / int(our_log["token_count"])
-    assert token_nll == pytest.approx(float(their_log["nll_loss"]), abs=1e-4)
+    token_nll = float(log["token_nll"]) / int(log["token_count"])
+    assert token_nll == pytest.approx(float(fairseq_log["nll_loss"]), abs=1e-4)
 
 
 def decode_both(model_pair: Pair, source: Tensor, gamma: float, adaptive: bool) -> tuple[list, list]:
@@ -263,15 +263,12 @@ def levt_of_transformer(
 
 def test_import_for_early_exit_drops_middle_blocks() -> None:
     reference, _, model = levt_of_transformer(["--decoder-layers=3"], "1,1,2")
-    assert (len(model.decoder.stack("shared")), model.decoder.depths) == (
-        2,
-        {"deletion": 1, "placeholder": 1, "token": 2},
-    )
+    assert len(model.decoder.stack("shared")) == 2
+    assert model.decoder.depths == {"deletion": 1, "placeholder": 1, "token": 2}
     tokens = torch.tensor([[EOS, 5, 9, 7]])
     source = source_batch(1)
-    inner = reference.decoder.extract_features(tokens, reference.encoder(source, source.ne(PAD).sum(1)))[1][
-        "inner_states"
-    ]
+    encoded = reference.encoder(source, source.ne(PAD).sum(1))
+    inner = reference.decoder.extract_features(tokens, encoded)[1]["inner_states"]
     hidden = model.decoder.hidden_states("deletion", tokens, model.encode(source))
     assert len(hidden) == 2 and hidden[1][0, -1].allclose(inner[1][-1, 0], atol=1e-5)
     for block, number in zip(model.decoder.stack("shared"), (0, 2), strict=True):
@@ -283,8 +280,8 @@ def test_import_of_a_transformer_keeps_its_weights(flags: list[str]) -> None:
     """The last position of one decoder block attends to the same positions in both models."""
     reference, state, model = levt_of_transformer(["--decoder-layers=1", *flags])
     assert state["cfg"]["model"]["placeholder"] == "plh"
-    again = levt_of_transformer(["--decoder-layers=1", *flags])[1]
-    assert all(value.equal(again["model"][key]) for key, value in state["model"].items())
+    repeated = levt_of_transformer(["--decoder-layers=1", *flags])[1]
+    assert all(value.equal(repeated["model"][key]) for key, value in state["model"].items())
     tokens = torch.tensor([[EOS, 5, 9, 7]])
     logits = reference(source_batch(1), source_batch(1).ne(PAD).sum(1), tokens)[0][0, -1]
     memory = model.encode(source_batch(1))
@@ -306,17 +303,14 @@ def test_separate_blocks_are_initialized_as_copies(share: str) -> None:
 
 
 def test_import_refuses_models_without_counterpart() -> None:
-    state = {
-        "args": settings("levenshtein_transformer", *LEVT_VARIANTS["own-deletion"][1]),
-        "cfg": None,
-        "model": {},
-    }
-    with pytest.raises(UserError, match="--share-weights is for a transformer"):
+    args = settings("levenshtein_transformer", *LEVT_VARIANTS["own-deletion"][1])
+    state = {"args": args, "cfg": None, "model": {}}
+    with pytest.raises(UserError, match="--share-weights"):
         convert(state, share_weights="none")
     with pytest.raises(UserError, match="no_share_discriminator"):
         convert(state, "1,1,2")
-    state["args"].early_exit = "6,6,6"
-    with pytest.raises(UserError, match="6, 3 and 3 decoder blocks"):
+    args.early_exit = "6,6,6"
+    with pytest.raises(UserError, match="6, 3 and 3"):
         convert(state)
     with pytest.raises(UserError, match="transformer_lm"):
         convert({"args": argparse.Namespace(arch="transformer_lm"), "cfg": None, "model": {}})

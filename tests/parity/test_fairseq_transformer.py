@@ -1,4 +1,4 @@
-"""``pbd`` with all three of its ideas switched off is fairseq's ``transformer``: same weights, same numbers."""
+"""``pbd`` without its three additions has the scores of fairseq's ``transformer`` with the same weights."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from lev_plugins.correction.pbd import PBD
 from lev_plugins.nn.linear import Linear
 from tests.helpers import EOS, PAD, left_padded, random_rows, rows_to_tensor, toy_dictionary, toy_pbd, toy_transformer
 
-# ours, and what fairseq calls it where that is not the same
+# options of the PBD, and those that fairseq names differently
 TRANSFORMER_VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "post-norm": ({}, {}),
     "pre-norm": ({"normalize_before": True}, {"encoder_normalize_before": True, "decoder_normalize_before": True}),

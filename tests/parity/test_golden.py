@@ -1,4 +1,4 @@
-"""Checkpoints and model folders that an earlier version made give the same text and scores."""
+"""Checkpoints and model folders of earlier versions give the same text and scores."""
 
 import json
 import re
@@ -18,14 +18,14 @@ GOLDEN_DIR = ROOT / "tests" / "golden"
 WITHOUT_DRAFT = ["levt/data", "--task", "text_editing", "-s", "src", "-t", "tgt"]
 DRAFT_FLAGS = [*WITHOUT_DRAFT, "--draft-lang", "mt"]
 PARALLEL_CORRECTION = ["noisy/data", "--task", "text_correction", "-s", "noisy", "-t", "clean", "--beam", "3"]
-RUNS = {  # what was decoded, the checkpoint, the flags
+RUNS = {  # expected output -> checkpoint and flags
     "levt/expected": ("levt", DRAFT_FLAGS),
     "levt/expected-from-nothing": ("levt", WITHOUT_DRAFT),
     "post_edit/expected": ("post_edit", [*DRAFT_FLAGS, "--beam", "3"]),
     "pbd/expected": ("pbd", PARALLEL_CORRECTION),
     "gated/expected": ("gated", PARALLEL_CORRECTION),
 }
-SCORED_OTHERWISE = {"levt/expected"}  # since 0.2.0 the score of an edited draft counts what was kept of it
+OTHER_SCORES = {"levt/expected"}  # since 0.2.0 the score of an edited draft includes its kept words
 REMOVED = "gated-spelling"  # an experiment of version 0.2
 MODEL_DIRS = sorted(path.parent for path in (GOLDEN_DIR / "folders").glob("*/*/model") if path.parent.name != REMOVED)
 VERSIONS = sorted(path.parent.name for path in GOLDEN_DIR.glob("*/levt"))
@@ -52,7 +52,7 @@ def test_golden_checkpoints_decode_to_the_same_text(version: str, run: str) -> N
     assert len(lines) == len(expected) == 40
     for name, text, numbers in expected:
         assert lines[name][:2] == (name, text)
-        if run not in SCORED_OTHERWISE:
+        if run not in OTHER_SCORES:
             assert lines[name][2] == pytest.approx(numbers, abs=2e-4)
 
 
@@ -76,7 +76,7 @@ def test_golden_model_folders_give_the_same_answers(folder: Path, tmp_path: Path
         succeed("lev-plugins", "export", folder / "model", tmp_path / "out")
     model = lev_plugins.load(tmp_path / "out" if (tmp_path / "out").is_dir() else folder / "model")
     if isinstance(model, Editor):
-        model.edit_also = parse_kinds("all")  # those versions did not leave anything alone
+        model.edit_also = parse_kinds("all")  # those versions protected no spans
         answers = [edited.as_dict() for edited in model.edit(inputs["texts"], inputs["drafts"])]
         for edit in (edit for answer in answers for edit in answer["edits"]):
             del edit["alternatives"]

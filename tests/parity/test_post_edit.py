@@ -1,4 +1,4 @@
-"""The autoregressive post-editor against fairseq's own Transformer, which knows nothing of drafts."""
+"""The autoregressive post-editor against fairseq's Transformer, which has no drafts."""
 
 import math
 from typing import Any
@@ -41,7 +41,7 @@ POST_EDIT_VARIANTS: dict[str, dict[str, Any]] = {
 variants = pytest.mark.parametrize("options", POST_EDIT_VARIANTS.values(), ids=POST_EDIT_VARIANTS.keys())
 
 
-# --- the encoder, from embeddings put together by hand
+# --- the encoder, from embeddings summed token by token
 
 
 def position(model: PostEditTransformer, place: int) -> list[float]:
@@ -82,10 +82,7 @@ def encoder_of_embeddings(model: PostEditTransformer, options: dict[str, Any]) -
 def test_the_encoder_reads_source_and_draft_as_one_row(options: dict[str, Any], left_pad: bool) -> None:
     task = toy_task() if "share_all_embeddings" in options else toy_task(toy_dictionary(20), toy_dictionary(30))
     model = toy_post_editor(task, **options)
-    sources, drafts = (
-        random_rows(N_ROWS, 1, shortest=1),
-        [*random_rows(N_ROWS - 1, 2, shortest=1), [BOS, EOS]],
-    )
+    sources, drafts = random_rows(N_ROWS, 1, shortest=1), [*random_rows(N_ROWS - 1, 2, shortest=1), [BOS, EOS]]
     drafts[0][1] = 23 if "share_all_embeddings" in options else 33  # no word of the source dictionary
     padded = left_padded if left_pad else rows_to_tensor
     encoded = model.encoder(padded(sources), draft=padded(drafts))
@@ -137,8 +134,8 @@ def loss(model: Any, sample: dict[str, Any]) -> tuple[float, int, dict[str, Any]
     return float(value), size, log
 
 
-EMPTY = [[BOS, EOS]] * N_ROWS
-without_drafts = pytest.mark.parametrize("drafts", [None, EMPTY], ids=["no-drafts", "empty-drafts"])
+EMPTY_DRAFTS = [[BOS, EOS]] * N_ROWS
+without_drafts = pytest.mark.parametrize("drafts", [None, EMPTY_DRAFTS], ids=["no-drafts", "empty-drafts"])
 
 
 @without_drafts

@@ -24,14 +24,7 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_preprocess(raw: Path, folder: Path, *flags: object) -> None:
     from fairseq_cli import preprocess
 
-    words = [
-        "--trainpref",
-        raw / "train",
-        "--validpref",
-        f"{raw}/valid,{raw}/valid1",
-        "--testpref",
-        raw / "test",
-    ]
+    words = ["--trainpref", raw / "train", "--validpref", f"{raw}/valid,{raw}/valid1", "--testpref", raw / "test"]
     words += ["--destdir", folder, *flags]
     preprocess.main(options.get_preprocessing_parser().parse_args([str(word) for word in words]))
 
@@ -61,17 +54,13 @@ def test_pairs_are_prepared_like_fairseq(raw: Path, tmp_path: Path, flags: list)
     assert folder_contents(tmp_path / "ours") == folder_contents(tmp_path / "theirs")
 
 
-def test_triples_with_given_dictionaries(raw: Path, tmp_path: Path) -> None:
-    run_preprocess(raw, tmp_path / "first", "-s", "en", "-t", "de")
-    dictionaries = [
-        "--srcdict",
-        tmp_path / "first" / "dict.en.txt",
-        "--tgtdict",
-        tmp_path / "first" / "dict.de.txt",
-    ]
+def test_triples_with_existing_dictionaries_are_prepared_like_fairseq(raw: Path, tmp_path: Path) -> None:
+    run_preprocess(raw, tmp_path / "pairs", "-s", "en", "-t", "de")
+    source, target = (tmp_path / "pairs" / f"dict.{side}.txt" for side in ("en", "de"))
+    dictionaries = ["--srcdict", source, "--tgtdict", target]
     run_prepare(raw, tmp_path / "ours", "-d", "mt", *dictionaries)
     run_preprocess(raw, tmp_path / "theirs", "-s", "en", "-t", "de", *dictionaries)
-    words = ["-s", "mt", "-t", "de", "--only-source", "--srcdict", tmp_path / "first" / "dict.de.txt"]
+    words = ["-s", "mt", "-t", "de", "--only-source", "--srcdict", target]
     run_preprocess(raw, tmp_path / "drafts", *words)
     drafts = folder_contents(tmp_path / "drafts")
     assert drafts.pop("dict.mt.txt")

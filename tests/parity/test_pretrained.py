@@ -1,4 +1,4 @@
-"""The library's models behind fairseq's interfaces: the same scores and the same beams as the library's own."""
+"""Imported models have the scores and the beams of the library's models."""
 
 from copy import deepcopy
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ pytest.importorskip("transformers")
 from tests import pretrained
 
 SOURCE_LENGTHS = [9, 4, 6, 3, 7]
-TWICE = {"bert": 2, "electra": 2, "roberta": 0, "xlm-roberta": 0}  # encoders: what begins their texts
-BEFORE_SOURCE = {"bart": [0], **{name: [begin] for name, begin in TWICE.items()}}  # the library's ids
-START = {**BEFORE_SOURCE, "bart": [2, 0]}  # what a decoder begins with; T5's is 0
+CLS = {"bert": 2, "electra": 2, "roberta": 0, "xlm-roberta": 0}  # the library's ids of the first symbols of encoders
+BEFORE_SOURCE = {"bart": [0], **{name: [begin] for name, begin in CLS.items()}}  # the library's ids
+START = {**BEFORE_SOURCE, "bart": [2, 0]}  # the first ids of a decoder, 0 for T5
 BEAM, LONGEST = 3, 15
 
 
@@ -63,14 +63,14 @@ def source_lengths(tokens: Tensor) -> Tensor:
     return tokens.ne(PAD).sum(1)
 
 
-@pytest.fixture(scope="module", params=[*pretrained.MAKERS, "umt5", *(name for name in TWICE if name != "bert")])
+@pytest.fixture(scope="module", params=[*pretrained.MAKERS, "umt5", *(name for name in CLS if name != "bert")])
 def twins(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Twins:
     name, folder = request.param, tmp_path_factory.mktemp(request.param)
     reference = pretrained.make(name, folder / "theirs")
     out = pretrained.imported(folder / "theirs", folder / "ours")
     model = pretrained.build(out)
-    if name in TWICE:
-        reference = encoder_twice(folder / "theirs", model, TWICE[name])
+    if name in CLS:
+        reference = encoder_twice(folder / "theirs", model, CLS[name])
     return Twins(
         reference, model, out, BEFORE_SOURCE.get(name, []), START.get(name, [0]), *pretrained.ids_of_symbols(out)
     )
@@ -110,7 +110,7 @@ def test_scores_match_the_library(twins: Twins) -> None:
 
 @torch.no_grad()
 def test_beams_match_the_library(twins: Twins) -> None:
-    """Compares the best hypotheses; of several that end in one step, the two keep different ones as second."""
+    """Compares only the best hypotheses, because the libraries break ties between the others differently."""
     library_source, source = twins.sources()
     eos, last = int(twins.to_library_ids[EOS]), len(twins.start) + LONGEST
 
@@ -142,8 +142,8 @@ def test_beams_match_the_library(twins: Twins) -> None:
         words = twins.to_symbols[ids].tolist()
         assert hypothesis["tokens"].tolist() == words[: words.index(EOS) + 1]
         assert hypothesis["score"].item() == pytest.approx(score.item(), abs=1e-4)
-    twice = twins.reference.config.model_type == "encoder-decoder"  # some of these always write as much as they may
-    assert twice or len({len(hypothesis["tokens"]) for hypothesis in best}) > 1
+    same_length = twins.reference.config.model_type == "encoder-decoder"  # some of these always reach the limit
+    assert same_length or len({len(hypothesis["tokens"]) for hypothesis in best}) > 1
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""Our scores against sacrebleu and rouge-score, for whole texts and for resamples of them, and against plain Python."""
+"""Scores against sacrebleu, rouge-score and ERRANT, of whole texts and of resamples, and against plain Python."""
 
 import random
 import sys
@@ -21,7 +21,7 @@ JFLEG_FOLDER = licensed_data("JFLEG", "gec-jfleg")
 SCORED_WORDS = ["The", "the", "cats", "cat", "sat", "sitting", "on", "mat", ",", ".", "Ähre", "42"]
 lines = st.lists(st.sampled_from(SCORED_WORDS), max_size=9).map(" ".join)
 Columns = tuple[list[str], list[str], list[str]]
-# a text and its two references; the first is never empty, so that there is something to score
+# a text and its two references, of which one is not empty, so that scores are defined
 rows = st.lists(st.tuples(lines, lines.filter(bool), lines), min_size=1, max_size=6)
 
 
@@ -30,23 +30,23 @@ def columns(rows: list[tuple[str, str, str]]) -> Columns:
     return texts, first_references, second_references
 
 
-FIXED = {BLEU: {"force": True}, TER: {"case_sensitive": True}, CHRF: {}}  # what ours always does
+FIXED_OPTIONS = {BLEU: {"force": True}, TER: {"case_sensitive": True}, CHRF: {}}  # lev-plugins always uses these
 
 
-def alike(metric: Any, module: Any, **flags: Any) -> tuple[Any, Any, Any]:
+def metrics(metric: Any, module: Any, **flags: Any) -> tuple[Any, Any, Any]:
     """Returns sacrebleu's metric for texts, its metric for sentences, and our function, with the same flags."""
-    options, order = {**FIXED[metric], **flags}, {"effective_order": True} if metric is BLEU else {}
+    options, order = {**FIXED_OPTIONS[metric], **flags}, {"effective_order": True} if metric is BLEU else {}
     return metric(**options), metric(**options, **order), partial(module.evaluate, **flags)
 
 
 yes_or_no = st.booleans()
 METRICS = {
     "BLEU": st.builds(
-        partial(alike, BLEU, bleu), tokenize=st.sampled_from(["13a", "none", "char"]), lowercase=yes_or_no
+        partial(metrics, BLEU, bleu), tokenize=st.sampled_from(["13a", "none", "char"]), lowercase=yes_or_no
     ),
-    "TER": st.builds(partial(alike, TER, ter), normalized=yes_or_no, no_punct=yes_or_no),
+    "TER": st.builds(partial(metrics, TER, ter), normalized=yes_or_no, no_punct=yes_or_no),
     "chrF": st.builds(
-        partial(alike, CHRF, chrf), char_order=st.integers(1, 7), word_order=st.integers(0, 2), lowercase=yes_or_no
+        partial(metrics, CHRF, chrf), char_order=st.integers(1, 7), word_order=st.integers(0, 2), lowercase=yes_or_no
     ),
 }
 
@@ -60,10 +60,7 @@ def test_scores_match_sacrebleu(
     """Compares scores of texts, of each sentence, and of a resample of the sentences."""
     metric, by_sentence, evaluate = data.draw(METRICS[name])
     texts, *references = columns(rows)
-    evaluation, total = (
-        evaluate(list(zip(*references, strict=True)), texts),
-        metric.corpus_score(texts, references),
-    )
+    evaluation, total = evaluate(list(zip(*references, strict=True)), texts), metric.corpus_score(texts, references)
     assert (evaluation.name, evaluation.score) == (total.name, pytest.approx(total.score, abs=1e-9))
     assert evaluation.signature == f"sacrebleu {metric.get_signature()}"
     expected = [by_sentence.sentence_score(text, list(pair)).score for text, *pair in rows]
@@ -104,7 +101,7 @@ def test_rouge_matches_rouge_score(rows: list[tuple[str, str, str]], kind: str, 
 def test_rouge_with_tokenize_space_scores_every_script() -> None:
     assert rouge.evaluate(["ähre öl"], ["ähre Öl"], "rouge1", tokenize="space").score == 0.5
     assert rouge.evaluate(["犬 猫"], ["犬 猫"], "rouge2", tokenize="space").score == 1.0
-    assert rouge.evaluate(["犬 猫"], ["犬 猫"], "rouge1").score == 0.0  # as in rouge-score: nothing is left of it
+    assert rouge.evaluate(["犬 猫"], ["犬 猫"], "rouge1").score == 0.0  # like rouge-score, which removes such letters
 
 
 # ---- GLEU ----------------------------------------------------------------------------------------------------------
@@ -185,7 +182,7 @@ def test_gleu_of_jflegs_source_is_the_published_score() -> None:
 
 # ---- ERRANT ----------------------------------------------------------------------------------------------------------
 
-TAGS = {  # of Penn and of Universal Dependencies, and the lemma where it is another word
+TAGS = {  # word -> tag of Penn, tag of Universal Dependencies, and the lemma if it differs
     **dict.fromkeys(("a", "an", "the", "This"), ("DT", "DET", None)),
     **dict.fromkeys(("cat", "sentence", "gramamtical"), ("NN", "NOUN", None)),
     **{"cats": ("NNS", "NOUN", "cat"), "Anna": ("NNP", "PROPN", None), "grammatical": ("JJ", "ADJ", None)},
@@ -226,20 +223,15 @@ def test_m2_with_errant_matches_errant_compare(
     def edit_words(words: list[str]) -> list[str]:
         """Drops, replaces or inserts one word in four."""
         replacements = draw.choices(list(TAGS), k=len(words))
-        ways = [
+        corrections = [
             draw.choice([[word]] * 9 + [[], [replacement], [replacement, word]])
             for word, replacement in zip(words, replacements, strict=True)
         ]
-        return [word for way in ways for word in way]
+        return [word for correction in corrections for word in correction]
 
     gold_1, gold_2 = (list(map(edit_words, sources)) for _ in range(2))
     system = list(map(edit_words, gold_1))  # has some of the first annotator's edits
-    for name, texts in (
-        ("source", sources),
-        ("first", gold_1),
-        ("second", gold_2),
-        ("system", system),
-    ):
+    for name, texts in (("source", sources), ("first", gold_1), ("second", gold_2), ("system", system)):
         write_lines(tmp_path / name, map(" ".join, texts))
 
     def run(command: Any, *arguments: object) -> None:

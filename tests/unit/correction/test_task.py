@@ -54,12 +54,13 @@ def test_typed_special_symbols_are_unknown_words() -> None:
 
 
 def test_decoding_ignores_validation_options(tmp_path: Path) -> None:
-    """Decoding needs no package of --eval-bleu-detok, for example."""
+    """Loading and exporting need neither a decoder for scores nor the package of --eval-bleu-detok."""
     system = SYSTEMS["pbd"](tmp_path)
+    expected = system.answers(system.load())
     state = checkpoints.load(system.checkpoint)
     state["cfg"]["task"] |= {**ALL_SCORES, "eval_metrics": "ter", "eval_bleu_detok": "none"}
     checkpoints.save(state, system.checkpoint)
-    assert not hasattr(system.load().model.decoder.task, "sequence_generator")
+    assert system.answers(system.load()) == expected
     assert main(["export", str(system.checkpoint), str(tmp_path / "out"), "--no-graphs", *system.flags]) == 0
 
 
@@ -153,19 +154,19 @@ def test_edits_below_the_threshold_are_rejected() -> None:
         assert [len(h) for h in hypotheses_of_threshold] == [len(h) for h in swept]
 
 
-@pytest.mark.parametrize("dial", [{"keep_bias": 1.0}, {"min_edit_confidence": 0.0}])
-def test_score_reference_with_keep_bias_is_refused(dial: dict[str, float]) -> None:
-    task = correction_task(**dial)
+@pytest.mark.parametrize("option", [{"keep_bias": 1.0}, {"min_edit_confidence": 0.0}])
+def test_score_reference_with_keep_bias_is_refused(option: dict[str, float]) -> None:
+    task = correction_task(**option)
     with pytest.raises(UserError, match=r"--score-reference .*--keep-bias"):
         task.build_generator([build_pbd(task)], Namespace(score_reference=True))
 
 
 WRONG_SEARCH: dict[str, dict[str, Any]] = {
-    "--unkpen must be a finite number, but is nan": {"unkpen": float("nan")},
-    "--iter-decode-max-iter must be between 0 and 1000, but is -1": {"iter_decode_max_iter": -1},
-    "--beam must be between 1 and 1000, but is 0": {"beam": 0},
-    "--print-step is for refinement": {"print_step": True},
-    "--beam must be a whole number, but is .5": {"beam": "5"},
+    "--unkpen .*nan": {"unkpen": float("nan")},
+    "--iter-decode-max-iter .*0 and 1000.*-1": {"iter_decode_max_iter": -1},
+    "--beam .*1 and 1000.*0": {"beam": 0},
+    "--print-step .*refinement": {"print_step": True},
+    "--beam .*whole number.*5": {"beam": "5"},
 }
 
 
@@ -189,11 +190,11 @@ def test_r_drop_does_not_change_the_decoded_batch() -> None:
 
 
 WRONG_OPTIONS = {
-    "--task text_correction requires the folder": {"data": None},
+    "--task text_correction .*folder": {"data": None},
     "there is no folder /nowhere": {"data": "/nowhere"},
     "--source-lang and --target": {},
-    "--eval-bleu-args is not valid JSON": {"eval_bleu_args": "beam=5"},
-    "--eval-bleu-args must name flags .* beem": {"eval_bleu_args": '{"beem": 5}'},
+    "--eval-bleu-args .*JSON": {"eval_bleu_args": "beam=5"},
+    "--eval-bleu-args .* beem": {"eval_bleu_args": '{"beem": 5}'},
 }
 
 
@@ -220,7 +221,7 @@ def test_a_resumed_training_has_the_same_batches() -> None:
 
 def test_a_wrong_sentencepiece_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no model", encoding="utf-8")
-    for path, message in (("none.model", "file none.model not found"), (tmp_path / "text", ".*could not parse")):
+    for path, message in (("none.model", ".*none.model"), (tmp_path / "text", ".*/text")):
         with pytest.raises(UserError, match=f"--bpe sentencepiece: {message}"):
             correction_task().build_bpe(OmegaConf.create({"_name": "sentencepiece", "sentencepiece_model": str(path)}))
 
@@ -299,13 +300,13 @@ MAXIMIZE = {"maximize_best_checkpoint_metric": True}
 @pytest.mark.parametrize(
     ("metric", "flags", "message"),
     [
-        ("exact_match", MAXIMIZE, "exact_match is not computed"),
-        ("exact_match", ALL_SCORES, "add --maximize-best-checkpoint-metric"),
+        ("exact_match", MAXIMIZE, "exact_match"),
+        ("exact_match", ALL_SCORES, "--maximize-best-checkpoint-metric"),
         ("wrr", ALL_SCORES | MAXIMIZE, None),
         ("loss", ALL_SCORES, None),
         ("ter", {"eval_metrics": "ter"}, None),
         ("ter", {"eval_metrics": "ter"} | MAXIMIZE, "lower is better"),
-        ("accuracy", MAXIMIZE, "accuracy is not in the log"),
+        ("accuracy", MAXIMIZE, "accuracy"),
     ],
 )
 def test_best_checkpoint_metric_is_checked(metric: str, flags: dict[str, Any], message: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The edit operations against slow references in plain Python; those of deleted words: tests/unit/generators."""
+"""Alignment, labels and deletions against slow references in plain Python and against fairseq's libnat."""
 
 import torch
 from fairseq.models.nat.levenshtein_utils import _get_del_targets, _get_ins_targets
@@ -12,6 +12,7 @@ from tests.helpers import (
     EOS,
     FIRST_WORD,
     PAD,
+    PLACEHOLDER,
     needs_libnat,
     rows_to_tensor,
     slow_alignment,
@@ -20,17 +21,15 @@ from tests.helpers import (
     with_placeholders,
 )
 
-HOLE = 99
 
-
-def sentences(words: int, longest: int = 9) -> st.SearchStrategy[list[int]]:
+def sentence_rows(words: int, longest: int = 9) -> st.SearchStrategy[list[int]]:
     inner = st.lists(st.integers(FIRST_WORD, FIRST_WORD + words - 1), max_size=longest)
     return inner.map(lambda row: [BOS, *row, EOS])
 
 
 def batches(words: int = 3, rows: int = 4) -> st.SearchStrategy[list[tuple[list[int], list[int]]]]:
-    """Pairs of a draft and a target; few different words, so that there are many ties."""
-    return st.lists(st.tuples(sentences(words), sentences(words)), min_size=1, max_size=rows)
+    """Returns pairs of a draft and a target with few different words, so that there are many ties."""
+    return st.lists(st.tuples(sentence_rows(words), sentence_rows(words)), min_size=1, max_size=rows)
 
 
 def pairs_to_tensors(pairs: list[tuple[list[int], list[int]]]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -39,44 +38,44 @@ def pairs_to_tensors(pairs: list[tuple[list[int], list[int]]]) -> tuple[torch.Te
 
 @thorough
 @given(batches())
-def test_alignment_is_that_of_the_slow_reference(pairs: list[tuple[list[int], list[int]]]) -> None:
-    kept, matched = align(*pairs_to_tensors(pairs), PAD)
-    for row, other, (draft, goal) in zip(kept.tolist(), matched.tolist(), pairs, strict=True):
-        expected = slow_alignment(draft, goal)
-        assert row == expected[0] + [False] * (len(row) - len(draft))
-        assert other == expected[1] + [False] * (len(other) - len(goal))
+def test_alignment_matches_the_slow_reference(pairs: list[tuple[list[int], list[int]]]) -> None:
+    keep, matched = align(*pairs_to_tensors(pairs), PAD)
+    for kept_row, matched_row, (draft, target) in zip(keep.tolist(), matched.tolist(), pairs, strict=True):
+        expected_kept, expected_matched = slow_alignment(draft, target)
+        assert kept_row == expected_kept + [False] * (len(kept_row) - len(draft))
+        assert matched_row == expected_matched + [False] * (len(matched_row) - len(target))
 
 
 @needs_libnat
 @thorough
 @given(batches())
-def test_alignment_gives_the_labels_of_libnat(pairs: list[tuple[list[int], list[int]]]) -> None:
+def test_labels_match_those_of_libnat(pairs: list[tuple[list[int], list[int]]]) -> None:
     tokens, target = pairs_to_tensors(pairs)
-    kept, matched = align(tokens, target, PAD)
-    for row, (draft, goal) in zip(kept, pairs, strict=True):
-        theirs = _get_del_targets(torch.tensor([draft]), torch.tensor([goal]), PAD)[0, : len(draft)]
-        assert (~row[: len(draft)]).long().tolist() == theirs.tolist()
+    keep, matched = align(tokens, target, PAD)
+    for row, (draft, goal) in zip(keep, pairs, strict=True):
+        libnat_deletions = _get_del_targets(torch.tensor([draft]), torch.tensor([goal]), PAD)[0, : len(draft)]
+        assert (~row[: len(draft)]).long().tolist() == libnat_deletions.tolist()
     missing = ~matched & target.ne(PAD)
-    ours = insertion_labels(target, missing, PAD)
-    (left,) = apply_deletions(tokens, ~kept, PAD)
-    masks, holes, counts = _get_ins_targets(left, target, PAD, HOLE)
+    labels = insertion_labels(target, missing, PAD)
+    (remaining,) = apply_deletions(tokens, ~keep, PAD)
+    masks, with_placeholders, counts = _get_ins_targets(remaining, target, PAD, PLACEHOLDER)
     assert missing.tolist() == masks.tolist()
-    assert target.masked_fill(missing, HOLE).tolist() == holes.tolist()
-    width = min(counts.size(1), ours.counts.size(1))  # the rest lies in the padding
-    assert ours.counts[:, :width].tolist() == counts[:, :width].tolist()
-    assert not ours.counts[:, width:].any() and not counts[:, width:].any()
+    assert target.masked_fill(missing, PLACEHOLDER).tolist() == with_placeholders.tolist()
+    width = min(counts.size(1), labels.counts.size(1))  # the rest lies in the padding
+    assert labels.counts[:, :width].tolist() == counts[:, :width].tolist()
+    assert not labels.counts[:, width:].any() and not counts[:, width:].any()
 
 
 @thorough
 @given(batches())
-def test_applying_the_labels_gives_the_target(pairs: list[tuple[list[int], list[int]]]) -> None:
+def test_applying_deletions_and_insertions_yields_the_target(pairs: list[tuple[list[int], list[int]]]) -> None:
     tokens, target = pairs_to_tensors(pairs)
-    kept, matched = align(tokens, target, PAD)
+    keep, matched = align(tokens, target, PAD)
     missing = ~matched & target.ne(PAD)
-    (left,) = apply_deletions(tokens, ~kept, PAD)
+    (remaining,) = apply_deletions(tokens, ~keep, PAD)
     labels = insertion_labels(target, missing, PAD)
-    assert tensor_to_rows(left) == tensor_to_rows(labels.tokens)
-    assert with_placeholders(labels.tokens, labels.counts, HOLE).equal(target.masked_fill(missing, HOLE))
+    assert tensor_to_rows(remaining) == tensor_to_rows(labels.tokens)
+    assert with_placeholders(labels.tokens, labels.counts, PLACEHOLDER).equal(target.masked_fill(missing, PLACEHOLDER))
 
 
 def masks_for(tokens: torch.Tensor) -> st.SearchStrategy[list[list[bool]]]:
@@ -86,22 +85,22 @@ def masks_for(tokens: torch.Tensor) -> st.SearchStrategy[list[list[bool]]]:
 
 
 def rows_of(words: int = 5) -> st.SearchStrategy[list[list[int]]]:
-    return st.lists(sentences(words), min_size=1, max_size=4)
+    return st.lists(sentence_rows(words), min_size=1, max_size=4)
 
 
 @thorough
 @given(rows_of(), st.data())
-def test_deletions_are_those_of_a_list(rows: list[list[int]], data: st.DataObject) -> None:
+def test_deletions_match_those_of_a_list(rows: list[list[int]], data: st.DataObject) -> None:
     tokens = rows_to_tensor(rows)
     deleted = torch.tensor(data.draw(masks_for(tokens)))
     scores = torch.arange(1.0, tokens.numel() + 1).view_as(tokens)
-    left, moved = apply_deletions(tokens, deleted, PAD, scores)
-    assert left.shape == tokens.shape and moved is not None
+    remaining, remaining_scores = apply_deletions(tokens, deleted, PAD, scores)
+    assert remaining.shape == tokens.shape and remaining_scores is not None
     for i, row in enumerate(rows):
-        stay = [j for j in range(len(row)) if not deleted[i, j]]
-        assert tensor_to_rows(left)[i] == [row[j] for j in stay]
-        expected = [float(scores[i, j]) for j in stay]
-        assert moved[i].tolist() == expected + [0.0] * (tokens.size(1) - len(stay))
+        indices = [j for j in range(len(row)) if not deleted[i, j]]
+        assert tensor_to_rows(remaining)[i] == [row[j] for j in indices]
+        expected = [float(scores[i, j]) for j in indices]
+        assert remaining_scores[i].tolist() == expected + [0.0] * (tokens.size(1) - len(indices))
 
 
 @thorough
@@ -114,7 +113,7 @@ def test_random_deletions_spare_the_boundaries(length: int, seed: int) -> None:
 
 def test_the_number_of_random_deletions_is_uniform() -> None:
     random = torch.Generator().manual_seed(7)
-    observed = [0] * 9  # of 8 tokens none, one, ... or all go
+    observed = [0] * 9  # for 0 to 8 deleted tokens
     for _ in range(4500):
         observed[int(random_deletions(10, random).sum())] += 1
     assert all(400 < count < 600 for count in observed)

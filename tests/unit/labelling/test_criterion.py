@@ -61,7 +61,7 @@ def test_the_loss_is_a_sum_over_decisions(folders: dict[str, Path], kind: str) -
 
 def test_balanced_weights_require_counts() -> None:
     assert label_weights(None, Labels(["a"], [0]), "tagging", 0) is None
-    with pytest.raises(UserError, match="balanced needs label counts"):
+    with pytest.raises(UserError, match=r"balanced .*counts"):
         label_weights("balanced", Labels(["a", "b"], [0, 0]), "classification", 0)
 
 
@@ -87,7 +87,7 @@ def test_the_train_subset_is_shuffled(folders: dict[str, Path]) -> None:
         ("loss", False, None),
         ("bsz", False, None),
         ("accuracy", False, "--maximize-best-checkpoint-metric"),
-        ("ppl", False, "ppl is not in the log"),
+        ("ppl", False, "ppl"),
     ],
 )
 def test_best_metric_must_be_logged(folders: dict[str, Path], metric: str, maximize: bool, message: str | None) -> None:
@@ -120,8 +120,8 @@ def test_label_scores_do_not_depend_on_batches(folders: dict[str, Path], kind: s
                     task.reduce_metrics([criterion(model, dataset.collater([dataset[i] for i in part]))[2]], criterion)
         values = log.get_smoothed_values()
         results.append({name: values[name] for name in SCORES_OF_KIND[kind]})
-    assert results[0] == pytest.approx(results[1], abs=0.1)  # ranks of equal answers differ in the last digit
-    assert metrics.get_meter("valid", "_answers").parts == []  # fairseq keeps this one from validation to validation
+    assert results[0] == pytest.approx(results[1], abs=0.1)  # rounding changes the ranks of equal answers
+    assert metrics.get_meter("valid", "_answers").parts == []  # fairseq reuses this meter in every validation
 
 
 @pytest.mark.parametrize("kind", LABEL_KINDS)
@@ -184,8 +184,8 @@ def test_collected_answers_are_not_restored_from_a_checkpoint() -> None:
     ("kind", "options", "rule"),
     [
         ("regression", {"class_weights": "balanced"}, "--label-kind regression"),
-        ("tagging", {"class_weights": "LONG=1"}, "--class-weights must be balanced, but is LONG=1"),
-        ("multilabel", {"score_at": 0}, "--score-at must be at least 1, but is 0"),
+        ("tagging", {"class_weights": "LONG=1"}, "--class-weights .*LONG=1"),
+        ("multilabel", {"score_at": 0}, "--score-at .*1.*0"),
     ],
 )
 def test_wrong_criterion_options(folders: dict[str, Path], kind: str, options: dict[str, Any], rule: str) -> None:

@@ -68,7 +68,7 @@ def test_a_folder_without_unknown_words_is_refused(tagging_data: Path, tmp_path:
     task, _ = task_with_spelling(tagging_data)
     examples = BinarisedExamples(tagging_data, "valid", task.dictionary)
     examples.unknown = []
-    with pytest.raises(UserError, match="run lev-plugins prepare-labels again"):
+    with pytest.raises(UserError, match="lev-plugins prepare-labels"):
         task.dataset_of(examples)
 
 
@@ -115,11 +115,11 @@ def test_word_dropout_reads_a_word_by_spelling(tagging_data: Path) -> None:
     """Training with --word-dropout 1 reads every word as if the dictionary lacked it."""
     task = task_of(tagging_data)
     word = task.dictionary.symbols[-1]
-    task.dictionary.count[-1] = 50  # only frequent words have much of their own
+    task.dictionary.count[-1] = 50  # only frequent words have a large vector of their own
     net = model_of(task, spelling=True, spelling_buckets=SPELLING_BUCKETS, word_dropout=1.0)
     ids = torch.tensor([[task.dictionary.index(word)]])
     with torch.no_grad():
-        net.encoder.tokens.own.weight.normal_()  # what words have of their own
+        net.encoder.tokens.own.weight.normal_()
         seen, dropped = net.encoder.embedded(ids, None), net.train().encoder.embedded(ids, None)
         table = net.encoder.tokens
         unknown_word = look_up_words([word], table.index)

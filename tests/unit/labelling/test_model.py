@@ -94,10 +94,10 @@ def test_scores_of_requested_labels(folders: dict[str, Path], options: dict[str,
 @pytest.mark.parametrize(
     ("kind", "options", "rule"),
     [
-        ("tagging", {"latents": "one"}, "--latents one requires --label-kind multilabel"),
-        ("regression", {"decoder_init": "backbone"}, "--decoder-init backbone requires --backbone"),
+        ("tagging", {"latents": "one"}, "--latents one .*--label-kind multilabel"),
+        ("regression", {"decoder_init": "backbone"}, "--decoder-init backbone .*--backbone"),
         ("regression", {"pool": "cls"}, "--pool cls"),
-        ("regression", {"encoder": "bert", "head_dim": 8}, "--encoder bert requires --backbone"),
+        ("regression", {"encoder": "bert", "head_dim": 8}, "--encoder bert .*--backbone"),
     ],
 )
 def test_wrong_model_options(folders: dict[str, Path], kind: str, options: dict[str, Any], rule: str) -> None:
@@ -131,7 +131,7 @@ def test_a_checkpoint_refuses_other_labels_and_dictionaries(folders: dict[str, P
 
 
 def test_text_labelling_refuses_to_generate(folders: dict[str, Path]) -> None:
-    with pytest.raises(ValueError, match="--task text_labelling generates no text"):
+    with pytest.raises(ValueError, match="--task text_labelling"):
         task_of(folders["tagging"]).build_generator([], None)
 
 
@@ -148,9 +148,9 @@ def test_a_single_label_has_no_interaction(tmp_path: Path) -> None:
 
 
 def test_a_wrong_kind_or_folder_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"--label-kind is tagging, but .* was made for regression"):
+    with pytest.raises(ValueError, match=r"--label-kind .*tagging.*regression"):
         task_of(folders["regression"], label_kind="tagging")
-    with pytest.raises(ValueError, match="there is no folder"):
+    with pytest.raises(ValueError, match=str(tmp_path / "none")):
         task_of(tmp_path / "none")
     with pytest.raises(ValueError, match="prepare-labels"):
         task_of(tmp_path)

@@ -1,4 +1,4 @@
-"""The loss against a loop transcription of Algorithm 1, and what its averages promise."""
+"""The loss against a loop transcription of Algorithm 1, its averages, and its log."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ def log_softmax(row: Tensor) -> np.ndarray:
 
 
 def slow_decision(logits: Tensor, label: int, smoothing: float) -> tuple[float, float]:
-    """Smoothed loss and negative log-likelihood of one decision."""
+    """Returns the smoothed loss and the negative log-likelihood of one decision."""
     log_probs = log_softmax(logits)
     nll = -float(log_probs[label])
     return (1 - smoothing) * nll + smoothing * -float(log_probs.mean()), nll
@@ -34,11 +34,12 @@ def states(model: LevT, head: str, tokens: list[int], source: list[int]) -> list
     return model.decoder.hidden_states(head, torch.tensor([tokens]), model.encode(torch.tensor([source])))
 
 
-def counts_and_holes(kept: list[int], target: list[int], missing: list[bool]) -> list[int]:
-    counts = [0] * (len(kept) - 1)
+def missing_per_slot(missing: list[bool]) -> list[int]:
+    """Counts the missing tokens between each two neighbors of the tokens that are present."""
+    counts = [0] * (missing.count(False) - 1)
     slot = -1
-    for gone in missing:
-        if gone:
+    for is_missing in missing:
+        if is_missing:
             counts[slot] += 1
         else:
             slot += 1
@@ -46,53 +47,50 @@ def counts_and_holes(kept: list[int], target: list[int], missing: list[bool]) ->
 
 
 def slow_losses(model: LevT, batch: dict[str, Any], smoothing: dict[str, float]) -> dict[str, dict[str, float]]:
-    """Algorithm 1, sentence by sentence and decision by decision."""
+    """Computes Algorithm 1 sentence by sentence and decision by decision."""
     net_input = batch["net_input"]
     width = net_input["states"]["target"].size(1)
-    holes = set(net_input["states"]["placeholder_index"].tolist())
+    placeholders = set(net_input["states"]["placeholder_index"].tolist())
     decisions: dict[str, list[tuple[float, float]]] = {head: [] for head in (*HEADS, "deletion_word")}
     sources, targets = tensor_to_rows(net_input["src_tokens"]), tensor_to_rows(net_input["states"]["target"])
     for b, (source, target) in enumerate(zip(sources, targets, strict=True)):
-        missing = [b * width + i in holes for i in range(len(target))]
-        y_ins = [token for token, gone in zip(target, missing, strict=True) if not gone]
+        missing = [b * width + i in placeholders for i in range(len(target))]
+        missing_at = [i for i in range(len(target)) if missing[i]]
+        y_ins = [token for token, is_missing in zip(target, missing, strict=True) if not is_missing]
 
         logits = model.decoder.placeholder_logits(states(model, "placeholder", y_ins, source))[0]
-        for row, count in zip(logits, counts_and_holes(y_ins, target, missing), strict=True):
+        for row, count in zip(logits, missing_per_slot(missing), strict=True):
             label = min(count, model.max_insertions)
             decisions["placeholder"].append(slow_decision(row, label, smoothing["placeholder"]))
 
-        opened = [model.placeholder if gone else token for token, gone in zip(target, missing, strict=True)]
-        places = torch.tensor([i for i, gone in enumerate(missing) if gone], dtype=torch.long)
+        with_placeholders = [model.placeholder if i in missing_at else target[i] for i in range(len(target))]
+        positions = torch.tensor(missing_at, dtype=torch.long)
         words = model.decoder.token_logits(
-            states(model, "token", opened, source), places, model.encode(torch.tensor([source]))
+            states(model, "token", with_placeholders, source), positions, model.encode(torch.tensor([source]))
         )
-        for row, place in zip(words, places.tolist(), strict=True):
-            decisions["token"].append(slow_decision(row, target[place], smoothing["token"]))
+        for row, position in zip(words, positions.tolist(), strict=True):
+            decisions["token"].append(slow_decision(row, target[position], smoothing["token"]))
 
         if "draft" in net_input and bool(net_input["states"]["from_draft"][b]):
             y_del = tensor_to_rows(net_input["draft"])[b]
         else:
             y_del = list(target)
-            for row, place in zip(words, places.tolist(), strict=True):
-                y_del[place] = int(row.argmax())
-        kept, _ = slow_alignment(y_del, target)
+            for row, position in zip(words, positions.tolist(), strict=True):
+                y_del[position] = int(row.argmax())
+        is_kept, _ = slow_alignment(y_del, target)
         deletions = model.decoder.deletion_logits(states(model, "deletion", y_del, source))[0]
-        for row, stays in zip(deletions, kept, strict=True):
-            decisions["deletion"].append(slow_decision(row, int(not stays), smoothing["deletion"]))
+        for row, keep in zip(deletions, is_kept, strict=True):
+            decisions["deletion"].append(slow_decision(row, int(not keep), smoothing["deletion"]))
         decisions["deletion_word"] += decisions["deletion"][1 - len(y_del) : -1]
     return {
-        head: {
-            "loss": sum(loss for loss, _ in values),
-            "nll": sum(nll for _, nll in values),
-            "count": float(len(values)),
-        }
-        for head, values in decisions.items()
+        head: {"loss": sum(loss for loss, _ in rows), "nll": sum(nll for _, nll in rows), "count": float(len(rows))}
+        for head, rows in decisions.items()
     }
 
 
 @pytest.mark.parametrize("smoothed", [False, True])
 @pytest.mark.parametrize("drafts", [False, True])
-def test_each_loss_is_that_of_algorithm_1(drafts: bool, smoothed: bool) -> None:
+def test_losses_match_algorithm_1_computed_decision_by_decision(drafts: bool, smoothed: bool) -> None:
     model, batch = toy_model(max_insertions=3), toy_batch(8, drafts=drafts)
     criterion = toy_criterion(**(SMOOTHING if smoothed else {}))
     expected = slow_losses(model, batch, SMOOTHING_OF if smoothed else dict.fromkeys(HEADS, 0.0))
@@ -104,7 +102,7 @@ def test_each_loss_is_that_of_algorithm_1(drafts: bool, smoothed: bool) -> None:
     assert size == sum(len(row) for row in tensor_to_rows(batch["net_input"]["states"]["target"]))
 
 
-def test_heads_averaging_adds_up_the_means() -> None:
+def test_loss_average_heads_sums_the_mean_loss_of_each_head() -> None:
     model, batch = toy_model(), toy_batch()
     expected = slow_losses(model, batch, SMOOTHING_OF)
     loss, size, _ = toy_criterion(loss_average="heads", **SMOOTHING)(model, batch)
@@ -114,25 +112,19 @@ def test_heads_averaging_adds_up_the_means() -> None:
 
 
 def reduced(*logs: dict[str, Any]) -> dict[str, float]:
-    with metrics.aggregate(new_root=True) as found:
+    with metrics.aggregate(new_root=True) as log:
         DualPolicyCriterion.reduce_metrics(logs)
-    return found.get_smoothed_values()
+    return log.get_smoothed_values()
 
 
 @pytest.mark.parametrize("average", ["counts", "heads"])
 @pytest.mark.parametrize("rollin", ["argmax", "sample", "dae"])
-def test_an_empty_mask_costs_nothing_and_keeps_the_graph(average: str, rollin: str) -> None:
+def test_a_batch_without_missing_tokens_has_no_token_loss_but_gradients_everywhere(average: str, rollin: str) -> None:
     model, batch = toy_model(), toy_batch()
     net_input = batch["net_input"]
     states = net_input["states"]
-    empty = torch.zeros_like(states["missing_counts"])
-    none = states["placeholder_index"][:0]
-    net_input["states"] = {
-        **states,
-        "kept_tokens": states["target"],
-        "placeholder_index": none,
-        "missing_counts": empty,
-    }
+    states |= {"missing_counts": states["missing_counts"] * 0, "placeholder_index": states["placeholder_index"][:0]}
+    states["kept_tokens"] = states["target"]
     loss, _, log = toy_criterion(deletion_rollin=rollin, loss_average=average, **SMOOTHING)(model, batch)
     loss.backward()
     assert math.isfinite(float(loss))
@@ -140,7 +132,7 @@ def test_an_empty_mask_costs_nothing_and_keeps_the_graph(average: str, rollin: s
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
-def test_accuracy_and_label_statistics_are_counted() -> None:
+def test_the_log_counts_correct_tokens_and_labels() -> None:
     model, batch = toy_model(), toy_batch()
     net_input = batch["net_input"]
     _, _, log = toy_criterion()(model, batch)
@@ -152,25 +144,25 @@ def test_accuracy_and_label_statistics_are_counted() -> None:
 
 
 @pytest.mark.parametrize("rollin", ["argmax", "sample", "dae"])
-def test_validation_leaves_the_global_generator_alone_and_repeats_itself(rollin: str) -> None:
+def test_validation_is_deterministic_and_does_not_advance_the_global_generator(rollin: str) -> None:
     model, batch = toy_model().eval(), toy_batch()
     criterion = toy_criterion(deletion_rollin=rollin)
-    before = torch.random.get_rng_state()
-    first, second = (float(criterion(model, batch)[0]) for _ in range(2))
-    assert first == second
-    assert torch.random.get_rng_state().equal(before)
+    rng_state = torch.random.get_rng_state()
+    losses = [float(criterion(model, batch)[0]) for _ in range(2)]
+    assert losses[0] == losses[1]
+    assert torch.random.get_rng_state().equal(rng_state)
 
 
 @pytest.mark.parametrize("rollin", ["sample", "dae"])
-def test_training_draws_new_rollins_every_time(rollin: str) -> None:
+def test_training_samples_another_rollin_in_every_step(rollin: str) -> None:
     model, batch = toy_model().train(), toy_batch()
     criterion = toy_criterion(deletion_rollin=rollin)
     losses = {float(criterion(model, batch)[2]["deletion_loss"]) for _ in range(5)}
     assert len(losses) > 1
 
 
-def test_the_first_nan_is_found_where_it_is(caplog: pytest.LogCaptureFixture) -> None:
-    """fairseq looks for it with hooks on all modules, which must be able to read what each returns."""
+def test_fairseqs_nan_detector_names_the_module_with_a_nan(caplog: pytest.LogCaptureFixture) -> None:
+    """The detector hooks all modules and must be able to read their outputs."""
     model = toy_model()
     with torch.no_grad():
         model.decoder.placeholder_head.weight[0, 0] = torch.nan
@@ -180,7 +172,7 @@ def test_the_first_nan_is_found_where_it_is(caplog: pytest.LogCaptureFixture) ->
     assert "NaN detected in output of decoder.placeholder_head" in caplog.text
 
 
-def test_the_log_reports_every_head_in_bits() -> None:
+def test_logged_losses_are_in_bits_per_decision() -> None:
     model, batch = toy_model().eval(), toy_batch()
     _, _, log = toy_criterion(**SMOOTHING)(model, batch)
     values = reduced(log, log)
@@ -201,7 +193,7 @@ def test_the_log_reports_every_head_in_bits() -> None:
     assert values["deletion_word_nll"] == pytest.approx(words["nll"] / words["count"] / math.log(2), abs=2e-3)
 
 
-def test_an_interval_of_the_log_may_have_no_token_to_predict() -> None:
+def test_perplexity_is_1_in_an_interval_without_missing_tokens() -> None:
     _, _, log = toy_criterion()(toy_model().eval(), toy_batch())
     with metrics.aggregate("interval") as interval:
         DualPolicyCriterion.reduce_metrics([log])
@@ -211,8 +203,7 @@ def test_an_interval_of_the_log_may_have_no_token_to_predict() -> None:
         assert interval.get_smoothed_values()["ppl"] == 1
 
 
-def test_logs_of_several_workers_may_be_summed() -> None:
-    """The criterion says so, and then their sums have the values that the logs have together."""
+def test_summed_logs_of_workers_reduce_to_the_values_of_separate_logs() -> None:
     assert DualPolicyCriterion.logging_outputs_can_be_summed()
     model = toy_model().eval()
     logs = [toy_criterion()(model, batch)[2] for batch in (toy_batch(), toy_batch(seed=2))]

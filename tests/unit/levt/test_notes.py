@@ -1,4 +1,4 @@
-"""Notes beside binarised drafts, with their marks and unknown words; and lines that are typed at the prompt."""
+"""Notes files of binarised drafts, which store marks and unknown words, and lines typed in ``fairseq-interactive``."""
 
 import json
 from argparse import Namespace
@@ -38,8 +38,8 @@ from tests.helpers import (
 )
 from tests.unit.correction.test_task import correction_task
 
-KNOWN = ["ein", "hund", "läuft", "über", "die", "wiese"]
-DRAFTS = [
+PHRASE = ["ein", "hund", "läuft", "über", "die", "wiese"]
+MARKED_DRAFTS = [
     "ein hund läuft",
     "ein ⟦!hund läuft⟧ über",
     "  ⟦+⟧ ein Zürich hund ⟦+⟧ ",
@@ -57,30 +57,30 @@ DRAFTS = [
 def text(tmp_path: Path) -> Path:
     folder = tmp_path / "text"
     folder.mkdir()
-    for part, lines in (("train", [" ".join(KNOWN), *KNOWN] * 20), ("test", [" ".join(KNOWN)] * len(DRAFTS))):
+    for part, lines in (("train", [" ".join(PHRASE), *PHRASE] * 20), ("test", [" ".join(PHRASE)] * len(MARKED_DRAFTS))):
         for side in ("en", "de", "mt"):
             (folder / f"{part}.{side}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    (folder / "test.mt").write_text("".join(f"{line}\n" for line in DRAFTS), "utf-8")
+    (folder / "test.mt").write_text("".join(f"{line}\n" for line in MARKED_DRAFTS), "utf-8")
     return folder
 
 
-FLAGS: dict[str, list[object]] = {
+PREPARE_FLAGS: dict[str, list[object]] = {
     "words": [],
     "characters": ["--bpe", "characters", "--workers", 2],
     "sentencepiece": ["--learn-sentencepiece", 24],
 }
 
 
-def command(text: Path, *flags: object) -> list[object]:
+def prepare_drafts_command(text: Path, *flags: object) -> list[object]:
     words = ["prepare", "-s", "en", "-t", "de", "-d", "mt", "--train-prefix", text / "train", "--joined-dictionary"]
     return [*words, "--test-prefix", text / "test", "--dest", text.parent / "data", *flags]
 
 
-def prepare(text: Path, *flags: object) -> int:
-    return main([str(word) for word in command(text, *flags)])
+def prepare_drafts(text: Path, *flags: object) -> int:
+    return main([str(word) for word in prepare_drafts_command(text, *flags)])
 
 
-def task_of(text: Path) -> TextEditingTask:
+def editing_task_of(text: Path) -> TextEditingTask:
     data = text.parent / "data"
     source, target = (EditingDictionary.load(str(data / f"dict.{side}.txt")) for side in ("en", "de"))
     return toy_task(source, target, data=str(data), source_lang="en", target_lang="de", draft_lang="mt")
@@ -93,8 +93,8 @@ def loaded(task: TextEditingTask, split: str = "test") -> Any:
 
 def tokeniser(text: Path, bpe: str) -> Tokeniser:
     model = str(text.parent / "data" / "sentencepiece.model")
-    given = {"sentencepiece_model": model} if bpe == "sentencepiece" else {}
-    return Tokeniser(None if bpe == "words" else Namespace(bpe=bpe, **given))
+    options = {"sentencepiece_model": model} if bpe == "sentencepiece" else {}
+    return Tokeniser(None if bpe == "words" else Namespace(bpe=bpe, **options))
 
 
 class Recorder:
@@ -104,7 +104,7 @@ class Recorder:
 
 
 def typed_tensors(task: TextEditingTask, lines: list[str], encode: Callable[[str], str] = str.strip) -> dict[str, Any]:
-    """The tensors of typed lines that ``fairseq-interactive`` hands on."""
+    """Returns the tensors that ``fairseq-interactive`` passes to the task for typed lines."""
     dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths(lines, encode))
     batch = collated(dataset)
     net_input = {name: batch["net_input"][name] for name in ("src_tokens", "src_lengths")}
@@ -114,7 +114,7 @@ def typed_tensors(task: TextEditingTask, lines: list[str], encode: Callable[[str
 def decoded_rows(
     task: TextEditingTask, id: torch.Tensor, sample: Batch, constraints: torch.Tensor | None = None
 ) -> list[tuple[list[int], str, list[int]]]:
-    """The source, the text of the draft and the marks of each sentence of a batch, as a generator gets them."""
+    """Returns the source, the text of the draft and the marks of each sentence as the generator receives them."""
     recorder = Recorder()
     task.inference_step(recorder, [], sample, constraints=constraints)
     seen, unknown, size = recorder.sample["net_input"], recorder.sample["unknown_words"], task.tgt_dict.size
@@ -127,25 +127,25 @@ def decoded_rows(
     return rows
 
 
-@pytest.mark.parametrize("bpe", FLAGS)
-def test_a_file_is_read_as_at_the_prompt(text: Path, bpe: str) -> None:
-    assert prepare(text, *FLAGS[bpe]) == 0
-    task, encode = task_of(text), tokeniser(text, bpe).encode
+@pytest.mark.parametrize("bpe", PREPARE_FLAGS)
+def test_binarised_drafts_are_read_like_typed_ones(text: Path, bpe: str) -> None:
+    assert prepare_drafts(text, *PREPARE_FLAGS[bpe]) == 0
+    task, encode = editing_task_of(text), tokeniser(text, bpe).encode
     dataset = loaded(task)
     batch = collated(dataset)
     from_file = decoded_rows(task, batch["id"], batch)
-    noted = [i for i in range(len(DRAFTS)) if dataset[i]["draft"].marks is not None]
+    noted = [i for i in range(len(MARKED_DRAFTS)) if dataset[i]["draft"].marks is not None]
     assert noted == [1, 2, 3, 5, 6, 7, 8, 9]
-    plain = [" ".join(encode(marks.parse_marks(draft)[0].strip()).split()) for draft in DRAFTS]
+    plain = [" ".join(encode(marks.parse_marks(draft)[0].strip()).split()) for draft in MARKED_DRAFTS]
     assert [draft for _, draft, _ in from_file] == plain
-    unmarked = [i for i, draft in enumerate(DRAFTS) if not marks.parse_marks(draft)[1]]
-    lines = [f"{' '.join(KNOWN)}\t{DRAFTS[i]}".strip() for i in unmarked]  # fairseq-interactive strips what it reads
+    unmarked = [i for i, draft in enumerate(MARKED_DRAFTS) if not marks.parse_marks(draft)[1]]
+    lines = [f"{' '.join(PHRASE)}\t{MARKED_DRAFTS[i]}".strip() for i in unmarked]  # like fairseq-interactive
     assert decoded_rows(task, **typed_tensors(task, lines, encode)) == [from_file[i] for i in unmarked]
 
 
-def test_what_learns_from_drafts_sees_ids_alone(text: Path) -> None:
-    assert prepare(text) == 0
-    task = task_of(text)
+def test_training_batches_have_no_marks(text: Path) -> None:
+    assert prepare_drafts(text) == 0
+    task = editing_task_of(text)
     dataset = loaded(task)
     batch = collated(dataset)
     assert "marks" not in batch["net_input"]
@@ -154,20 +154,21 @@ def test_what_learns_from_drafts_sees_ids_alone(text: Path) -> None:
     assert "marks" not in collated(dataset, [0, 4])
 
 
-def test_no_file_where_there_is_nothing_to_note(text: Path, capsys: pytest.CaptureFixture) -> None:
-    assert prepare(text, "--valid-prefix", text / "train") == 0
-    made = {path.name for path in (text.parent / "data").iterdir() if path.suffix not in (".bin", ".idx", ".txt")}
-    assert made == {"test.mt-de.mt.notes.jsonl"}
-    said = capsys.readouterr().out
-    assert "Drafts of test: 5 with marks, 5 with unknown words, for fairseq-generate" in said
-    assert "Drafts of valid" not in said
+def test_only_marks_and_unknown_words_are_noted(text: Path, capsys: pytest.CaptureFixture) -> None:
+    assert prepare_drafts(text, "--valid-prefix", text / "train") == 0
+    notes_files = {
+        path.name for path in (text.parent / "data").iterdir() if path.suffix not in (".bin", ".idx", ".txt")
+    }
+    assert notes_files == {"test.mt-de.mt.notes.jsonl"}
+    out = capsys.readouterr().out
+    assert "test: 5 with marks, 5 with unknown words" in out and "Drafts of valid" not in out
 
 
-def test_an_oracle_takes_an_unknown_word_for_that_of_the_reference(text: Path) -> None:
-    """Their spelling is no id of the model's, and a reference has none but <unk>."""
-    (text / "test.de").write_text("Zürich\n" * len(DRAFTS), "utf-8")
-    assert prepare(text) == 0
-    task = task_of(text)
+def test_the_oracle_keeps_an_unknown_word_that_the_reference_has(text: Path) -> None:
+    """An unknown word of a draft has an id of its own, but in the reference it is <unk>."""
+    (text / "test.de").write_text("Zürich\n" * len(MARKED_DRAFTS), "utf-8")
+    assert prepare_drafts(text) == 0
+    task = editing_task_of(text)
     task.cfg.oracle = "delete"
     model, dataset = lively_model(task), loaded(task)
     generator = task.build_generator([model], Namespace(iter_decode_max_iter=0, retain_iter_history=True))
@@ -175,56 +176,52 @@ def test_an_oracle_takes_an_unknown_word_for_that_of_the_reference(text: Path) -
     assert task.tgt_dict.string(hypothesis["history"][1]["tokens"].int()) == "Zürich"
 
 
-def test_a_post_editor_reads_unknown_words_and_keeps_to_no_marks(text: Path) -> None:
-    assert prepare(text) == 0
-    task = task_of(text)
+def test_a_post_editor_reads_unknown_words_as_unk_and_refuses_marks(text: Path) -> None:
+    assert prepare_drafts(text) == 0
+    task = editing_task_of(text)
     task.system = "PostEditTransformer"
     model, dataset = toy_post_editor(task), loaded(task)
     generator = task.build_generator([model], Namespace(beam=2, max_len_b=6))
     noted, plain = collated(dataset, [3, 0]), collated(dataset, [3, 0])
     plain["net_input"]["draft"] = task.tgt_dict.unknown_to_unk(plain["net_input"]["draft"])
     with_notes, without = (task.inference_step(generator, [model], batch) for batch in (noted, plain))
-    for one, other in zip(with_notes, without, strict=True):
-        assert one[0]["tokens"].tolist() == other[0]["tokens"].tolist()
-    with pytest.raises(UserError, match="a post_edit_transformer rewrites the whole text and ignores marks"):
+    for spelled_hypotheses, unk_hypotheses in zip(with_notes, without, strict=True):
+        assert spelled_hypotheses[0]["tokens"].tolist() == unk_hypotheses[0]["tokens"].tolist()
+    with pytest.raises(UserError, match=r"post_edit_transformer .*marks"):
         task.inference_step(generator, [model], collated(dataset, [1]))
 
 
-# ---- what is refused -------------------------------------------------------------------------------------------------
+# ---- refused drafts and damaged notes --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("part", "line", "message"),
     [
-        ("test", "ein ⟦!hund", "the mark at character 5 of the draft 'ein ⟦!hund' is not closed: add ⟧ where it ends"),
-        ("test", "h⟦!un⟧⟦-d⟧", "two marks of the draft 'h⟦!un⟧⟦-d⟧' touch the same token 'hund'"),
-        (
-            "test",
-            "⟦!ein h⟧⟦+⟧und",
-            "asks for an insertion inside a protected span, between ['ein', 'hund']",
-        ),
+        ("test", "ein ⟦!hund", "character 5 of the draft 'ein ⟦!hund' is not closed"),
+        ("test", "h⟦!un⟧⟦-d⟧", "'h⟦!un⟧⟦-d⟧' touch the same token 'hund'"),
+        ("test", "⟦!ein h⟧⟦+⟧und", "inside a protected span, between ['ein', 'hund']"),
         ("test", "ein\thund", "contains a TAB"),
-        ("train", "ein ⟦!hund⟧", "⟦!hund⟧ is a mark, but drafts for training must not have marks: remove it"),
+        ("train", "ein ⟦!hund⟧", "⟦!hund⟧ is a mark"),
     ],
 )
-def test_drafts_that_cannot_be_prepared(text: Path, part: str, line: str, message: str, refusal: Refusal) -> None:
+def test_wrong_drafts_are_refused(text: Path, part: str, line: str, message: str, refusal: Refusal) -> None:
     lines = (text / f"{part}.mt").read_text("utf-8").splitlines()
     lines[1] = line
     (text / f"{part}.mt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    error = refusal(*command(text))
+    error = refusal(*prepare_drafts_command(text))
     assert f"{text}/{part}.mt, line 2" in error and message in error
     assert [path.name for path in text.parent.iterdir()] == ["text"]
 
 
-def test_brackets_of_the_text_in_a_training_draft(text: Path) -> None:
+def test_escaped_brackets_of_a_training_draft_are_text(text: Path) -> None:
     (text / "train.mt").write_text("\\⟦-1, 1\\⟧ ⟦0\n" * 140, "utf-8")
-    assert prepare(text) == 0
+    assert prepare_drafts(text) == 0
     dictionary = Dictionary.load(str(text.parent / "data" / "dict.de.txt"))
     assert "⟦-1," in dictionary and "⟦0" in dictionary and "\\⟦-1," not in dictionary
 
 
 NOTE = {"line": 4, "tokens": ["Zürich"], "requests": [INSERT, KEEP + SPAN]}
-SPOILED: dict[str, str] = {
+DAMAGED_NOTES: dict[str, str] = {
     "no JSON": "{",
     "deep": "[" * 100_000,
     "an empty line": "",
@@ -242,44 +239,44 @@ SPOILED: dict[str, str] = {
 
 
 @pytest.fixture(scope="module")
-def noted(tmp_path_factory: pytest.TempPathFactory) -> tuple[FairseqDataset, EditingDictionary]:
+def drafts(tmp_path_factory: pytest.TempPathFactory) -> tuple[FairseqDataset, EditingDictionary]:
     dictionary = EditingDictionary()
-    for word in KNOWN:
+    for word in PHRASE:
         dictionary.add_symbol(word)
     rows = [[4, EOS]] * 3 + [[UNK, EOS]] + [[4, EOS]] * 6
     return list_dataset(rows), dictionary
 
 
-@pytest.mark.parametrize("name", SPOILED)
-def test_a_spoiled_file_is_refused(noted: tuple[FairseqDataset, EditingDictionary], tmp_path: Path, name: str) -> None:
-    content = SPOILED[name]
+@pytest.mark.parametrize("name", DAMAGED_NOTES)
+def test_damaged_notes_are_refused(drafts: tuple[FairseqDataset, EditingDictionary], tmp_path: Path, name: str) -> None:
+    content = DAMAGED_NOTES[name]
     path = tmp_path / "test.mt-de.mt.notes.jsonl"
     path.write_text(f"{content}\n", "utf-8")
-    with pytest.raises(UserError) as refused:
-        notes.NotedDrafts(str(path).removesuffix(notes.SUFFIX), *noted)
+    with pytest.raises(UserError) as error:
+        notes.NotedDrafts(str(path).removesuffix(notes.SUFFIX), *drafts)
     line = content.count("\n") + 1
-    assert str(refused.value) == f"{path}, line {line} is damaged: run lev-plugins prepare again"
+    assert f"{path}, line {line} " in str(error.value)
 
 
-# ---- drafts that are typed, and the words that a dictionary prints ---------------------------------------------------
+# ---- typed drafts, and the words that a dictionary prints ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("left", [True, False])
-def test_typed_lines_reach_the_generator_as_source_and_draft(left: bool) -> None:
-    task = toy_task(left_pad_source=left)
+@pytest.mark.parametrize("left_pad", [True, False])
+def test_typed_lines_are_split_into_source_and_draft(left_pad: bool) -> None:
+    task = toy_task(left_pad_source=left_pad)
     batch, recorder = typed_tensors(task, ["w1\tw3 w5", "w4 w6", "w2\t Zürich"]), Recorder()
     assert batch["id"].tolist() == [1, 0, 2]
     task.inference_step(recorder, [], batch["sample"], constraints=batch["constraints"])
     assert recorder.options == {"prefix_tokens": None, "constraints": None}
     seen = recorder.sample["net_input"]
-    short = [[PAD, BOS, 5, EOS], [PAD, BOS, 6, EOS]] if left else [[BOS, 5, EOS, PAD], [BOS, 6, EOS, PAD]]
+    short = [[PAD, BOS, 5, EOS], [PAD, BOS, 6, EOS]] if left_pad else [[BOS, 5, EOS, PAD], [BOS, 6, EOS, PAD]]
     assert seen["src_tokens"].tolist() == [[BOS, 8, 10, EOS], *short]
     assert tensor_to_rows(seen["draft"]) == [[BOS, EOS], [BOS, 7, 9, EOS], [BOS, task.tgt_dict.size + 1, EOS]]
     assert recorder.sample["unknown_words"] == ["Zürich"]
 
 
-def test_unknown_words_are_printed_when_other_lines_have_been_decoded() -> None:
-    """fairseq prints the results of a buffer when it has decoded all of its batches."""
+def test_unknown_words_of_a_buffer_are_printed_after_all_its_batches() -> None:
+    """fairseq prints the results of a buffer only after decoding all of its batches."""
     task, model = toy_task(keep_bias=1000.0), lively_model()
     generator, hypotheses = task.build_generator([model], Namespace()), []
     batches = [typed_tensors(task, [f"w1\t{draft}"]) for draft in ("Zürich w2 </s>", "w3 Genf <unk>", "Genf Zürich")]
@@ -289,7 +286,7 @@ def test_unknown_words_are_printed_when_other_lines_have_been_decoded() -> None:
     assert texts == ["Zürich w2 </s>", "w3 Genf <unk>", "Genf Zürich"]
 
 
-def test_with_spelling_source_and_draft_have_their_own_unknown_words() -> None:
+def test_with_spelling_unknown_words_of_source_and_draft_have_different_ids() -> None:
     words = spelled.dictionary()
     task = toy_task(words)
     task.word_index = spelled.index_of(words)
@@ -300,13 +297,13 @@ def test_with_spelling_source_and_draft_have_their_own_unknown_words() -> None:
     assert recorder.sample["unknown_words"] == ["▁teh", "▁hte"] and "words" in seen
 
 
-def test_marks_are_refused_at_the_prompt() -> None:
-    with pytest.raises(UserError, match="⟦!w4⟧ is a mark, but typed drafts must not have marks: use lev-plugins edit"):
+def test_marks_in_typed_drafts_are_refused() -> None:
+    with pytest.raises(UserError, match=r"⟦!w4⟧ is a mark.* lev-plugins edit"):
         toy_task().get_interactive_tokens_and_lengths(["w1 w2\tw3 ⟦!w4⟧"], str.strip)
 
 
-def test_nothing_of_lines_that_are_printed_is_kept() -> None:
-    """``fairseq-interactive`` makes a dataset for each buffer, and asks for its batches."""
+def test_batch_iterators_of_typed_lines_are_not_cached() -> None:
+    """``fairseq-interactive`` builds a data set and its batch iterator for each buffer."""
     correction = correction_task(required_seq_len_multiple=1)
     for line in ("w1 w2", "w3"):
         typed = correction.get_interactive_tokens_and_lengths([line], str.strip)
@@ -320,8 +317,8 @@ def test_nothing_of_lines_that_are_printed_is_kept() -> None:
     assert not task.dataset_to_epoch_iter
 
 
-def test_sources_alone_have_no_drafts() -> None:
-    """As ``from_pretrained`` of fairseq's models calls the task."""
+def test_inference_without_drafts_has_only_sources() -> None:
+    """``from_pretrained`` of fairseq's models calls the task in this way."""
     task = toy_task()
     batch, recorder = collated(task.build_dataset_for_inference([torch.tensor([5, 6, EOS])], [3])), Recorder()
     task.inference_step(recorder, [], batch)
@@ -329,7 +326,7 @@ def test_sources_alone_have_no_drafts() -> None:
     assert net_input["src_tokens"].tolist() == [[BOS, 5, 6, EOS]] and "draft" not in net_input
 
 
-def test_a_loaded_dictionary_prints_the_placeholder_of_the_model(tmp_path: object) -> None:
+def test_a_loaded_dictionary_prints_the_models_placeholder(tmp_path: object) -> None:
     path = f"{tmp_path}/dict.txt"
     toy_dictionary().save(path)
     loaded = EditingDictionary.load(path)

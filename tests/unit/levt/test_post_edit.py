@@ -1,4 +1,4 @@
-"""The autoregressive post-editor: what it is made of, and what it cannot be asked."""
+"""The autoregressive post-editor: training, batches, and refused options."""
 
 from argparse import Namespace
 from typing import Any
@@ -34,7 +34,7 @@ SOURCES, TARGETS, DRAFTS = (random_rows(5, seed, shortest=1) for seed in (1, 2, 
 
 
 @pytest.mark.parametrize("options", [{}, {"share_all_embeddings": True}, {"share_decoder_input_output_embed": True}])
-def test_every_parameter_learns(options: dict[str, Any]) -> None:
+def test_every_post_editor_parameter_learns(options: dict[str, Any]) -> None:
     model = toy_post_editor(**options)
     dataset = toy_dataset(SOURCES, TARGETS, DRAFTS, teacher_forcing=True)
     batch = dataset.collater([dataset[i] for i in range(5)])
@@ -43,11 +43,11 @@ def test_every_parameter_learns(options: dict[str, Any]) -> None:
     assert idle == []
 
 
-def test_a_draft_longer_than_the_table_is_refused_and_padding_does_not_count() -> None:
+def test_a_draft_longer_than_max_source_positions_without_padding_is_refused() -> None:
     model = toy_post_editor(encoder_learned_pos=True, max_source_positions=6)
     source, longest = torch.tensor([[BOS, 5, EOS]]), [BOS, 5, 6, 7, 8, EOS]
     assert model.encoder(source, draft=torch.tensor([[*longest, PAD, PAD]]))
-    with pytest.raises(UserError, match=r"a draft has 7 tokens.* positions for 6: .*--max-source-positions"):
+    with pytest.raises(UserError, match=r"7 tokens.* 6.*--max-source-positions"):
         model.encoder(source, draft=torch.tensor([[*longest[:-1], 9, EOS]]))
 
 
@@ -62,7 +62,7 @@ def built(task: TextEditingTask, arch: str, from_checkpoint: bool = False) -> An
     return task.build_model(OmegaConf.structured(config), from_checkpoint)
 
 
-def test_the_task_trains_the_model_on_its_batches() -> None:
+def test_the_task_builds_autoregressive_batches_for_the_post_editor_only() -> None:
     task = toy_task(draft_lang="mt")
     assert not task.autoregressive
     assert isinstance(built(task, "post_edit_transformer"), PostEditTransformer)
@@ -71,7 +71,7 @@ def test_the_task_trains_the_model_on_its_batches() -> None:
     assert not task.autoregressive
 
 
-def test_a_reranker_leaves_the_batches_as_they_were() -> None:
+def test_building_a_reranker_does_not_make_batches_autoregressive() -> None:
     task = toy_task()
     built(task, "levt", from_checkpoint=True)
     assert isinstance(built(task, "transformer", from_checkpoint=True), TransformerModel)
@@ -79,7 +79,7 @@ def test_a_reranker_leaves_the_batches_as_they_were() -> None:
 
 
 def test_training_without_drafts_is_refused_and_decoding_is_not() -> None:
-    with pytest.raises(UserError, match="requires drafts: set --draft-lang"):
+    with pytest.raises(UserError, match="--draft-lang"):
         built(toy_task(), "post_edit_transformer")
     assert built(toy_task(), "post_edit_transformer", from_checkpoint=True)
 
@@ -89,18 +89,18 @@ def test_the_criterion_of_another_model_is_refused(from_checkpoint: bool) -> Non
     task = toy_task(draft_lang="mt")
     for arch, wrong in (("levt", "cross_entropy"), ("post_edit_transformer", "dual_policy")):
         built(task, arch, from_checkpoint)
-        with pytest.raises(UserError, match=f"--criterion must be .* for .*, but is {wrong}"):
+        with pytest.raises(UserError, match=f"--criterion .*{wrong}"):
             task.build_criterion(Namespace(criterion=wrong))
 
 
 def test_another_architecture_is_refused() -> None:
-    with pytest.raises(UserError, match="levt_fast or post_edit_transformer, but --arch is transformer"):
+    with pytest.raises(UserError, match=r"post_edit_transformer.* --arch is transformer"):
         built(toy_task(draft_lang="mt"), "transformer")
 
 
-def test_flags_of_the_editor_are_refused() -> None:
+def test_keep_bias_with_a_post_editor_is_refused() -> None:
     task = toy_task(draft_lang="mt", keep_bias=1)
-    with pytest.raises(UserError, match=r"--keep-bias is for a levt .*: leave it out"):
+    with pytest.raises(UserError, match=r"--keep-bias .*levt"):
         built(task, "post_edit_transformer", from_checkpoint=True)
     assert built(task, "levt")
 
@@ -108,18 +108,18 @@ def test_flags_of_the_editor_are_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("iter_decode_max_iter", "is for refinement, which a post_edit_transformer does not do"),
-        ("replace_unk", "reads only the source"),
-        ("constraints", "reads the text after a TAB, which is the draft here"),
+        ("iter_decode_max_iter", "post_edit_transformer"),
+        ("replace_unk", "source"),
+        ("constraints", "TAB"),
     ],
 )
-def test_flags_that_do_not_go_with_drafts_are_refused(name: str, message: str) -> None:
-    with pytest.raises(UserError, match=f"--{name.replace('_', '-')} {message}"):
+def test_search_flags_that_conflict_with_drafts_are_refused(name: str, message: str) -> None:
+    with pytest.raises(UserError, match=f"--{name.replace('_', '-')} .*{message}"):
         toy_task().build_generator([toy_post_editor()], GenerationConfig(**{name: 7}))
 
 
 @pytest.mark.parametrize("reranking", [True, False])
-def test_a_mixed_ensemble_is_refused(reranking: bool) -> None:
+def test_an_ensemble_of_levt_and_post_editor_is_refused(reranking: bool) -> None:
     flags = Namespace(iter_decode_with_external_reranker=reranking, iter_decode_with_beam=3)
-    with pytest.raises(UserError, match="and a LevT, but it works in an ensemble only with its own kind"):
+    with pytest.raises(UserError, match=r"LevT.* ensemble"):
         toy_task().build_generator([toy_model(), toy_post_editor()], flags)

@@ -33,7 +33,7 @@ from tests.systems import SYSTEMS
 
 @pytest.fixture(scope="session")
 def families(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Each family's folder as on the hub, and beside it, called NAME.out, as imported."""
+    """Saves each family's folder as on the hub as NAME, and the imported one as NAME.out."""
     root = tmp_path_factory.mktemp("folders")
     for name, make in pretrained.MAKERS.items():
         make(root / name)
@@ -63,13 +63,13 @@ def test_byte_tokens_decode_to_the_text(text: str) -> None:
 @pytest.mark.parametrize("name", pretrained.MAKERS)
 def test_pieces_decode_to_the_text(families: dict[str, Path], name: str) -> None:
     bpe, dictionary = bpe_of(families[f"{name}.out"]), Dictionary.load(str(families[f"{name}.out"] / "dict.txt"))
-    for line in pretrained.LINES:
+    for line in pretrained.TOKENIZER_LINES:
         symbols = bpe.encode(line)
         row = dictionary.encode_line(symbols, add_if_not_exist=False, append_eos=False)
         assert not row.eq(dictionary.unk()).any()
         assert dictionary.string(row) == symbols
         decoded = bpe.decode(symbols)
-        if name == "bert":  # lower case, no accents, and its own idea of where spaces go
+        if name == "bert":  # lower case without accents, and other spaces
             assert decoded.replace(" ", "") == line.lower().replace("é", "e").replace(" ", "")
         else:
             assert decoded == line
@@ -92,7 +92,7 @@ def test_decode_accepts_any_symbols(families: dict[str, Path]) -> None:
 def test_a_tokenizer_of_another_dictionary_is_refused(families: dict[str, Path]) -> None:
     bpe = bpe_of(families["t5.out"])
     t5, bert = (Dictionary.load(str(families[name] / "dict.txt")) for name in ("t5.out", "bert.out"))
-    t5.pad_to_multiple_(64)  # with symbols that no text has
+    t5.pad_to_multiple_(64)  # with symbols that do not occur in texts
     bpe.require_dictionary(t5)
     words = len(bert) - bert.nspecial
     with pytest.raises(UserError, match=rf"--pretrained-tokenizer \S+ .* {words} words"):
@@ -124,12 +124,12 @@ def test_encode_into_writes_no_partial_files(families: dict[str, Path], capsys: 
         return main(["encode", str(families["byt5.out"]), *files, "--into", str(into)])
 
     assert encode("a/x", "b/x") == 2
-    assert "2 FILEs are called x" in capsys.readouterr().err
+    assert "2 FILEs" in capsys.readouterr().err
     assert encode("bad") == 2 and not (into / "bad").exists()
     assert "line 2" in capsys.readouterr().err
     assert encode("a/x") == 0 and (into / "x").read_text() == "o n e\n"
     os.link(into / "x", tmp_path / "x")
-    assert encode("x") == 2 and f"--into {into} would overwrite" in capsys.readouterr().err
+    assert encode("x") == 2 and f"--into {into}" in capsys.readouterr().err
 
 
 def test_import_drops_rows_without_token(tmp_path: Path) -> None:
@@ -163,19 +163,19 @@ def assert_refused(source: object, out: Path, match: str, hub: bool = False) -> 
     with pytest.raises(UserError, match=match):
         import_pretrained.run(Namespace(input=str(source), output=out, hub=hub))
     assert not out.exists() or any(out.iterdir())
-    assert not [path for path in out.parent.iterdir() if path.name.startswith(".")]  # nothing half-made is left
+    assert not [path for path in out.parent.iterdir() if path.name.startswith(".")]  # no incomplete output remains
 
 
 def test_import_refuses_other_folders(families: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
     out = tmp_path / "out"
-    assert_refused("google/t5", out, "DIR google/t5 is not a folder")
+    assert_refused("google/t5", out, "DIR google/t5")
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert_refused(empty, out, "has no config.json")
+    assert_refused(empty, out, "config.json")
     (empty / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
-    assert_refused(empty, out, "gpt2, is neither")
+    assert_refused(empty, out, "gpt2")
     light = copy(families["bert"], tmp_path / "light", without="*.safetensors")
-    assert_refused(light, out, "no file named model.safetensors")
+    assert_refused(light, out, "model.safetensors")
     (light / "model.safetensors").write_bytes(b"damaged")
     assert_refused(light, out, f"{light}: ")
     assert_refused(families["bert"], families["t5.out"], "is not empty")
@@ -184,7 +184,7 @@ def test_import_refuses_other_folders(families: dict[str, Path], tmp_path: Path,
         raise OSError("no route to host")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
-    assert_refused("google/t5", out, "--hub: google/t5 cannot be downloaded from huggingface.co", hub=True)
+    assert_refused("google/t5", out, "--hub: google/t5", hub=True)
 
 
 def copy(source: Path, target: Path, without: str = "", **files: bytes) -> Path:
@@ -197,20 +197,20 @@ def copy(source: Path, target: Path, without: str = "", **files: bytes) -> Path:
 
 def test_damaged_files_are_named(families: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert_refused(copy(families["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json is not")
-    for number, rule in ((b"2000000000", "between 0 and 10000"), (b'"8"', "a whole number")):
+    assert_refused(copy(families["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json")
+    for number, rule in ((b"2000000000", "0 and 10000"), (b'"8"', "whole number")):
         options = b'{"tokenizer_class": "T5Tokenizer", "extra_ids": %s}' % number
         odd = copy(families["t5"], tmp_path / number.hex(), tokenizer_config_json=options)
-        assert_refused(odd, out, f"extra_ids must be {rule}")
+        assert_refused(odd, out, f"extra_ids .*{rule}")
     assert_refused(copy(families["t5"], tmp_path / "d", spiece_model=b"x" * 20), out, r"d/spiece\.model")
-    assert_refused(copy(families["bart"], tmp_path / "e", tokenizer_json=b"{}"), out, "e: its tokenizer files")
+    assert_refused(copy(families["bart"], tmp_path / "e", tokenizer_json=b"{}"), out, "e: ")
     damaged = copy(families["bart.out"], tmp_path / "f", tokenizer_json=b"{}")
     with pytest.raises(UserError, match=r"f/tokenizer\.json"):
         bpe_of(damaged)
-    with pytest.raises(UserError, match=r"symbols\.txt is damaged"):
+    with pytest.raises(UserError, match=r"symbols\.txt"):
         bpe_of(copy(families["byt5.out"], tmp_path / "g", symbols_txt=b"a\n"))
     bare = copy(families["bert"], tmp_path / "bert", without="vocab.txt")
-    assert_refused(bare, out, "bert has no tokenizer")
+    assert_refused(bare, out, "bert .*tokenizer")
 
 
 @pytest.mark.parametrize(("name", "wrong_name"), [("bert", "t5"), ("t5", "bart"), ("bart", "bert")])
@@ -218,7 +218,7 @@ def test_import_refuses_other_weights(families: dict[str, Path], tmp_path: Path,
     """The library would silently initialize them at random."""
     source = copy(families[name], tmp_path / name, without="*.safetensors")
     shutil.copyfile(families[wrong_name] / "model.safetensors", source / "model.safetensors")
-    assert_refused(source, tmp_path / "out", r"weights do not match .* \d+ are missing")
+    assert_refused(source, tmp_path / "out", r"weights .* \d+ are missing")
 
 
 def test_hub_downloads_by_name(families: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
@@ -241,9 +241,9 @@ def test_wrong_backbone_options_are_refused(families: dict[str, Path], tmp_path:
         with pytest.raises(UserError, match=match):
             pretrained.build(folder, arch, **options)
 
-    assert_not_built("--backbone .*t5.out does not work with --arch gated_bart", t5, "gated_bart")
-    assert_not_built("--backbone-lr-factor must be above 0, but is 0", backbone_lr_factor=0)
-    assert_not_built("--freeze-backbone leaves no weights to train", freeze_backbone=True)
+    assert_not_built("--backbone .*t5.out .*--arch gated_bart", t5, "gated_bart")
+    assert_not_built("--backbone-lr-factor .*0.*0", backbone_lr_factor=0)
+    assert_not_built("--freeze-backbone", freeze_backbone=True)
     assert_not_built("import-pretrained", backbone=str(families["bart"]))
     dictionary_of_t5 = Dictionary.load(str(t5 / "dict.txt"))
     assert_not_built("59 symbols.*--backbone .*bart.out .330 symbols", dictionary=dictionary_of_t5)
@@ -297,9 +297,8 @@ def test_all_weights_learn_and_bf16_decodes(families: dict[str, Path], name: str
 
 def test_gates_use_the_mask_symbol_and_the_start_symbol_of_the_family(families: dict[str, Path]) -> None:
     for name, mask, start in (("t5", "<extra_id_0>", "<pad>"), ("bart", "<mask>", "<s>"), ("bert", "[MASK]", "<s>")):
-        model = pretrained.build(
-            families[f"{name}.out"], gates="copy", gate_mix="vocabulary", copy_from="decoder-input"
-        )
+        gates = {"gates": "copy", "gate_mix": "vocabulary", "copy_from": "decoder-input"}
+        model = pretrained.build(families[f"{name}.out"], **gates)
         symbols = model.decoder.dictionary.symbols
         assert symbols[mask_symbol(model.decoder.dictionary)] == mask
         assert symbols[model.decoder.start] == start
@@ -322,11 +321,11 @@ def test_t5_never_writes_bos(families: dict[str, Path]) -> None:
 def test_t5_refuses_16_bit_floats(families: dict[str, Path]) -> None:
     model = pretrained.build(families["t5.out"])
     with (
-        pytest.raises(UserError, match=r"T5 overflows in 16-bit floats \(--fp16, --amp\)"),
+        pytest.raises(UserError, match=r"T5 .*16-bit.*--fp16, --amp"),
         torch.autocast("cpu", dtype=torch.float16),
     ):
         model(*random_batch(model))
-    with pytest.raises(UserError, match="T5 overflows"):
+    with pytest.raises(UserError, match=r"T5 .*16-bit"):
         model.half()(*random_batch(model))
 
 

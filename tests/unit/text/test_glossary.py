@@ -1,4 +1,4 @@
-"""Which terms of a glossary a text has, and their marks."""
+"""Terms of a glossary in a text, their marks, and glossary files."""
 
 from pathlib import Path
 
@@ -32,13 +32,13 @@ def targets(glossary: dict[str, str], source: str) -> list[str]:
         ("", []),
     ],
 )
-def test_terms_of_a_source(source: str, expected: list[str]) -> None:
+def test_the_longest_terms_of_a_source_are_matched_as_whole_words(source: str, expected: list[str]) -> None:
     glossary = {"New York": "N.Y.", "New York City": "NYC", "York Times": "Zeit", "Times Square": "Platz"}
     glossary |= {"York Times Square": "Platz", "hat": "Hut", "cafe\u0301": "Kaffee", "C++": "C++", "帽子": "hat"}
     assert targets(glossary, source) == expected
 
 
-def test_each_time_a_source_has_a_term_needs_a_translation() -> None:
+def test_every_occurrence_of_a_term_needs_a_translation() -> None:
     terms = [Term("hat", "Hut"), Term("cap", "Hut"), Term("hat", "Hut")]
     assert len(find_terms(terms, "Hut und Hut")[1]) == 1
     assert find_terms([Term("red hat", "roter Hut"), Term("hat", "Hut")], "ein roter Hut")[1] == [Term("hat", "Hut")]
@@ -66,12 +66,12 @@ def with_marks(draft: str, *targets: str, kind: str = "!") -> str:
         ("我帽子Hut很大。", "我帽子⟦!Hut⟧很大。"),
     ],
 )
-def test_terms_that_a_draft_has_get_marks(draft: str, expected: str) -> None:
+def test_terms_in_a_draft_are_marked_outside_of_other_marks(draft: str, expected: str) -> None:
     assert with_marks(draft, "Hut") == expected
     assert parse_marks(expected)[0] == parse_marks(draft)[0]
 
 
-def test_the_kind_of_the_marks() -> None:
+def test_terms_get_marks_of_the_requested_kind() -> None:
     assert with_marks("ein Hut .", "Hut", kind="~") == "ein ⟦~Hut⟧ ."
 
 
@@ -80,7 +80,7 @@ words = st.sampled_from(["a", "Hut", "roter Hut", "⟦!a b⟧", "⟦-Hut⟧", "�
 
 @thorough
 @given(draft=st.lists(words, max_size=6).map(" ".join))
-def test_the_marks_of_a_person_and_the_text_stay(draft: str) -> None:
+def test_marking_terms_keeps_the_text_and_all_marks(draft: str) -> None:
     text, marks = parse_marks(draft)
     same_text, more_marks = parse_marks(with_marks(draft, "Hut", "roter Hut"))
     assert same_text == text and set(marks) <= set(more_marks)
@@ -89,7 +89,7 @@ def test_the_marks_of_a_person_and_the_text_stay(draft: str) -> None:
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_file(tmp_path: Path) -> None:
+def test_a_glossary_file_is_parsed_without_blank_lines_and_duplicates(tmp_path: Path) -> None:
     path = tmp_path / "terms.tsv"
     path.write_bytes(b"hat\tHut\r\n\n  red hat \t roter Hut\nhat\tHut\n")
     assert Glossary.parse(read_lines(path), "terms").terms == {"hat": "Hut", "red hat": "roter Hut"}
@@ -98,16 +98,16 @@ def test_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"hat Hut\n", "line 1: must be a term, a TAB and its translation, but is 'hat Hut'"),
-        (b"\nhat\t\n", "line 2: must be a term, a TAB and its translation"),
-        (b"a\tb\tc\n", "line 1: must be a term, a TAB"),
-        (b"hat\tHut\nhat\tHuete\n", "line 2: 'hat' already has the translation 'Hut': leave one of them out"),
+        (b"hat Hut\n", "line 1: .* TAB .*'hat Hut'"),
+        (b"\nhat\t\n", "line 2: .* TAB "),
+        (b"a\tb\tc\n", "line 1: .* TAB "),
+        (b"hat\tHut\nhat\tHuete\n", "line 2: 'hat' .*'Hut'"),
         (b"hat\tH\xfct\n", "line 1 is not UTF-8"),
-        (b"\xef\xbb\xbfhat\tHut\n", "begins with a byte order mark"),
-        (b"hat\t" + b"x" * 201, "line 1: a word must have at most 200 characters"),
+        (b"\xef\xbb\xbfhat\tHut\n", "byte order mark"),
+        (b"hat\t" + b"x" * 201, "line 1: .* 200 characters"),
     ],
 )
-def test_refusals(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_wrong_glossary_file_is_refused_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "terms.tsv"
     path.write_bytes(content)
     with pytest.raises(UserError, match=message) as error:

@@ -37,7 +37,7 @@ def tokenisers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokeniser]
     root = tmp_path_factory.mktemp("tokenisers")
     by_name = {"white space": Tokeniser(None), **{name: Tokeniser(Namespace(bpe=name)) for name in ("chars", "words")}}
     for rule in ("nmt_nfkc", "identity"):
-        pretrained.sentencepieces(root / rule, pretrained.LINES * 20, 50, normalization_rule_name=rule)
+        pretrained.sentencepieces(root / rule, pretrained.TOKENIZER_LINES * 20, 50, normalization_rule_name=rule)
         by_name[rule] = Tokeniser(Namespace(bpe="sentencepiece", sentencepiece_model=f"{root / rule}.model"))
     codes = root / "codes"
     codes.write_text("#version: 0.2\nt h\nth e</w>\no w</w>\ns h\n")
@@ -80,7 +80,7 @@ def may_be_dropped(gap: str, categories: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("name", REVERSIBLE)
-@pytest.mark.parametrize("line", pretrained.LINES)
+@pytest.mark.parametrize("line", pretrained.TOKENIZER_LINES)
 def test_units_spell_the_text(tokenisers: dict[str, Tokeniser], name: str, line: str) -> None:
     offsets = offsets_for(tokenisers[name])
     pieces = [piece for unit in offsets.units(line) for piece in unit.pieces]

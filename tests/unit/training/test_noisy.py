@@ -1,4 +1,4 @@
-"""Noise in the training set is that of ``lev-plugins noise``, and depends on seed, epoch and index."""
+"""Noise in training data equals that of ``lev-plugins noise``, and depends on seed, epoch and index."""
 
 import pickle
 from argparse import ArgumentParser
@@ -167,11 +167,11 @@ def test_every_epoch_has_new_noise() -> None:
 
 
 WRONG_NOISE = {
-    "--noise-kind 'typos' is unknown": {"noise_kind": "typos"},
-    "--noise-kind swap:2,keyboard needs --noise-word-rate, --noise-char-rate or both": {"noise_word_rate": None},
-    "--noise-confusions FILE and the kind confusions go together": {"noise_kind": "confusions"},
-    "--load-alignments cannot be used with --noise-kind": {"load_alignments": True},
-    "27 symbols have the mark ▁ of pieces": {"noise_bpe": None},
+    "--noise-kind 'typos'": {"noise_kind": "typos"},
+    "--noise-kind swap:2,keyboard .*--noise-word-rate.*--noise-char-rate": {"noise_word_rate": None},
+    "--noise-confusions .*confusions": {"noise_kind": "confusions"},
+    "--load-alignments .*--noise-kind": {"load_alignments": True},
+    "27 symbols .*▁ of pieces": {"noise_bpe": None},
 }
 
 
@@ -185,12 +185,12 @@ def test_wrong_noise_flags_are_refused(message: str, options: dict[str, Any]) ->
 
 def test_another_bpe_than_that_of_the_data_is_refused() -> None:
     words = TextCodec(dictionary_of(" ".join(FOX_TEXTS).split()))
-    with pytest.raises(UserError, match="24 of the first 24 targets"):
+    with pytest.raises(UserError, match="24 of the first 24"):
         dataset_from_flags(words)
 
 
 @pytest.mark.parametrize("name", ["word_rate", "char_rate", "share", "layout", "seed"])
 def test_noise_flags_require_a_kind(name: str, tmp_path: Path) -> None:
     value: Any = "azerty" if name == "layout" else 0
-    with pytest.raises(UserError, match=f"--noise-{name.replace('_', '-')} requires --noise-kind"):
+    with pytest.raises(UserError, match=f"--noise-{name.replace('_', '-')} .*--noise-kind"):
         TextCorrectionTask.setup_task(correction_config(data=str(tmp_path), **{f"noise_{name}": value}))
