@@ -187,11 +187,15 @@ def commands(parser: argparse.ArgumentParser, words: str) -> Iterator[tuple[str,
     yield words, parser
 
 
-def command_text(parser: argparse.ArgumentParser) -> str:
-    own = parser._positionals._group_actions + parser._optionals._group_actions
-    documented = [action for action in own if action.help != argparse.SUPPRESS]
-    rows = [action_row(action) for action in documented if not isinstance(action, argparse._HelpAction)]
-    titles = [group.title for group in parser._action_groups[2:] if group._group_actions]
+def argument_rows(parser: argparse.ArgumentParser) -> list[list[str]]:
+    actions = parser._positionals._group_actions + parser._optionals._group_actions
+    hidden = (argparse._HelpAction, argparse._SubParsersAction)
+    return [action_row(each) for each in actions if each.help != argparse.SUPPRESS and not isinstance(each, hidden)]
+
+
+def command_text(parser: argparse.ArgumentParser, rows: list[list[str]]) -> str:
+    groups = {group.title: group._group_actions for group in parser._action_groups[2:]}
+    titles = [title for title, actions in groups.items() if any(a.option_strings for a in actions)]
     description = str(parser.description or "")
     parts = [escaped(f"{description[:1].upper()}{description[1:].rstrip('.')}.")] if description else []
     if rows:
@@ -201,9 +205,16 @@ def command_text(parser: argparse.ArgumentParser) -> str:
 
 
 def command_sections() -> Iterator[str]:
+    """Yields a section for each command; the arguments that all its parts share are in a section before theirs."""
     for command in COMMANDS:
-        for words, parser in commands(build_parser(command), f"lev-plugins {command}"):
-            yield f"## `{words}`\n\n{command_text(parser)}"
+        whole, title = build_parser(command), f"lev-plugins {command}"
+        parts = {words: (parser, argument_rows(parser)) for words, parser in commands(whole, title)}
+        (_, first), *others = parts.values()
+        shared = [row for row in first if others and all(row in rows for _, rows in others)]
+        if shared:
+            yield f"## `{title}`\n\n{command_text(whole, shared)}"
+        for words, (parser, rows) in parts.items():
+            yield f"## `{words}`\n\n{command_text(parser, [row for row in rows if row not in shared])}"
 
 
 def page() -> str:

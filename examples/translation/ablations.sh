@@ -32,7 +32,8 @@ for name in ${ABLATIONS//,/ }; do
     case $kind in
         oracle) another oracle "$data" ;;
         plh-tok | tok-del | none)  # the policies that share decoder blocks
-            once "start_$kind" lev-plugins import-levt --share-weights "$kind" "$OUT/teacher.pt" "$start"
+            once start_all lev-plugins import-levt "$OUT/teacher.pt" "$OUT/start_all.pt"
+            once "start_$kind" python "$HERE/start.py" --share-weights "$kind" "$OUT/start_all.pt" "$start"
             another "$name" "$data" --share-weights "$kind" ${LEVT_START:+--finetune-from-model "$start"} ;;
         sample | dae) another "$name" "$data" --deletion-rollin "$kind" ;;  # the words that deletions are learned from
         fast)  # a shallow decoder

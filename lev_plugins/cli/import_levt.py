@@ -66,21 +66,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     blocks = "the decoder blocks that the deletion, placeholder and token policies read, such as 1,1,2; a transformer "
     blocks += "keeps as many as the last number, its first and last among them (default: as in the checkpoint)"
     add("--early-exit", metavar="D,P,T", help=blocks)
-    sharing = "of a transformer: which policies share decoder blocks (Table 2a); the others begin with a copy "
-    add("--share-weights", choices=SHARING, help=f"{sharing}(default: all share them)")
 
 
 def run(args: argparse.Namespace) -> int:
     require_new(args.output, "OUT.pt")
-    imported = convert(checkpoints.load(args.input), args.early_exit, args.share_weights)
+    imported = convert(checkpoints.load(args.input), args.early_exit)
     checkpoints.save(imported, args.output)
     sys.stdout.write(f"{args.output} is a levt with the weights of {args.input}\n")
     return 0
 
 
-def convert(
-    state: checkpoints.Checkpoint, early_exit: str | None = None, share_weights: str | None = None
-) -> checkpoints.Checkpoint:
+def convert(state: checkpoints.Checkpoint, early_exit: str | None = None) -> checkpoints.Checkpoint:
     """Returns a checkpoint that ``fairseq-generate --task text_editing`` loads, without optimizer state."""
     options = options_of(state)
     blocks = int(options["decoder_layers"])
@@ -97,11 +93,6 @@ def convert(
             f"--early-exit must be three numbers from 1 to {blocks}, the last the largest, but is {early_exit}",
         )
         options["early_exit"] = early_exit
-    if share_weights is not None:
-        flag = "--share-weights"
-        require(not is_levt(options), f"{flag} is for a transformer, but this is a levt of fairseq: leave it out")
-        require(early_exit is None, f"--early-exit and {flag} cannot be used together: leave one out")
-        options |= {flag: SHARING[share_weights][policy] != "shared" for policy, flag in OWN_BLOCKS.items()}
     cfg: Any = state.get("cfg")
     if cfg is None:
         cfg = OmegaConf.to_container(convert_namespace_to_omegaconf(state["args"]), enum_to_str=True)
@@ -158,10 +149,6 @@ def add_heads(weights: dict[str, Tensor], options: Options) -> dict[str, Tensor]
     }
     if options.get("share_all_embeddings"):
         result["encoder.embed_tokens.weight"] = extended
-    blocks = {key: value for key, value in weights.items() if key.startswith("decoder.layers.")}
-    for policy, flag in OWN_BLOCKS.items():
-        if options.get(flag):
-            result |= {key.replace(".layers.", f".{STACKS[policy]}.", 1): value for key, value in blocks.items()}
     return result
 
 

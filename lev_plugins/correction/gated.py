@@ -314,11 +314,6 @@ class GatedTrans(GatedModel):
 
     @classmethod
     def build_model(cls, args: Namespace, task: FairseqTask) -> "GatedTrans":
-        require(
-            not getattr(args, "spelling", False),
-            "this gated model was trained with --spelling, which only --arch levt and enct5 have now: train a levt "
-            "with --spelling instead",
-        )
         backbone = TransformerModel.build_model(args, task)
         return cls(backbone.encoder, backbone.decoder, args.gates, str(args.gate_mix), str(args.copy_from))
 

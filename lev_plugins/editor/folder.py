@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -33,11 +32,6 @@ SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 def path_of(name: str, bits: int) -> str:
     """Returns the path of a graph in the model folder; ``bits``: those of its products."""
     return f"{GRAPHS}/{name}{ENDINGS[bits]}"
-
-
-def has_graphs(folder: str | Path) -> bool:
-    """Returns whether a model folder has graphs, and ONNX Runtime is installed."""
-    return (Path(folder) / GRAPHS).is_dir() and find_spec("onnxruntime") is not None
 
 
 def whole_number(flags: Mapping[str, object], name: str) -> int:

@@ -165,10 +165,6 @@ def read_folder(folder: Path, overrides: Mapping[str, object]) -> Loaded:
         raise UserError(f"{folder} cannot be loaded ({reason}): {OTHER_VERSION}") from error
 
 
-# flags that gated models had in version 0.2: not unknown here, so that a gated model refuses them with its own message
-RETIRED = {"spelling", "spelling_buckets"}
-
-
 def check_flags(config: ModelConfig, folder: Path) -> None:
     path = folder / model_folder.CONFIG
     checkpoints.require_no_programs([config.model_flags, config.task_flags])
@@ -190,15 +186,11 @@ def check_flags(config: ModelConfig, folder: Path) -> None:
     for entry, (flags, names) in entries.items():
         # one that is off may be of another version of fairseq
         active = [name for name, value in flags.items() if value not in (None, False)]
-        unknown = sorted({*active} - {*names, *RETIRED})
+        unknown = sorted({*active} - {*names})
         if unknown:
             raise UserError(f"{path}: {entry} has an unknown entry {unknown[0][:60]!r}: {OTHER_VERSION}")
     backbone = config.model_flags.get("backbone")
     require(backbone in (None, BACKBONE), f"{path}: backbone must be {BACKBONE!r}, but is {backbone!r}")
-    for side in () if config.kind == LABELLER else ("source_lang", "target_lang"):
-        language = config.task_flags.get(side)
-        require(isinstance(language, str), f"{path}: task_flags must have {side}, a text, but it is {language!r}")
-        model_folder.require_plain(str(language), f"{path}: {side}")
 
 
 def configuration(config: ModelConfig, folder: Path, overrides: Mapping[str, object]) -> DictConfig:
@@ -229,7 +221,7 @@ def build_task(config: ModelConfig, cfg: DictConfig, folder: Path) -> FairseqTas
     )
     if config.task != "text_labelling":
         for side in ("source_lang", "target_lang"):
-            model_folder.require_listed(config, folder, f"dict.{config.task_flags[side]}.txt")
+            model_folder.require_listed(config, folder, f"dict.{config.task_flags.get(side)}.txt")
         return tasks.setup_task(cfg.task, from_checkpoint=True)
     info = LabellingInfo.of(config, folder)
     settings = TextLabellingConfig(data=str(folder), label_kind=info.kind)

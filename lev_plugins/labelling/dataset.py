@@ -78,12 +78,6 @@ class LabelledDataset(FairseqDataset):
             shuffle: whether ``ordered_indices`` differ from call to call
             index: the words of the dictionary, for models that read how unknown words are spelt
         """
-        if index is not None and isinstance(examples, BinarisedExamples):
-            require(  # folders of version 0.1 do not say how unknown words are spelt
-                len(examples.unknown) == len(examples),
-                f"--spelling requires a line of {examples.part}.{UNKNOWN_PIECES} for each text: run lev-plugins "
-                "prepare-labels again",
-            )
         self.examples, self.request, self.dictionary = examples, request, dictionary
         self.pack, self.shuffle, self.index = pack, shuffle, index
         sizes = examples.text.sizes if isinstance(examples, BinarisedExamples) else [len(e.tokens) for e in examples]
@@ -168,8 +162,8 @@ class BinarisedExamples(Sequence[Example]):
             f"{path} has labels for {len(ends):,} texts, but there are {len(self.text):,} texts",
         )
         self.part = part
-        unknown = folder / f"{part}.{UNKNOWN_PIECES}"
-        self.unknown = [line.split(" ") if line else [] for line in read_lines(unknown)] if unknown.is_file() else []
+        unknown = read_lines(folder / f"{part}.{UNKNOWN_PIECES}")
+        self.unknown = [line.split(" ") if line else [] for line in unknown]
 
     def __len__(self) -> int:
         return len(self.text)
@@ -182,7 +176,7 @@ class BinarisedExamples(Sequence[Example]):
             self.text[index].tolist(),
             self.values[labels].tolist(),
             spans,
-            unknown=self.unknown[index] if self.unknown else [],
+            unknown=self.unknown[index],
         )
 
 

@@ -27,13 +27,6 @@ class TokenDictionary(Protocol):
     def __getitem__(self, number: int) -> str: ...
 
 
-class ExtendedDictionary(TokenDictionary, Protocol):
-    """A dictionary after whose words ids of unknown words may come: an ``EditingDictionary`` or a ``Vocabulary``."""
-
-    @property
-    def size(self) -> int: ...
-
-
 def ids_of(pieces: Iterable[str], words: TokenDictionary) -> list[int]:
     """Looks pieces up in a dictionary; text that is spelt like a symbol is <unk>.
 

@@ -11,7 +11,6 @@ from torch import Tensor
 from lev_plugins.edits.batch_words import SpeltRow
 from lev_plugins.noise import NOISE_FLAGS, Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.draws import stream
-from lev_plugins.noise.options import LAYOUT
 from lev_plugins.text.tokenise import BPE
 from lev_plugins.training.batching import SharedEpochDataset
 from lev_plugins.utils import ranges
@@ -158,8 +157,6 @@ class NoiseConfig(NoiseFlags):
 # overrides that remove the noise of a training
 WITHOUT_NOISE = {field.name: field.default for field in fields(NoiseConfig) if "help" in field.metadata}
 
-FORMER_DEFAULTS = {"noise_layout": LAYOUT}  # which the checkpoints of older versions have
-
 
 def check_noise(cfg: NoiseConfig) -> None:
     """Requires that the other flags of noise are not set without a kind."""
@@ -167,7 +164,7 @@ def check_noise(cfg: NoiseConfig) -> None:
         return
     for name, default in WITHOUT_NOISE.items():
         require(
-            getattr(cfg, name) in (default, FORMER_DEFAULTS.get(name, default)),
+            getattr(cfg, name) == default,
             f"{flag_name(name)} requires --noise-kind: add a kind, such as random, or leave it out",
         )
 

@@ -31,7 +31,6 @@ class PrecisionConfig(FairseqDataclass):
         "training with --cpu: matrix products in bfloat16, weights in 32 bits; 1.3 to 2.2 times as fast on "
         "processors with avx512_bf16 or amx_bf16, slower on others",
     )
-    cpu_int8: bool = flag(False, "not available in fairseq's commands: export the model, and use its folder")
 
 
 class PrecisionTask:
@@ -41,7 +40,6 @@ class PrecisionTask:
     building = False
 
     def build_model(self, cfg: FairseqDataclass | Namespace, from_checkpoint: bool = False) -> BaseFairseqModel:
-        self.refuse_int8()
         self.building = True  # with --eval-bleu, fairseq builds a generator before the weights are read
         try:
             return super().build_model(cfg, from_checkpoint)  # type: ignore[misc]
@@ -50,16 +48,9 @@ class PrecisionTask:
 
     def prepare_for_decoding(self, models: Iterable[nn.Module]) -> None:
         """Packs the weights of the models in place, but not while fairseq builds its generator for BLEU scores."""
-        self.refuse_int8()
         if not self.building:
             for model in models:
                 pack_weights(model)
-
-    def refuse_int8(self) -> None:
-        require(
-            not self.cfg.cpu_int8,
-            "--cpu-int8 requires the ONNX graphs of a model folder: run lev-plugins export, and decode with the folder",
-        )
 
     def train_step(
         self, sample: Batch, model: nn.Module, criterion: FairseqCriterion, *args: object, **options: object

@@ -13,6 +13,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from fairseq.tasks.translation_lev import TranslationLevenshteinConfig, TranslationLevenshteinTask
 from torch import Tensor, nn
 
+from examples.translation import start
 from lev_plugins.cli.import_levt import convert
 from lev_plugins.edits.expert import align
 from lev_plugins.edits.options import RefinementOptions
@@ -91,10 +92,14 @@ def import_model(
 ) -> tuple[dict[str, Any], LevT]:
     """Imports a model: returns the checkpoint of ``import-levt`` and its LevT."""
     state = convert({"args": args, "cfg": None, "model": reference.state_dict()}, *options)
+    return state, load_imported(state, source, target)
+
+
+def load_imported(state: dict[str, Any], source: Dictionary, target: Dictionary) -> LevT:
     cfg = LevTConfig(**{key: value for key, value in state["cfg"]["model"].items() if key != "_name"})
     model = LevT.build_model(cfg, toy_task(source, target)).eval()
     model.load_state_dict(state["model"])
-    return state, model
+    return model
 
 
 def drop_attention(decoder: Any) -> None:
@@ -249,16 +254,14 @@ def test_decoding_matches_fairseq(model_pair: Pair, gamma: float, adaptive: bool
         assert_same_hypothesis(reference, hypothesis)
 
 
-def levt_of_transformer(
-    flags: list[str], early_exit: str | None = None, share_weights: str | None = None
-) -> tuple[Any, dict[str, Any], LevT]:
+def levt_of_transformer(flags: list[str], early_exit: str | None = None) -> tuple[Any, dict[str, Any], LevT]:
     """Returns fairseq's Transformer, the checkpoint that ``import-levt`` makes of it, and its LevT."""
     torch.manual_seed(1)
     target = toy_dictionary(20)
     source = target if "--share-all-embeddings" in flags else toy_dictionary(26)
     args = settings("transformer", *flags)
     reference = TranslationTask(TranslationConfig(data="."), source, target).build_model(args).eval()
-    return reference, *import_model(args, reference, source, target, early_exit, share_weights)
+    return reference, *import_model(args, reference, source, target, early_exit)
 
 
 def test_import_for_early_exit_drops_middle_blocks() -> None:
@@ -292,7 +295,8 @@ def test_import_of_a_transformer_keeps_its_weights(flags: list[str]) -> None:
 @pytest.mark.parametrize("share", list(SHARING))
 def test_separate_blocks_are_initialized_as_copies(share: str) -> None:
     shared = levt_of_transformer(["--decoder-layers=2"])[2]
-    separate = levt_of_transformer(["--decoder-layers=2"], share_weights=share)[2]
+    state = levt_of_transformer(["--decoder-layers=2"])[1]
+    separate = load_imported(start.separate(state, share), toy_dictionary(26), toy_dictionary(20))
     assert separate.decoder.sharing == SHARING[share]
     draft, source = torch.tensor([[BOS, 5, 9, 7, EOS]]), source_batch(1)
     for policy in ("deletion", "placeholder", "token"):
@@ -305,8 +309,6 @@ def test_separate_blocks_are_initialized_as_copies(share: str) -> None:
 def test_import_refuses_models_without_counterpart() -> None:
     args = settings("levenshtein_transformer", *LEVT_VARIANTS["own-deletion"][1])
     state = {"args": args, "cfg": None, "model": {}}
-    with pytest.raises(UserError, match="--share-weights"):
-        convert(state, share_weights="none")
     with pytest.raises(UserError, match="no_share_discriminator"):
         convert(state, "1,1,2")
     args.early_exit = "6,6,6"
@@ -314,3 +316,9 @@ def test_import_refuses_models_without_counterpart() -> None:
         convert(state)
     with pytest.raises(UserError, match="transformer_lm"):
         convert({"args": argparse.Namespace(arch="transformer_lm"), "cfg": None, "model": {}})
+
+
+def test_blocks_are_separated_only_where_all_are_shared() -> None:
+    separated = start.separate(levt_of_transformer(["--decoder-layers=1"])[1], "none")
+    with pytest.raises(UserError, match="--share-weights plh-tok"):
+        start.separate(separated, "plh-tok")

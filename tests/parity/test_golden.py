@@ -9,9 +9,7 @@ import pytest
 
 import lev_plugins
 from lev_plugins.editor.editor import Editor
-from lev_plugins.export import load_model
 from lev_plugins.text.protected import parse_kinds
-from lev_plugins.utils.errors import UserError
 from tests.commands import ROOT, succeed
 
 GOLDEN_DIR = ROOT / "tests" / "golden"
@@ -26,8 +24,7 @@ RUNS = {  # expected output -> checkpoint and flags
     "gated/expected": ("gated", PARALLEL_CORRECTION),
 }
 OTHER_SCORES = {"levt/expected"}  # since 0.2.0 the score of an edited draft includes its kept words
-REMOVED = "gated-spelling"  # an experiment of version 0.2
-MODEL_DIRS = sorted(path.parent for path in (GOLDEN_DIR / "folders").glob("*/*/model") if path.parent.name != REMOVED)
+MODEL_DIRS = sorted(path.parent for path in (GOLDEN_DIR / "folders").glob("*/*/model"))
 VERSIONS = sorted(path.parent.name for path in GOLDEN_DIR.glob("*/levt"))
 
 
@@ -85,11 +82,6 @@ def test_golden_model_folders_give_the_same_answers(folder: Path, tmp_path: Path
     assert len(answers) == len(expected) > 0
     for answer, expected_answer in zip(answers, expected, strict=True):
         assert_alike(answer, expected_answer)
-
-
-def test_a_gated_model_that_spells_is_refused() -> None:
-    with pytest.raises(UserError, match="--spelling"):
-        load_model.read_model(GOLDEN_DIR / "folders" / "0.2" / REMOVED / "model", {})
 
 
 def assert_alike(value: Any, expected: Any) -> None:

@@ -10,10 +10,8 @@ from lev_plugins.cli.main import main
 from lev_plugins.editor.labeller import Labeller
 from lev_plugins.edits.batch_words import look_up_words
 from lev_plugins.edits.embedding import NgramEmbedding
-from lev_plugins.labelling.dataset import BinarisedExamples
 from lev_plugins.labelling.model import EncT5
 from lev_plugins.labelling.task import TextLabellingTask
-from lev_plugins.utils.errors import UserError
 from tests.labelling import model_of, task_of
 from tests.torch_models import TorchScorer
 
@@ -62,14 +60,6 @@ def test_without_spelling_unknown_words_are_unknown(tagging_data: Path) -> None:
     model_of(task)
     net_input = task.datasets["valid"].collater([task.datasets["valid"][0]])["net_input"]
     assert "words" not in net_input and net_input["src_tokens"].max() < len(task.dictionary)
-
-
-def test_a_folder_without_unknown_words_is_refused(tagging_data: Path, tmp_path: Path) -> None:
-    task, _ = task_with_spelling(tagging_data)
-    examples = BinarisedExamples(tagging_data, "valid", task.dictionary)
-    examples.unknown = []
-    with pytest.raises(UserError, match="lev-plugins prepare-labels"):
-        task.dataset_of(examples)
 
 
 def test_words_seen_once_are_read_by_spelling_in_training(tagging_data: Path) -> None:
