@@ -31,13 +31,7 @@ class BeamSearch:
     """Writes an output for each source of a batch."""
 
     def __init__(
-        self,
-        folder: Path,
-        bits: int,
-        positions: int,
-        beam: int = 5,
-        keep_bias: float = 0.0,
-        device: str = "cpu",
+        self, folder: Path, bits: int, positions: int, beam: int = 5, keep_bias: float = 0.0, device: str = "cpu"
     ) -> None:
         """
         folder: the model folder with the graphs

@@ -142,10 +142,7 @@ class Editor:
         return editor
 
     def edit(
-        self,
-        texts: Sequence[str | EditRequest],
-        drafts: Sequence[str | None] | None = None,
-        first_line: int = 1,
+        self, texts: Sequence[str | EditRequest], drafts: Sequence[str | None] | None = None, first_line: int = 1
     ) -> list[Edited]:
         """Edits each text, or its draft where it has one.
 

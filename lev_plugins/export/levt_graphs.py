@@ -17,15 +17,7 @@ from lev_plugins.edits.embedding import NORM_EPS, WHOLE_VOCABULARY, IntendedWord
 from lev_plugins.edits.refinement import ALTERNATIVES
 from lev_plugins.export import compact
 from lev_plugins.export.compact import CompactTables
-from lev_plugins.export.tracing import (
-    Ngrams,
-    Pieces,
-    SourceInputs,
-    SpellingGraph,
-    Traced,
-    example,
-    ngram_examples,
-)
+from lev_plugins.export.tracing import Ngrams, Pieces, SourceInputs, SpellingGraph, Traced, example, ngram_examples
 from lev_plugins.levt.model import EncodedSource, LevT
 from lev_plugins.levt.policies import Ensemble
 from lev_plugins.levt.spelling import SpelledWords

@@ -103,12 +103,7 @@ def percent(scores: dict[str, Any]) -> Scores:
 
 
 def evaluate(
-    kind: str,
-    gold: Array,
-    predicted: Array,
-    classes: int,
-    at: int = 5,
-    numbers: Sequence[str] | None = None,
+    kind: str, gold: Array, predicted: Array, classes: int, at: int = 5, numbers: Sequence[str] | None = None
 ) -> Scores:
     """Score predictions by the metrics of a kind of labels.
 

@@ -28,14 +28,7 @@ from lev_plugins.edits.actions import source_positions, unknown_to_unk
 from lev_plugins.edits.batch_words import BatchWords, EditingStates
 from lev_plugins.edits.candidates import WordIndex
 from lev_plugins.edits.expert import align
-from lev_plugins.levt.config import (
-    LEVT_PRESETS,
-    SHARING,
-    LevTConfig,
-    build_vectors,
-    build_words,
-    check_levt_config,
-)
+from lev_plugins.levt.config import LEVT_PRESETS, SHARING, LevTConfig, build_vectors, build_words, check_levt_config
 from lev_plugins.levt.words import NO_CONTEXT, BatchTable, PolicyContext, WordTable, insertion_contexts
 from lev_plugins.nn.linear import Linear, head_projection
 from lev_plugins.nn.output_loss import IGNORE, HeadOutput, PolicyOutput

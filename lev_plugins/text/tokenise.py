@@ -191,8 +191,6 @@ class Tokeniser:
 
     def __init__(self, options: Namespace | None) -> None:
         self.name: str | None = options.bpe if options else None
-        names = ", ".join(BUILDERS)
-        require(self.name is None or self.name in BUILDERS, f"--bpe must be one of {names}, but is {self.name}")
         with failing_as(self.name):
             self.bpe = BUILDERS[options.bpe](options) if options else None
 
