@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
+from lev_plugins.editor.calibration import Evidence
 from lev_plugins.editor.editor import Editor, requests_of
 from lev_plugins.editor.labeller import Labeller, Scored
 from lev_plugins.editor.options import EditRequest
@@ -29,6 +30,7 @@ from lev_plugins.utils.errors import UserError
 
 SECONDS = 1.0  # that a request may take
 LIMITS = Limits(max_bytes=20_000, max_text=2_000, seconds=SECONDS)
+NO_EVIDENCE = Evidence(*[0.0] * len(Evidence._fields))
 CHANGES = [  # pattern, replacement, confidence
     (r"\bteh\b", "the", 0.9),
     (r"\btset\b", "test", 0.8),
@@ -44,8 +46,8 @@ def edits_of(text: str, changes: Sequence[Any] = CHANGES) -> list[Edit]:
     edits = []
     for pattern, replacement, confidence in changes:
         for place in re.finditer(pattern, text):
-            alternatives = (Edit(*place.span(), "then", 0.05),) if replacement == "the" else ()
-            edits.append(Edit(*place.span(), replacement, confidence, alternatives=alternatives))
+            alternatives = (Edit(*place.span(), "then", 0.05, evidence=NO_EVIDENCE),) if replacement == "the" else ()
+            edits.append(Edit(*place.span(), replacement, confidence, alternatives=alternatives, evidence=NO_EVIDENCE))
     return sorted(edits)
 
 

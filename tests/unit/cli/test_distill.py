@@ -192,7 +192,7 @@ def test_shards_of_different_settings_are_refused(
     second_teacher = write_teacher(tmp_path / "other.pt", data, *TRANSFORMER, "-s", "en", "-t", "de", seed=2)
     linked_data = tmp_path / "same"
     linked_data.symlink_to(data)
-    for arguments, name in (
+    for words, name in (
         ((data, teacher, *flags, "--lenpen", 2), "--lenpen"),
         ((data, teacher, *flags, "--min-len", 2, "--unkpen", 1), "--unkpen and --min-len"),
         ((data, second_teacher, *flags), "--path"),
@@ -200,9 +200,7 @@ def test_shards_of_different_settings_are_refused(
         ((data, teacher, *flags, "-s", "de", "-t", "en"), "--source-lang and --target-lang"),
         ((data, teacher, *flags, "--model-overrides", "{'dropout': 0}"), "--model-overrides"),
     ):
-        assert f"new.shards was started with different {name}: remove it to start again" in refusal(
-            *arguments(*arguments)
-        )
+        assert mentions(refusal(*arguments(*words)), f"new.shards different {name}")
     assert call(data, teacher, *flags, "--max-tokens", 50) == 0
 
 

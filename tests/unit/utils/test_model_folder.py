@@ -163,18 +163,16 @@ def test_options_override_the_defaults_of_a_folder(folder: Path, tmp_path: Path)
     assert overridden.edit(["aBc"])[0].edits == ()
 
 
-def test_exporting_a_folder_again_keeps_its_settings(folder: Path, labeller: Path, tmp_path: Path) -> None:
-    for number, original in enumerate((folder, labeller)):
+def test_exporting_a_folder_again_keeps_its_settings(folder: Path, tmp_path: Path) -> None:
+    labeller = tmp_path / "labeller"
+    assert export(Path(LABELS[0]), labeller, *LABELS[1:]) == 0
+    for number, path in enumerate((folder, labeller)):
         out = tmp_path / f"{number}"
-        assert main(["export", str(original), str(out)]) == 0
-        original_config, exported_config = model_folder.read(original), model_folder.read(out)
-        graphs = {name for name in exported_config.files if name.startswith("graphs/")}
-        assert (
-            graphs
-            and {name: exported_config.files[name] for name in exported_config.files.keys() - graphs}
-            == original_config.files
-        )
-        assert replace(exported_config, files={}) == replace(original_config, files={})
+        assert main(["export", str(path), str(out)]) == 0
+        original, exported = model_folder.read(path), model_folder.read(out)
+        graphs = {name for name in exported.files if name.startswith("graphs/")}
+        assert graphs and {name: exported.files[name] for name in exported.files.keys() - graphs} == original.files
+        assert replace(exported, files={}) == replace(original, files={})
     assert card.license_of(tmp_path / "0") == "mit"
 
 
