@@ -60,7 +60,7 @@ release: setup  ## the packages as they are published, in dist/; EDITOR=FOLDER: 
 	$(if $(EDITOR),$(RUN) python scripts/model_wheel.py $(EDITOR) $(or $(NAME),en))
 	$(RUN) python -m twine check --strict dist/*
 
-check-pythons:  ## install, train and decode on every Python 3.10 to 3.13 found, and beside fairseq 0.12.2; fetches a torch for each
+check-pythons:  ## install, train and decode on every Python 3.10 to 3.13 found, also beside fairseq 0.12.2, and edit on 3.10 to 3.15
 	bash scripts/check_pythons.sh
 
 clean:  ## remove what make made
