@@ -14,7 +14,7 @@ from lev_plugins.text.ids import EOS, PAD, Array, Rows, padded
 
 GROWING = "growing"  # begins the names of the parts of a decoder's state that are longer after each word
 ROWS = "B"  # the dynamic size (``export.tracing``) along which rows of the state are selected
-MAX_EXTRA_WORDS = 200  # that an output may have beyond its source, as in ``tasks.text_correction``
+MAX_EXTRA_WORDS = 200  # that an output may have beyond its source, as in ``correction.task``
 
 
 class BeamHypothesis(NamedTuple):
@@ -38,7 +38,7 @@ class BeamSearch:
         bits: those of the products of the graphs, 32 or 8
         positions: tokens that an output may have, with </s>
         beam: hypotheses that are followed for each source
-        keep_bias: log-odds that the next words of the source get in addition, as in ``generators.copy_bias``
+        keep_bias: log-odds that the next words of the source get in addition, as in ``correction.copy_bias``
         device: cpu or cuda
         """
         self.start, self.step = (Session(folder, name, bits, device) for name in ("start", "step"))
@@ -96,7 +96,7 @@ class BeamSearch:
         return extended[: self.beam], ended
 
     def add_bias(self, scores: Array, hypothesis: BeamHypothesis, source: Array) -> Array:
-        """Adds the copy bias to the log-probabilities (V,), as ``generators.copy_bias.add_copy_bias`` does in torch."""
+        """Adds the copy bias to the log-probabilities (V,), as ``correction.copy_bias.add_copy_bias`` does in torch."""
         nearest = hypothesis.distances[:-1] == hypothesis.distances.min()
         scores = scores.copy()
         scores[np.unique(source[nearest])] += self.keep_bias

@@ -1,6 +1,6 @@
 """Deletions on padded token tensors, and properties of tokens, for training.
 
-Decoding edits one sentence at a time (``generators.refinement``).
+Decoding edits one sentence at a time (``edits.refinement``).
 
 Ids below V are words of the dictionary and V is the placeholder. Larger ids are unknown words of the batch, which a
 model with --spelling can tell apart.

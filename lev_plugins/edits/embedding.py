@@ -1,6 +1,6 @@
 """Vectors of words from their letters, in place of a table of embeddings.
 
-The vector of a word is the mean of the vectors of its letter n-grams (``spelling.candidates``), plus a row of its own
+The vector of a word is the mean of the vectors of its letter n-grams (``edits.candidates``), plus a row of its own
 if it occurs in the training text, plus a vector for how often it does, and one for its capitals. So a misspelt word
 lies near the word that was meant, even if it does not occur in the training text.
 
@@ -351,7 +351,7 @@ def joined_counts(hashes: Tensor, after_blank: Tensor, known_hashes: Tensor, cou
     """Returns how often the word occurs that each word and the next one make if joined, (B, T).
 
     It is 0 where one of the two has no letters, and where there is no blank between them. Different words with the same
-    hash are taken for each other. See ``spelling.candidates.letter_hashes``.
+    hash are taken for each other. See ``edits.candidates.letter_hashes``.
 
     hashes: (2, B, T) letter hashes of the words
     after_blank: (B, T) True = there is a blank before the word

@@ -7,7 +7,7 @@ An iteration has three steps. In each, a policy of the model reads the text y an
     fill     y   = E(y'', t),  t ~ pi_tok(y'')    which word replaces each placeholder
 
 ``Refiner`` makes the decisions and edits the sentences one by one. ``Policies`` computes what it decides from, for all
-unfinished sentences at once: ``generators.policies`` with torch, ``onnx.refinement`` with ONNX Runtime.
+unfinished sentences at once: ``levt.policies`` with torch, ``editor.onnx_refinement`` with ONNX Runtime.
 
 A sentence is finished when
 

@@ -2,7 +2,7 @@
 
 Before training, the words that look like the replaced word have the highest scores.
 
-Shapes: n placeholders, K candidates for each (``spelling.candidates``), R words of a sample; see also
+Shapes: n placeholders, K candidates for each (``edits.candidates``), R words of a sample; see also
 ``lev_plugins.edits.embedding`` and ``lev_plugins.nn``.
 """
 

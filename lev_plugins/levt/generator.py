@@ -1,4 +1,4 @@
-"""fairseq's generator interface around iterative refinement (``generators.refinement``)."""
+"""fairseq's generator interface around iterative refinement (``edits.refinement``)."""
 
 from __future__ import annotations
 

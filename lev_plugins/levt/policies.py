@@ -1,4 +1,4 @@
-"""The policies of one or several LevTs in torch, and those of an oracle, for ``generators.refinement``.
+"""The policies of one or several LevTs in torch, and those of an oracle, for ``edits.refinement``.
 
 The placeholder policy reuses the hidden states of the deletion policy for sentences from which nothing was deleted, if
 both policies read the same blocks of the decoder.
