@@ -13,7 +13,7 @@ import pytest
 from lev_plugins.utils import model_folder
 from tests.commands import ENVIRONMENT, succeed
 from tests.helpers import write_lines
-from tests.integration.test_spelling import WORDS, prepared, train
+from tests.integration.test_spelling import VOCABULARY, prepare_clean_text, train_speller
 
 pytestmark = pytest.mark.slow
 
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.slow
 def base_editor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An editor of a small language, exported with what is needed to train it further."""
     place = tmp_path_factory.mktemp("adapt")
-    data = prepared(place, {"train": 200, "valid": 100})
-    train(data, place / "model", "--lr", 0.005, "--max-update", 60, "--disable-validation")
+    data = prepare_clean_text(place, {"train": 200, "valid": 100})
+    train_speller(data, place / "model", "--lr", 0.005, "--max-update", 60, "--disable-validation")
     noisy, clean = place / "valid.noisy", place / "valid.clean"
     flags = ["--bpe", "words", "--iter-decode-max-iter", 1, "--calibrate", noisy, clean, "--clean", clean]
     flags += ["--promise-broken", 80, "--sample", place / "train.clean", "--no-graphs"]
@@ -36,7 +36,7 @@ def base_editor(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def journal(base_editor: Path) -> Path:
     """Writes pairs with a word that the dictionary lacks and a typo that its noise does not make."""
     draw = random.Random(2)
-    rows = [" ".join(draw.choices(WORDS, k=draw.randint(2, 6))) for _ in range(120)]
+    rows = [" ".join(draw.choices(VOCABULARY, k=draw.randint(2, 6))) for _ in range(120)]
     lines = [f"{row} tennzor foorm.\t{row} tensor form." for row in rows]
     return write_lines(base_editor.parent / "journal.tsv", lines)
 

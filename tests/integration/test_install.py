@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import ROOT, Result, run, succeed
-from tests.integration.test_user_dir import registered, user_dir
+from tests.integration.test_user_dir import assert_registered, user_dir
 from tests.systems import speller
 
 pytestmark = pytest.mark.slow
@@ -77,14 +77,14 @@ def test_path_prints_a_folder_for_user_dir(site: Path, tmp_path: Path) -> None:
     result = console(site, "path", cwd=tmp_path)
     assert (result.code, result.out, result.err) == (0, f"{site}/lev_plugins\n", "")
     assert run(sys.executable, "-m", "lev_plugins", "path", cwd=tmp_path, PYTHONPATH=str(site)) == result
-    registered(user_dir(result.out.strip(), cwd=tmp_path).out, site)
-    registered(user_dir(result.out.strip(), cwd=tmp_path, PYTHONPATH=str(site)).out, site)
+    assert_registered(user_dir(result.out.strip(), cwd=tmp_path).out, site)
+    assert_registered(user_dir(result.out.strip(), cwd=tmp_path, PYTHONPATH=str(site)).out, site)
 
 
 def test_a_checkout_is_preferred_to_the_installed_package(site: Path, tmp_path: Path) -> None:
-    registered(user_dir(ROOT / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
+    assert_registered(user_dir(ROOT / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
     (tmp_path / "lev_plugins").symlink_to(ROOT / "lev_plugins")
-    registered(user_dir(tmp_path / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
+    assert_registered(user_dir(tmp_path / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
 
 
 def test_an_old_torch_is_refused_in_one_line(site: Path, tmp_path: Path) -> None:

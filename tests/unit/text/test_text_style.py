@@ -129,7 +129,6 @@ def test_another_style_warns_once(blanks: bool, text: str, message: str, caplog:
         (([1],), r"the input, line 1: a text must be a string, but is 1$"),
         ((["a", None],), r"the input, line 2: a text must be a string, but is None$"),
         ((["a", "b"], "cd"), r"drafts must be a list, but is 'cd'"),
-        ((["a", "b"], None, "de"), r"languages must be a list, but is 'de'"),
         ((["a"], ["a", "b"]), r"there are 1 texts, but 2 drafts"),
     ],
 )
