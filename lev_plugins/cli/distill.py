@@ -70,12 +70,12 @@ def run(args: argparse.Namespace) -> int:
     settings["--path"] = " ".join(f"{path} of {Path(path).stat().st_mtime}" for path in split_paths(args.path))
     require_same_settings(store, settings)
     decode_missing(args, overrides, parts, store)
+    dictionary_size = len(load_dictionary(args.data / f"dict.{target}.txt"))
     with all_or_nothing_folder(args.dest) as folder:
         for path in filter(Path.is_file, args.data.iterdir()):
             shutil.copyfile(path, folder / path.name)
         for part, prefix in parts.items():
             original, result = data_utils.load_indexed_dataset(prefix, None), folder / Path(prefix).name
-            dictionary_size = len(load_dictionary(args.data / f"dict.{target}.txt"))
             builder = make_builder(f"{result}.bin", impl="mmap", vocab_size=dictionary_size)
             for row in targets(original, [shard for shard, _ in shards(store, part, args.shard_size, len(original))]):
                 builder.add_item(row)
