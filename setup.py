@@ -26,6 +26,8 @@ SCORE = [
     "rouge-score",
 ]
 
+GRAMMARS = "bash c cpp go html java javascript json markdown python rst rust typescript xml".split()
+
 setup(
     name="lev-plugins",
     version=version(),
@@ -91,6 +93,8 @@ setup(
         "plot": ["matplotlib"],
         "serve": ["starlette>=1", "uvicorn>=0.40"],
         "lsp": ["pygls>=2"],
+        # what is prose in a file: grammars of tree-sitter, each a compiled package of some 0.1 to 3 MB
+        "check": ["tree-sitter>=0.25", *(f"tree-sitter-{grammar}" for grammar in GRAMMARS)],
         "baselines": ["symspellpy>=6.7", "harper-py>=0.2"],  # what the examples are compared with
         "errant": ["errant>=3"],  # score m2 --errant; the model of spaCy, en_core_web_sm, is not on the package index
         "dev": [

@@ -70,10 +70,12 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         """--model-overrides must be a dictionary in Python's notation, as in "{'dropout': 0.1}\""""
     ),
 }
+GRAMMARS = "bash c cpp go html java javascript json markdown python rst rust typescript xml".split()
 EXTRAS = {  # optional packages, and the extra that has each
     **dict.fromkeys(("scipy", "sklearn", "sacrebleu", "rouge_score"), "score"),
     **dict.fromkeys(("starlette", "uvicorn"), "serve"),
     **dict.fromkeys(("lsprotocol", "pygls"), "lsp"),
+    **dict.fromkeys(("tree_sitter", *(f"tree_sitter_{grammar}" for grammar in GRAMMARS)), "check"),
     **dict.fromkeys(("transformers", "tokenizers", "huggingface_hub"), "pretrained"),
     **{"matplotlib": "plot", "onnx": "train", "safetensors": "train", "harper": "baselines"},
 }

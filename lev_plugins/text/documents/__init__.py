@@ -1,0 +1,1 @@
+"""Files of many formats, read as prose and the rest: ``formats`` says which, ``document`` what a reader yields."""

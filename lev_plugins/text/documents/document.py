@@ -1,0 +1,131 @@
+"""What is prose in the text of a file.
+
+A reader of a format takes the text of a file and yields its paragraphs. Each has parts: those of prose, which an editor
+may change, and between them what only belongs to the sentence, such as inline code. Text outside the parts is layout:
+a line break inside a paragraph with the sign of a comment behind it, or all that is between two paragraphs. All
+offsets count characters of the whole text.
+
+>>> text = "# Use `fo` to\\n#  go.\\nfo = 1  # Stop."
+>>> paragraphs = [paragraph(text, [Part(2, 6), Part(6, 10, False), Part(10, 14), Part(16, 20)])]
+>>> paragraphs.append(paragraph(text, [Part(31, 36)]))
+>>> reading_view(text, paragraphs).text
+'  Use `fo` to    go.          \\nStop.'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from lev_plugins.text.edited import Span
+from lev_plugins.text.protected import merge_spans
+
+
+class Part(NamedTuple):
+    """A part of a paragraph, in one line."""
+
+    start: int
+    end: int
+    prose: bool = True  # False: the model reads it, but may not change it
+
+
+class Paragraph(NamedTuple):
+    """Sentences that belong together, in one or several lines."""
+
+    parts: tuple[Part, ...]  # in order, without overlaps
+    language: str | None = None  # a code such as de, if the file says so
+
+
+Reader = Callable[[str], Iterable[Paragraph]]
+
+
+class View(NamedTuple):
+    """A text as an editor reads it, with every character of a part at its place in the file."""
+
+    text: str  # as long as the file; layout inside a paragraph is blanks, and a line break is between two paragraphs
+    protected: list[Span]  # all that is not prose
+
+
+def paragraph(text: str, parts: Iterable[Part], language: str | None = None) -> Paragraph:
+    """Returns a paragraph of parts that may have several lines: line breaks and indentation become layout.
+
+    >>> paragraph("a\\r\\n  b c", [Part(0, 8)]).parts
+    (Part(start=0, end=1, prose=True), Part(start=5, end=8, prose=True))
+    """
+    lines = (
+        Part(start + match.start(), start + match.end(), prose)
+        for start, end, prose in parts
+        for match in re.finditer(r"[^\r\n]+", text[start:end])
+    )
+    return Paragraph(tuple(trimmed for part in lines if (trimmed := without_indentation(text, part))), language)
+
+
+def without_indentation(text: str, part: Part) -> Part | None:
+    """Returns the part without the blanks that begin its line; None: there is nothing else."""
+    start = part.start
+    if start == 0 or text[start - 1] in "\r\n":
+        while start < part.end and text[start] in " \t":
+            start += 1
+    return part._replace(start=start) if start < part.end else None
+
+
+def reading_view(text: str, paragraphs: Iterable[Paragraph]) -> View:
+    """Returns the paragraphs of a text as an editor reads them."""
+    written: list[str] = []
+    prose: list[Span] = []
+    end = 0
+    for number, (parts, _) in enumerate(paragraphs):
+        for place, part in enumerate(parts):
+            layout = " " * (part.start - end)
+            written += [f"{layout[1:]}\n" if layout and number and not place else layout, text[part.start : part.end]]
+            end = part.end
+            if part.prose:
+                prose.append(Span(part.start, part.end))
+    written.append(" " * (len(text) - end))
+    return View("".join(written), rest(prose, len(text)))
+
+
+def rest(spans: Iterable[Span], length: int) -> list[Span]:
+    """Returns what is outside these spans in a text of this length.
+
+    >>> rest([Span(1, 2), Span(2, 3)], 5)
+    [Span(start=0, end=1), Span(start=3, end=5)]
+    """
+    merged = merge_spans(spans)
+    starts, ends = [0, *(span.end for span in merged)], [*(span.start for span in merged), length]
+    return [Span(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
+
+
+class Embedded(NamedTuple):
+    """A text whose characters are not side by side in the file: the lines of a comment, or of a cell of a notebook.
+
+    >>> file = '["a\\\\n", "b c"]'
+    >>> embedded = Embedded.of(file, [(Span(2, 3), "a"), (Span(3, 5), "\\n"), (Span(9, 12), "b c")])
+    >>> embedded.text, embedded.in_file(Paragraph((Part(0, 1), Part(2, 5)))).parts
+    ('a\\nb c', (Part(start=2, end=3, prose=True), Part(start=9, end=12, prose=True)))
+    """
+
+    text: str
+    places: list[int]  # of each character in the file; -1: the file spells it with another number of characters
+
+    @classmethod
+    def of(cls, file: str, pieces: Iterable[tuple[Span, str]]) -> Embedded:
+        """Puts pieces together: where each is in the file, and what it means there."""
+        text, places = list[str](), list[int]()
+        for (start, end), meaning in pieces:
+            text.append(meaning)
+            places += range(start, end) if file[start:end] == meaning else [-1] * len(meaning)
+        return cls("".join(text), places)
+
+    def in_file(self, paragraph: Paragraph) -> Paragraph:
+        """Returns a paragraph of the embedded text with its places in the file."""
+        parts: list[Part] = []
+        for start, end, prose in paragraph.parts:
+            begin = start
+            for i in range(start + 1, end + 1):
+                if i == end or self.places[i] != self.places[i - 1] + 1:
+                    if self.places[begin] >= 0:
+                        parts.append(Part(self.places[begin], self.places[i - 1] + 1, prose))
+                    begin = i
+        return Paragraph(tuple(parts), paragraph.language)
