@@ -26,7 +26,10 @@ SCORE = [
     "rouge-score",
 ]
 
-GRAMMARS = "bash c cpp go html java javascript json markdown python rst rust typescript xml".split()
+GRAMMARS = (
+    *("bash", "c", "cpp", "go", "java", "javascript", "json", "python", "rust", "typescript"),
+    *("html", "markdown", "rst", "xml"),
+)
 
 setup(
     name="lev-plugins",

@@ -70,12 +70,11 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         """--model-overrides must be a dictionary in Python's notation, as in "{'dropout': 0.1}\""""
     ),
 }
-GRAMMARS = "bash c cpp go html java javascript json markdown python rst rust typescript xml".split()
 EXTRAS = {  # optional packages, and the extra that has each
     **dict.fromkeys(("scipy", "sklearn", "sacrebleu", "rouge_score"), "score"),
     **dict.fromkeys(("starlette", "uvicorn"), "serve"),
     **dict.fromkeys(("lsprotocol", "pygls"), "lsp"),
-    **dict.fromkeys(("tree_sitter", *(f"tree_sitter_{grammar}" for grammar in GRAMMARS)), "check"),
+    "tree_sitter": "check",
     **dict.fromkeys(("transformers", "tokenizers", "huggingface_hub"), "pretrained"),
     **{"matplotlib": "plot", "onnx": "train", "safetensors": "train", "harper": "baselines"},
 }
@@ -123,7 +122,9 @@ def explain(error: BaseException) -> str | None:
     if number in NO_ROOM:
         intact = "; earlier checkpoints are intact" if "fairseq_cli.train" in sys.modules else ""
         return f"{NO_ROOM[number]}, and run the same command again{intact}"
-    if isinstance(error, ModuleNotFoundError) and (name := str(error.name).partition(".")[0]) in EXTRAS:
+    # of all grammars of tree-sitter, whose packages are tree_sitter_LANGUAGE
+    name = re.sub(r"\..*|(?<=^tree_sitter)_.*", "", str(getattr(error, "name", "")))
+    if isinstance(error, ModuleNotFoundError) and name in EXTRAS:
         return f"this needs the package {name}, which is not installed: pip install 'lev-plugins[{EXTRAS[name]}]'"
     for pattern, meaning in FAIRSEQ_ERRORS.items():
         if match := re.search(pattern, text):
