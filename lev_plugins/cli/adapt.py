@@ -3,7 +3,6 @@
 import argparse
 import io
 import json
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -24,6 +23,7 @@ import lev_plugins
 from lev_plugins.cli import prepare
 from lev_plugins.cli.confusions import learned_table
 from lev_plugins.cli.reporting import table
+from lev_plugins.cli.signals import exit_at_signals
 from lev_plugins.editor.editor import Editor
 from lev_plugins.editor.held_out import Tuning, edit_held_out
 from lev_plugins.export import load_model
@@ -111,13 +111,6 @@ def with_graphs(folder: Path, out: Path) -> Path:
         export(folder, out, {}, Extras())
         return out
     return folder
-
-
-def exit_at_signals() -> None:
-    """Makes SIGTERM, and SIGHUP of a closed terminal, raise SystemExit, so that what is unfinished is removed."""
-    for number in (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):  # Windows: only the first
-        if signal.getsignal(number) != signal.SIG_IGN:  # as with nohup
-            signal.signal(number, lambda received, _: sys.exit(128 + received))
 
 
 def read_config(folder: Path) -> ModelConfig:

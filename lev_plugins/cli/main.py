@@ -25,6 +25,7 @@ COMMANDS = {
     "score": "score text files: m2, gleu, bleu, chrf, ter, rouge, wrr, exact, harm, terms",
     "sweep": "measure what an editor breaks and repairs for each value of --min-confidence",
     "edit": "correct standard input line by line, or edit drafts; all text outside an edit stays as it is",
+    "check": "find the typos in the prose of files, such as Markdown and comments in code; --write corrects them",
     "serve": "answer editors, programs and people: a server with LanguageTool's protocol, JSON, and a page",
     "lsp": "show edits while you write, in VS Code, Neovim and other editors: a language server",
     "export": "make a model folder of a checkpoint, which needs nothing outside it",
@@ -43,7 +44,7 @@ LIBRARY_SETTINGS = {  # variables of the environment that are read when torch is
     "LRU_CACHE_CAPACITY": "32",
 }
 # these need neither torch nor fairseq
-LIGHT = {"path", "trace", "score", "noise", "confusions", "info", "edit", "label", "serve", "lsp", "sweep"}
+LIGHT = {"path", "trace", "score", "noise", "confusions", "info", "edit", "label", "serve", "lsp", "sweep", "check"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -38,6 +38,7 @@ from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.protected import (
     Letters,
     OwnWords,
+    Untouchable,
     letters_of,
     merge_spans,
     parse_kinds,
@@ -179,7 +180,7 @@ class Editor:
             else:
                 draft = mark_terms(draft, terms, self.term_mark)
             words = [*words, OwnWords(term.target for term in terms if self.term_mark == "!")]
-        edited, segments = self.segments(text, draft, request.language, words)
+        edited, segments = self.segments(replace(request, text=text, draft=draft, words=words))
         return TextParts(replace(edited, terms=tuple(terms)), segments, original, edits_of_terms, minimum)
 
     def result(self, request: EditRequest, part: TextParts, edits_of_segments: list[list[Edit]]) -> Edited:
@@ -193,16 +194,18 @@ class Editor:
         edited = edited.without_unsure(part.min_confidence)
         return follow(part.original, part.edits_of_terms, edited) if part.edits_of_terms else edited
 
-    def segments(
-        self, text: str, draft: str | None, language: str | None, words: Iterable[OwnWords | str]
-    ) -> tuple[Edited, Segments]:
+    def segments(self, request: EditRequest) -> tuple[Edited, Segments]:
         """Returns the text or the draft without edits, and the segments of it that the model edits."""
+        text, draft, language, words = request.text, request.draft, request.language, request.words
         if draft is not None:
             require(self.model.drafts, "drafts are for a levt: a model of text_correction edits the text itself")
             require(language is None, "languages are for texts without drafts: leave them out")
             edited, segments = self.segment_of_draft(text, draft)
             return replace(edited, protected=self.own_words(edited.original, words)), segments
         spans = sentences(text, language or self.language) if self.split else lines(text)
+        if request.places is not None:
+            places = Untouchable(request.places)
+            spans = [span for span in spans if places.touched_by(span)]
         cut: dict[str, Segment] = {}
 
         def is_short_enough(part: str) -> bool:
@@ -210,7 +213,7 @@ class Editor:
             return len(cut[part].pieces) <= self.model.longest
 
         parts = [part for span in spans for part in split_to_fit(text, span, is_short_enough)]
-        untouchable = self.untouchable(text, words)
+        untouchable = merge_spans([*self.untouchable(text, words), *request.protected])
         segments = [(start, copy(cut[text[start:end]])) for start, end in parts]
         if self.model.drafts:
             for start, segment in segments:

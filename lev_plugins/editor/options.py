@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lev_plugins.editor.own_words import WordList
+from lev_plugins.text.edited import Span
 from lev_plugins.text.glossary import Glossary
 from lev_plugins.text.protected import OwnWords
 from lev_plugins.utils.errors import require
@@ -83,3 +84,5 @@ class EditRequest:
     # terms whose translations stay in the draft, or without one replace them in the text
     glossary: Mapping[str, str] | Glossary | None = None
     min_confidence: float | None = None  # leaves out edits that are less sure than this
+    protected: Sequence[Span] = ()  # more of a text without a draft that no edit may touch, sorted
+    places: Sequence[Span] | None = None  # only sentences that have one of these are edited; sorted; None: all

@@ -1,0 +1,1 @@
+"""Typos in the prose of files: ``lev-plugins check``."""

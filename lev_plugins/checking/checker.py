@@ -1,0 +1,158 @@
+"""Typos in files: each file is read for its words, and once those of all are known, for its typos."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from lev_plugins.checking.files import is_generated, read
+from lev_plugins.checking.prose import FileWords, Prose, knows_of
+from lev_plugins.editor.options import EditOptions
+from lev_plugins.text.documents.formats import format_of
+from lev_plugins.text.documents.ignore import ignored_spans
+from lev_plugins.text.edited import Edit
+from lev_plugins.utils.errors import UserError, require
+
+if TYPE_CHECKING:
+    from lev_plugins.editor.editor import Editor
+
+MAX_FOREIGN = 0.5  # share of unknown words in the prose of a file from which it is in another language
+BATCH_PLACES = 64  # words that may be typos, whose sentences are decoded together
+BATCH_CHARS = 20_000  # of files that are edited as a whole
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Scan(NamedTuple):
+    """The words of a file, or why it has none."""
+
+    digest: str  # of its bytes
+    words: FileWords
+    size: int = 0  # characters
+
+
+class Task(NamedTuple):
+    """A file whose words have been compared with those of the project."""
+
+    path: str
+    digest: str
+    places: int  # words that may be typos
+    project: frozenset[str]  # words of this file that are words of the project
+    size: int
+
+
+@dataclass(frozen=True)
+class Checker:
+    """Finds the typos in files; it can be sent to another process, where it loads its editor."""
+
+    model: Path
+    options: EditOptions
+    whole: bool = False  # edit all sentences; a strict dial changes nothing in one whose words are all known
+    formats: tuple[str, ...] = ()  # names of formats; none: all
+    source_strings: bool = False
+
+    @cached_property
+    def editor(self) -> Editor:
+        from lev_plugins.editor.editor import Editor  # not at once: a run may find all it needs in the cache
+
+        return Editor.load(self.model, self.options)
+
+    @cached_property
+    def knows(self) -> Callable[[str], bool]:
+        return knows_of(self.editor)
+
+    def prose(self, path: str, text: str) -> Prose | None:
+        """Returns the prose of a file; None: it has none that people have written in a known format."""
+        format = format_of(path, self.source_strings)
+        if format is None or (self.formats and format.name not in self.formats) or is_generated(text):
+            return None
+        return Prose(text, format.reader, self.knows, ignored_spans(text), self.editor.language)
+
+    def scan(self, path: str) -> Scan | UserError:
+        """Returns the words of a file, or the error that says why it cannot be read."""
+        try:
+            text = read(Path(path))
+            prose = self.prose(path, text)
+        except UserError as error:
+            return error
+        return Scan(digest(path, text), prose.words if prose else FileWords(), len(text))
+
+    def check(self, tasks: Sequence[Task]) -> list[list[Edit] | UserError]:
+        """Returns the edits of each file, or the error that says why it could not be checked."""
+        results: list[list[Edit] | UserError] = []
+        proses = list[Prose]()
+        for task in tasks:
+            try:
+                text = read(Path(task.path))
+                require(digest(task.path, text) == task.digest, f"{task.path} changed while it was checked: check it again")
+                prose = self.prose(task.path, text)
+                assert prose is not None  # because it had words
+                proses.append(prose)
+                results.append([])
+            except UserError as error:
+                results.append(error)
+        checked = [task for task, result in zip(tasks, results, strict=True) if isinstance(result, list)]
+        requests = [prose.request(task.project, self.whole) for prose, task in zip(proses, checked, strict=True)]
+        edited = zip(proses, self.editor.edit(requests), strict=True)
+        edits = (prose.edits(result.edits) for prose, result in edited)
+        return [next(edits) if isinstance(result, list) else result for result in results]
+
+
+def digest(path: str, text: str) -> str:
+    """Returns a name for the text of a file, as its format reads it."""
+    format = format_of(path)
+    return hashlib.sha256(f"{format and format.name}\n{text}".encode()).hexdigest()
+
+
+def is_foreign(words: FileWords) -> bool:
+    """Returns whether the prose of a file is in a language that the editor does not know."""
+    return words.unknown.total() > MAX_FOREIGN * (words.unknown.total() + words.known.total())
+
+
+def batches(tasks: Iterable[Task], whole: bool) -> Iterator[list[Task]]:
+    """Yields files in order, so many at a time that the editor decodes full batches."""
+    batch, size = list[Task](), 0
+    for task in tasks:
+        batch.append(task)
+        size += task.size if whole else task.places
+        if size >= (BATCH_CHARS if whole else BATCH_PLACES):
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+# ---- processes -------------------------------------------------------------------------------------------------------
+
+Map = Callable[[Callable[[Checker, Item], Result], Iterable[Item]], Iterator[Result]]
+
+worker: list[Checker] = []  # of a process of the pool
+
+
+def start(checker: Checker) -> None:
+    worker[:] = [checker]
+
+
+def call(function: Callable[[Checker, Item], Result], item: Item) -> Result:
+    return function(worker[0], item)
+
+
+@contextmanager
+def processes(checker: Checker, jobs: int) -> Iterator[Map]:
+    """Yields a function that applies a method of the checker to items, in order, in so many processes.
+
+    It is like ``map``, and with one job in this process.
+    """
+    if jobs == 1:
+        yield lambda function, items: (function(checker, item) for item in items)
+        return
+    with ProcessPoolExecutor(jobs, get_context("spawn"), start, (checker,)) as pool:
+        yield lambda function, items: pool.map(partial(call, function), items)

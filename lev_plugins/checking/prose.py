@@ -1,0 +1,158 @@
+"""The prose of a file for an editor, and the words of a project, which are no typos."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import regex
+from rapidfuzz.distance import OSA
+from rapidfuzz.process import cdist
+
+from lev_plugins.editor.options import EditRequest
+from lev_plugins.text.documents.document import Paragraph, Reader, reading_view, rest
+from lev_plugins.text.edited import Edit, Span
+from lev_plugins.text.protected import Untouchable, merge_spans
+from lev_plugins.text.sentences import primary
+
+if TYPE_CHECKING:
+    from lev_plugins.editor.editor import Editor
+
+WORD = regex.compile(r"\p{L}[\p{L}\p{M}]*+(?:['\u2019]\p{L}[\p{L}\p{M}]*+)*+")
+GENITIVE = regex.compile(r"['\u2019][sS]?$")
+CODE_WORD = regex.compile(r"\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}++|\p{L}")  # of fooBar: foo, Bar
+OUTNUMBERED = 10  # a word is no word of the project if one that differs by a letter is so many times as frequent
+MIN_LETTERS = 4  # of a word that another one can outnumber
+
+Knows = Callable[[str], bool]
+
+
+class FileWords(NamedTuple):
+    """The words of a file, in small letters."""
+
+    known: Mapping[str, int] = {}  # how often its prose has each that the editor knows
+    unknown: Mapping[str, int] = {}  # how often its prose has each that it does not know
+    code: Collection[str] = ()  # of all else in the file, those that it does not know
+
+
+class Prose:
+    """The prose of a file.
+
+    >>> from lev_plugins.text.documents.document import Part, paragraph
+    >>> text = "# Teh etcd\\nrun_etcd()  # Etcd's port\\n"
+    >>> reader = lambda text: [paragraph(text, [Part(2, 10)]), paragraph(text, [Part(25, 36)])]
+    >>> prose = Prose(text, reader, {"run", "port"}.__contains__)
+    >>> prose.words.unknown, prose.words.code
+    (Counter({'etcd': 2, 'teh': 1}), frozenset({'etcd'}))
+    >>> prose.request(words_of_project([prose.words])).places
+    [Span(start=2, end=5)]
+    """
+
+    def __init__(
+        self, text: str, reader: Reader, knows: Knows, ignored: Iterable[Span] = (), language: str | None = None
+    ) -> None:
+        """
+        text: the whole file
+        reader: that of its format
+        knows: whether the editor knows a word
+        ignored: spans that comments exclude
+        language: that of the editor, if it has one; paragraphs of other languages are left out
+        """
+        self.text, self.ignored = text, [*ignored]
+        self.paragraphs = [entry for entry in reader(text) if entry.parts and is_of(entry, language)]
+        spans = [Span(start, end) for entry in self.paragraphs for start, end, prose in entry.parts if prose]
+        matches = [match for start, end in spans for match in WORD.finditer(text, start, end)]
+        self.unknown = [(Span(*match.span()), base_of(match[0])) for match in matches if not knows(match[0])]
+        known = Counter(base_of(match[0]) for match in matches if knows(match[0]))
+        code = {word for start, end in rest(spans, len(text)) for word in words_of_code(text[start:end])}
+        unknown = Counter(word for _, word in self.unknown)
+        self.words = FileWords(known, unknown, frozenset(word for word in code if not knows(word)))
+
+    def request(self, project: Collection[str], whole: bool = False) -> EditRequest:
+        """Returns what an editor is asked about this file.
+
+        project: words of the project, which stay as they are
+        whole: all sentences are edited, and not only those with a word that may be a typo
+        """
+        ignored = Untouchable(self.ignored)
+        own = [span for span, word in self.unknown if word in project]
+        places = [span for span, word in self.unknown if word not in project and not ignored.touched_by(span)]
+        marked = Untouchable(places)
+        view = reading_view(self.text, [entry for entry in self.paragraphs if whole or has_any(entry, marked)])
+        protected = merge_spans([*view.protected, *self.ignored, *own])
+        return EditRequest(view.text, protected=protected, places=None if whole else places)
+
+    def edits(self, edits: Iterable[Edit]) -> list[Edit]:
+        """Returns the edits that are inside one part of prose: whatever the editor does, nothing else may change."""
+        prose = (Span(part.start, part.end) for entry in self.paragraphs for part in entry.parts if part.prose)
+        outside = Untouchable(rest(prose, len(self.text)))
+        return [edit for edit in edits if not outside.touched_by(edit)]
+
+
+def is_of(paragraph: Paragraph, language: str | None) -> bool:
+    return None in (paragraph.language, language) or primary(paragraph.language or "") == primary(language or "")
+
+
+def has_any(paragraph: Paragraph, places: Untouchable) -> bool:
+    return places.touched_by(Span(paragraph.parts[0].start, paragraph.parts[-1].end))
+
+
+@cache
+def base_of(word: str) -> str:
+    """Returns a word in small letters, without the ending of a genitive.
+
+    >>> base_of("Etcd's"), base_of("DON'T")
+    ('etcd', "don't")
+    """
+    return GENITIVE.sub("", word).lower()
+
+
+def knows_of(editor: Editor) -> Knows:
+    """Returns the function that says whether an editor knows a word, which may have capitals of the sentence."""
+
+    @cache
+    def knows(word: str) -> bool:
+        return any(map(editor.knows, {word, GENITIVE.sub("", word), word.lower(), base_of(word)}))
+
+    return knows
+
+
+def words_of_code(text: str) -> set[str]:
+    """Returns the words that names in code are made of, in small letters.
+
+    >>> sorted(words_of_code("run_fooBar(HTTPServer2)"))
+    ['bar', 'foo', 'foobar', 'http', 'httpserver', 'run', 'server']
+    """
+    names = set(regex.findall(r"\p{L}++", text))
+    return {word.lower() for name in names for word in (name, *CODE_WORD.findall(name))}
+
+
+def words_of_project(files: Collection[FileWords]) -> set[str]:
+    """Returns the unknown words that code has, or that recur: most likely they are names and terms.
+
+    A word that recurs is a typo all the same where another one is much more frequent from which it differs by a letter.
+
+    >>> files = [FileWords(Counter(receive=20), Counter(etcd=2, recieve=1, teh=1), frozenset({"fooz"}))]
+    >>> sorted(words_of_project([*files, FileWords(Counter(), Counter(recieve=1), frozenset())]))
+    ['etcd', 'fooz']
+    """
+    known, unknown, code = Counter[str](), Counter[str](), set[str]()
+    for file in files:
+        known.update(file.known)
+        unknown.update(file.unknown)
+        code.update(file.code)
+    recurring = [word for word, count in unknown.items() if count > 1 and word not in code]
+    return {*code, *recurring} - outnumbered(recurring, unknown, known)
+
+
+def outnumbered(words: Iterable[str], counts: Counter[str], known: Counter[str]) -> set[str]:
+    """Returns those of the words that are rare beside a known word from which they differ by a letter."""
+    rare = [word for word in words if len(word) >= MIN_LETTERS]
+    frequent = [word for word, count in known.items() if count > OUTNUMBERED]
+    near = cdist(rare, frequent, scorer=OSA.distance, score_cutoff=1, dtype=np.uint8) <= 1
+    return {
+        rare[i] for i, j in zip(*np.nonzero(near), strict=True) if known[frequent[j]] >= OUTNUMBERED * counts[rare[i]]
+    }

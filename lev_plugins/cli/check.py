@@ -1,0 +1,243 @@
+"""``lev-plugins check [FILE|FOLDER ...]``: find the typos in the prose of files, and correct them with --write."""
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from io import TextIOWrapper
+from itertools import chain
+from pathlib import Path
+from typing import TypeVar
+
+from tqdm import tqdm
+
+from lev_plugins.checking.cache import Cache, cache_path, clean_key
+from lev_plugins.checking.checker import Checker, Map, Scan, Task, batches, digest, is_foreign, processes
+from lev_plugins.checking.files import changed_lines, files_of, read
+from lev_plugins.checking.prose import base_of, words_of_project
+from lev_plugins.checking.report import REPORTS, CheckedFile, checked_file, report
+from lev_plugins.checking.settings import Settings, read_settings, words_file
+from lev_plugins.cli.edit import number_or_name
+from lev_plugins.cli.signals import exit_at_signals
+from lev_plugins.cli.streams import decode_utf8
+from lev_plugins.cli.trace import in_colour
+from lev_plugins.editor.options import EditOptions
+from lev_plugins.text.edited import Edit, apply
+from lev_plugins.text.lines import read_lines
+from lev_plugins.utils.errors import UserError, explain, require
+from lev_plugins.utils.files import all_or_nothing
+from lev_plugins.utils.model_folder import CONFIG, WRITE, confidence_of, model_path, read_unchecked
+from lev_plugins.utils.model_folder import digest as digest_of_file
+from lev_plugins.utils.ranges import at_least
+from lev_plugins.utils.version import __version__
+
+CLEAN, FOUND, ERROR = 0, 1, 2  # exit statuses
+FILES_OF_JOB = 50  # with fewer files, another process takes longer to start than it saves
+STDIN = "-"
+
+Item = TypeVar("Item")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    paths = "files and folders (default: what git tracks here, or else this folder); -: standard input"
+    add("paths", metavar="FILE|FOLDER", nargs="*", help=paths)
+    add("--write", action="store_true", help="correct the files; from standard input, print the corrected text")
+    add("--format", choices=[*REPORTS], default="text", help="how to report (default: text)")
+    add("--diff", dest="format", action="store_const", const="diff", help="the same as --format diff, for git apply")
+    add("--exit-zero", action="store_true", help="exit with 0 where typos were found, instead of 1")
+    add("--staged", action="store_true", help="report only lines that the next commit changes")
+    add("--since", metavar="REV", help="report only lines that have changed since this commit of git")
+    add("--exclude", metavar="PATTERN", action="append", default=[], help="leave out files, as in .gitignore")
+    add("--stdin-filename", metavar="NAME", help="what standard input would be called, which says its format")
+    add("--model", metavar="MODEL", help="a model folder, or the name of an installed model (default: en)")
+    least = "leave out edits less sure than this: 0 to 1, write (strict, the default) or read (for people who look)"
+    add("--min-confidence", metavar="P", type=number_or_name, help=least)
+    add("--words", metavar="FILE", type=Path, help="words that are no typos, one per line (default: .lev-words.txt)")
+    add("--learn-words", action="store_true", help="add the words of the project to that file, most frequent first")
+    add("--source-strings", action="store_true", help="check the source texts of translation files as well")
+    add("--jobs", metavar="N", type=int, help="processes (default: one for each core, if there are many files)")
+    add("--no-cache", action="store_true", help="read all files again, also those that had no typos in the last run")
+
+
+def run(args: argparse.Namespace) -> int:
+    exit_at_signals()
+    settings = read_settings(Path())
+    if args.jobs is not None:
+        at_least(args, 1, "jobs")
+    words = args.words or words_file(Path())
+    require(args.words is None or args.learn_words or words.is_file(), f"--words: there is no file {words}")
+    own = [*settings.words, *(filter(None, map(str.strip, read_lines(words))) if words.is_file() else ())]
+    checker = checker_of(args, settings, own)
+    if STDIN in args.paths or args.stdin_filename is not None:
+        require(args.paths in ([], [STDIN]), "standard input is checked by itself: leave out the other files")
+        return check_stdin(args, checker, own)
+    run = Run(args, checker, own, [*settings.exclude, *args.exclude])
+    return run.learn(words, own) if args.learn_words else run.report()
+
+
+def checker_of(args: argparse.Namespace, settings: Settings, own: Sequence[str]) -> Checker:
+    model = model_path(args.model or settings.model)
+    least = settings.min_confidence if args.min_confidence is None else args.min_confidence
+    dials = read_unchecked(model).dials
+    whole = confidence_of("--min-confidence", least, dials) < dials.get(WRITE, 1.0)
+    options = EditOptions(min_confidence=least, words=own)
+    strings = args.source_strings or settings.source_strings
+    return Checker(model, options, whole, tuple(settings.formats), strings)
+
+
+def check_stdin(args: argparse.Namespace, checker: Checker, own: Sequence[str]) -> int:
+    name = args.stdin_filename or "standard input"
+    text = decode_utf8(sys.stdin.buffer.read(), 1)
+    prose = checker.prose(args.stdin_filename or "stdin.txt", text)
+    edits = list[Edit]()
+    if prose and not is_foreign(prose.words):
+        project = words_of_project([prose.words]) | {*map(base_of, own)}
+        (edited,) = checker.editor.edit([prose.request(project, checker.whole)])
+        edits = prose.edits(edited.edits)
+    file = checked_file(name, text, edits)
+    if args.write:
+        sys.stdout.buffer.write(apply(text, edits).encode())
+    else:
+        print_report(args, [file])
+    return FOUND if edits and not args.exit_zero else CLEAN
+
+
+class Run:
+    """One run over files: first for their words, which say what the words of the project are, then for their typos."""
+
+    def __init__(self, args: argparse.Namespace, checker: Checker, own: Sequence[str], exclude: Sequence[str]) -> None:
+        """
+        own: the user's own words
+        exclude: patterns of files to leave out
+        """
+        self.args, self.checker, self.own = args, checker, frozenset(map(base_of, own))
+        self.files = [str(path) for path in files_of(args.paths, exclude)]
+        changed = args.staged or args.since is not None
+        self.changed = changed_lines(Path(), args.since, args.staged) if changed else None
+        model = digest_of_file(checker.model / CONFIG)
+        self.cache = Cache(None if args.no_cache else cache_path((__version__, model, checker)))
+        self.jobs = args.jobs or max(1, min(cores(), len(self.files) // FILES_OF_JOB))
+        self.errors = self.typos = 0
+
+    def fail(self, error: Exception) -> None:
+        """Reports a file that is left out; the others are checked all the same."""
+        self.errors += 1
+        tqdm.write(f"lev-plugins: {explain(error) or error}", sys.stderr)
+
+    def scans(self, map_in_processes: Map) -> dict[str, Scan]:
+        """Returns the words of each file that can be read."""
+        scans, waiting = dict[str, Scan | None](), list[str]()
+        for path in self.files:
+            try:
+                name = digest(path, read(Path(path)))
+            except UserError as error:
+                self.fail(error)
+                continue
+            words = self.cache.words_of(name)
+            scans[path] = None if words is None else Scan(name, words)
+            if words is None:
+                waiting.append(path)
+        results = map_in_processes(Checker.scan, waiting)
+        for path, scan in zip(waiting, progress(results, len(waiting), "reading", " files"), strict=True):
+            if isinstance(scan, UserError):
+                self.fail(scan)
+                continue
+            scans[path] = scan
+            self.cache.words[scan.digest] = scan.words
+        return {path: scan for path, scan in scans.items() if scan is not None}
+
+    def tasks(self, scans: Mapping[str, Scan], project: Collection[str]) -> Iterator[Task]:
+        """Yields the files that may have typos, and are not known to have none."""
+        for path, (name, words, size) in scans.items():
+            own = frozenset(word for word in words.unknown if word in project)
+            places = sum(count for word, count in words.unknown.items() if word not in own)
+            is_wanted = self.changed is None or Path(path).resolve() in self.changed
+            has_prose = bool(words.unknown or words.known) and not is_foreign(words)
+            if is_wanted and has_prose and (places or self.checker.whole):
+                if not self.cache.is_clean(clean_key(name, own)):
+                    yield Task(path, name, places, own, size)
+
+    def checked(self) -> Iterator[CheckedFile]:
+        """Yields the files with typos."""
+        with processes(self.checker, self.jobs) as map_in_processes:
+            scans = self.scans(map_in_processes)
+            project = words_of_project([scan.words for scan in scans.values()]) | self.own
+            tasks = [*self.tasks(scans, project)]
+            groups = [*batches(tasks, self.checker.whole)]
+            results = chain.from_iterable(map_in_processes(Checker.check, groups))
+            bar = progress(results, len(tasks), "checking", " files")
+            for task, edits in zip(tasks, bar, strict=True):
+                if isinstance(edits, UserError):
+                    self.fail(edits)
+                elif not edits:
+                    self.cache.clean.add(clean_key(task.digest, task.project))
+                elif (file := self.file(task, edits)) and file.findings:
+                    yield file
+
+    def file(self, task: Task, edits: Sequence[Edit]) -> CheckedFile | None:
+        """Returns a file with its typos, which --write corrects; None: that failed."""
+        try:
+            text = read(Path(task.path))
+            same = digest(task.path, text) == task.digest
+            require(same, f"{task.path} changed while it was checked, so it is left as it is: check it again")
+            file = checked_file(task.path, text, edits)
+            if self.changed is not None:
+                lines = self.changed[Path(task.path).resolve()]
+                findings = (finding for finding in file.findings if any(finding.line in part for part in lines))
+                file = file._replace(findings=tuple(findings))
+            if self.args.write and file.findings:
+                write(file)
+        except (OSError, UserError) as error:
+            self.fail(error)
+            return None
+        self.typos += len(file.findings)
+        return file
+
+    def report(self) -> int:
+        """Prints what is found, and returns the exit status."""
+        print_report(self.args, self.checked())
+        self.cache.save()
+        if self.errors:
+            return ERROR
+        return FOUND if self.typos and not self.args.exit_zero else CLEAN
+
+    def learn(self, path: Path, listed: Sequence[str]) -> int:
+        """Adds the words of the project that are in its prose to the user's own words."""
+        with processes(self.checker, self.jobs) as map_in_processes:
+            scans = self.scans(map_in_processes)
+        files = [scan.words for scan in scans.values()]
+        counts = Counter[str]()
+        for words in files:
+            counts.update(words.unknown)
+        project = words_of_project(files) - self.own
+        words = [word for word, _ in counts.most_common() if word in project]
+        with all_or_nothing(path) as file:
+            file.writelines(f"{word}\n".encode() for word in (*listed, *words))
+        sys.stderr.write(f"lev-plugins: {len(words):,} words are new in {path}: remove those that are typos\n")
+        return ERROR if self.errors else CLEAN
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def progress(items: Iterable[Item], total: int, what: str, unit: str) -> Iterator[Item]:
+    """Yields the items, with a bar if standard error is a terminal."""
+    return iter(tqdm(items, what, total, leave=False, unit=unit, disable=None))
+
+
+def print_report(args: argparse.Namespace, files: Iterable[CheckedFile]) -> None:
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")  # names of files need not be UTF-8
+    for part in report(args.format, files, args.format == "text" and in_colour(None)):
+        sys.stdout.write(part)
+
+
+def write(file: CheckedFile) -> None:
+    """Corrects the typos in a file; its line ends, byte order mark and permissions stay."""
+    require(os.access(file.path, os.W_OK), f"{file.path} cannot be written: it is read-only")
+    edits = [Edit(finding.start, finding.end, finding.replacement) for finding in file.findings]
+    with all_or_nothing(file.path) as out:
+        out.write(apply(file.text, edits).encode())
