@@ -29,6 +29,7 @@ from lev_plugins.text.sentences import sentences
 from lev_plugins.utils.errors import UserError
 
 SECONDS = 1.0  # that a request may take
+DIALS = {"read": 0.3, "write": 0.85}
 LIMITS = Limits(max_bytes=20_000, max_text=2_000, seconds=SECONDS)
 NO_EVIDENCE = Evidence(*[0.0] * len(Evidence._fields))
 CHANGES = [  # pattern, replacement, confidence
@@ -55,7 +56,7 @@ class FakeEditor(Editor):
     """An editor that replaces patterns, and inserts "new" at the marks of a draft."""
 
     def __init__(self, drafts: bool = False, language: str | None = None, changes: Sequence[Any] = CHANGES):
-        self.min_confidence = 0.0
+        self.min_confidence, self.dials = 0.0, DIALS
         self.model, self.language, self.changes = SimpleNamespace(drafts=drafts), language, changes
         self.calls: list[list[str]] = []  # what was decoded together
         self.languages: list[str | None] = []  # of those of the last call

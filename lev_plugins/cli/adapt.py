@@ -22,6 +22,7 @@ from tqdm import tqdm
 import lev_plugins
 from lev_plugins.cli import prepare
 from lev_plugins.cli.confusions import learned_table
+from lev_plugins.cli.export import PROMISES, parse_promises
 from lev_plugins.cli.reporting import table
 from lev_plugins.cli.signals import exit_at_signals
 from lev_plugins.editor.editor import Editor
@@ -40,7 +41,7 @@ from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import require
 from lev_plugins.utils.files import require_free
 from lev_plugins.utils.json_schema import from_entries
-from lev_plugins.utils.model_folder import GRAPHS, PROMISED, SAMPLE, WEIGHTS, Flag, ModelConfig
+from lev_plugins.utils.model_folder import GRAPHS, PROMISED, READ, SAMPLE, WEIGHTS, Flag, ModelConfig
 from lev_plugins.utils.ranges import at_least, bounded, flag_name
 
 SOURCE, DRAFT, TARGET = "noisy", "draft", "clean"
@@ -71,17 +72,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--updates", metavar="N", type=int, default=300, help="length of the training (default: 300)")
     add("--lr", metavar="X", type=float, default=0.002, help="learning rate (default: 0.002)")
     promise = "right words of 1,000 that OUT may break in held-out text (default: what FOLDER promises)"
-    add("--promise-broken", metavar="N", type=float, help=promise)
+    add("--promise-broken", metavar="N", help=f"{promise}; for several dials: {PROMISES}")
     add("--seed", metavar="N", type=int, default=1, help="random seed (default: 1)")
 
 
 def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "updates")
     bounded("--lr", args.lr, above=0)
-    if args.promise_broken is not None:
-        bounded("--promise-broken", args.promise_broken, above=0)
+    promises = parse_promises(args.promise_broken)
     require_free(args.output, "OUT")
     config = read_config(args.folder)
+    config = replace(config, promises={**config.promises, **promises})
     style = from_entries(TextStyle, config.text_style, f"{args.folder / model_folder.CONFIG}: text_style")
     parent = args.output.absolute().parent
     pairs = [(style.read(noisy), style.read(clean)) for noisy, clean in read_pairs(args.pairs)]
@@ -179,14 +180,13 @@ def adapt(args: argparse.Namespace, config: ModelConfig, pairs: list[Pair], scra
         f"the model's own text, with new words: {new_words:,}; {len(held_out):,} pairs are held out\n"
     )
     train_further(args, config, scratch)
-    promise = config.promise if args.promise_broken is None else args.promise_broken
     calibrate = [(scratch / f"{name}.{SOURCE}", scratch / f"{name}.{TARGET}") for name in ("pairs", "noise")]
     extras = replace(
         extras,
         # without a promise, min_confidence stays: confidences are probabilities before and after the calibration
-        decoding=config.decoding if promise is None else replace(config.decoding, min_confidence=None),
+        decoding=replace(config.decoding, min_confidence=None) if READ in config.promises else config.decoding,
         # also in the folder's text alone, which many pairs would outweigh
-        tuning=Tuning(calibrate, [scratch / f"noise.{TARGET}", *texts.get(PROMISED, [])], promise),
+        tuning=Tuning(calibrate, [scratch / f"noise.{TARGET}", *texts.get(PROMISED, [])], config.promises),
         noise=noise,
         scores={},
     )

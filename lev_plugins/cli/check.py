@@ -131,12 +131,13 @@ class Run:
         scans, waiting = dict[str, Scan | None](), list[str]()
         for path in self.files:
             try:
-                name = digest(path, read(Path(path)))
+                text = read(Path(path))
             except UserError as error:
                 self.fail(error)
                 continue
+            name = digest(path, text)
             words = self.cache.words_of(name)
-            scans[path] = None if words is None else Scan(name, words)
+            scans[path] = None if words is None else Scan(name, words, len(text))
             if words is None:
                 waiting.append(path)
         results = map_in_processes(Checker.scan, waiting)

@@ -20,7 +20,7 @@ from lev_plugins.text.glossary import as_dict
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.protected import PROTECTED_KINDS, parse_kinds
 from lev_plugins.utils.errors import require
-from lev_plugins.utils.model_folder import Decoding, model_path
+from lev_plugins.utils.model_folder import DIALS, Decoding, model_path
 from lev_plugins.utils.ranges import at_least
 
 
@@ -61,7 +61,8 @@ def add_computation_arguments(add: Callable[..., object]) -> None:
 
 def add_decoding_arguments(add: Callable[..., object]) -> None:
     """Adds the flags of ``Decoding``, without defaults: a model folder may have its own."""
-    add("--min-confidence", metavar="P", type=float, help="leave out edits less sure than this (0 to 1)")
+    least = f"leave out edits less sure than this: 0 to 1, or a dial of the model folder, {' or '.join(DIALS)}"
+    add("--min-confidence", metavar="P", type=number_or_name, help=least)
     add("--keep-bias", metavar="B", type=float, help="log-odds by which a change must win (negative: edit more)")
     kinds = (
         f"edit these, too, which are left alone in texts without drafts: some of {','.join(PROTECTED_KINDS)}, or all"
@@ -72,6 +73,17 @@ def add_decoding_arguments(add: Callable[..., object]) -> None:
     add("--iter-decode-max-iter", metavar="N", type=int, help="levt: at most N + 1 iterations (default: 10)")
     penalty = "levt: subtracted from the log-probability of inserting nothing (positive: insert more)"
     add("--iter-decode-eos-penalty", metavar="G", type=float, help=penalty)
+
+
+def number_or_name(text: str) -> float | str:
+    """
+    >>> number_or_name("0.5"), number_or_name("write")
+    (0.5, 'write')
+    """
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def decoding_of(args: argparse.Namespace) -> Decoding:

@@ -15,8 +15,10 @@ from lev_plugins.export.exporting import Extras, export
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.json_schema import read_object
-from lev_plugins.utils.model_folder import COMMANDS, PROMISED, SAMPLE
+from lev_plugins.utils.model_folder import COMMANDS, DIALS, PROMISED, READ, SAMPLE
 from lev_plugins.utils.ranges import bounded
+
+PROMISES = "read=17,write=0.3"  # an example of --promise-broken
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--license", metavar="NAME", help="for the model card, such as mit or cc-by-sa-4.0")
     add_held_out_arguments(add, "--calibrate", "held-out text and its correction, to calibrate confidences on")
     promise = "choose the least --min-confidence that breaks at most N of 1,000 words of text like --clean (95 %% sure)"
-    add("--promise-broken", metavar="N", type=float, help=promise)
+    add("--promise-broken", metavar="N", help=f"{promise}; for several dials: {PROMISES}")
     sample = "lines of the training text for the folder, for lev-plugins adapt, as well as those of each --clean"
     add("--sample", metavar="FILE", type=Path, help=sample)
     graphs = parser.add_mutually_exclusive_group().add_argument
@@ -66,19 +68,37 @@ def run(args: argparse.Namespace) -> int:
         thresholds=None if args.thresholds is None else read_thresholds(args.thresholds),
         scores=dict(map(score, args.scores)),
         license=args.license,
-        tuning=Tuning(args.calibrate, args.clean, args.promise_broken),
+        tuning=Tuning(args.calibrate, args.clean, parse_promises(args.promise_broken)),
         own_text={SAMPLE: [args.sample], **({PROMISED: args.clean} if args.clean else {})} if args.sample else {},
     )
     moved = {name: vars(args)[name] for name in ("data", "backbone") if vars(args)[name] is not None}
     keep = {"graphs": not args.no_graphs, "trainable": args.trainable, "half": args.half}
     config = export(args.model, args.output, moved, extras, args.overwrite, **keep)
     if extras.tuning:
-        rows = [["min-confidence", f"{config.decoding.min_confidence or 0:g}"]]
+        rows = [["min-confidence", f"{config.decoding.min_confidence or 0}"]]
+        rows += [[f"dial {name}", f"{value:g}"] for name, value in config.dials.items()]
         rows += [[name, f"{value:g}"] for name, value in config.scores.items()]
         sys.stdout.write("".join(f"{line}\n" for line in table(rows)))
     use = f"; try: lev-plugins {COMMANDS[config.kind]} {args.output}" if not args.no_graphs else ""
     sys.stdout.write(f"{args.output} is complete{use}\n")
     return 0
+
+
+def parse_promises(text: str | None) -> dict[str, float]:
+    """Returns how many of 1,000 words each dial may break; a number alone is for people who look at each edit.
+
+    >>> parse_promises("17"), parse_promises("read=17,write=0.3")
+    ({'read': 17.0}, {'read': 17.0, 'write': 0.3})
+    """
+    parts = [] if text is None else text.split(",") if "=" in text else [f"{READ}={text}"]
+    try:
+        promises = {name: float(number) for name, _, number in (part.partition("=") for part in parts)}
+    except ValueError as error:
+        raise UserError(f"--promise-broken must be a number, or such as {PROMISES}, but is {text}") from error
+    for name, number in promises.items():
+        require(name in DIALS, f"--promise-broken is for the dials {' and '.join(DIALS)}, but one is {name!r}")
+        bounded("--promise-broken", number, above=0)
+    return promises
 
 
 def score(text: str) -> tuple[str, float]:

@@ -36,7 +36,7 @@ def facts_of(config: ModelConfig, folder: Path) -> dict[str, Any]:
         "tokeniser": config.tokeniser or "white space",
         "decoding": config.decoding.given(),
     }
-    rest = ("labelling", "text_style", "calibration", "updates", "promise", "scores", "format", "made_with")
+    rest = ("labelling", "text_style", "calibration", "updates", "dials", "promises", "scores", "format", "made_with")
     return facts | {name: getattr(config, name) for name in rest}
 
 

@@ -5,14 +5,15 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
+from lev_plugins.cli.edit import number_or_name
 from lev_plugins.cli.export import add_held_out_arguments
 from lev_plugins.cli.reporting import table
 from lev_plugins.editor.editor import Editor
 from lev_plugins.editor.held_out import HeldOut, edit_held_out
 from lev_plugins.editor.options import EditOptions
-from lev_plugins.utils.errors import UserError, require
-from lev_plugins.utils.model_folder import model_path
-from lev_plugins.utils.ranges import at_least, bounded
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.model_folder import check_confidence, model_path
+from lev_plugins.utils.ranges import at_least
 
 THRESHOLDS = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95,0.99"
 
@@ -21,17 +22,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("folder", metavar="FOLDER", type=model_path, help="a model folder, or an installed model, that edits")
     add_held_out_arguments(add, "--pairs", "text and its correction")
-    several = "values of --min-confidence to compare; the text is edited only once"
+    several = "values of --min-confidence to compare, numbers or dials; the text is edited only once"
     add("--min-confidence", "--min-edit-confidence", metavar="P,...", default=THRESHOLDS, help=several)
     add("--max-tokens", metavar="N", type=int, default=4096, help="tokens per batch")
     add("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    thresholds = parse_thresholds(args.min_confidence)
+    parts = [number_or_name(part.strip()) for part in args.min_confidence.split(",")]
+    for part in parts:
+        check_confidence("--min-confidence", part)
     at_least(args, 1, "max_tokens")
     require(bool(args.pairs + args.clean), f"{args.folder} edits text: give --pairs NOISY CLEAN, --clean FILE, or both")
     editor = Editor.load(args.folder, EditOptions(max_tokens=args.max_tokens, min_confidence=0.0))
+    thresholds = sorted({editor.min_confidence_of(part, "--min-confidence") for part in parts})
     texts = edit_held_out(editor, args.pairs, args.clean)
     files = [{"noisy": str(text.noisy), "clean": str(text.clean)} for text in texts]
     curves = [list(points(text, thresholds)) for text in texts]
@@ -43,21 +47,6 @@ def run(args: argparse.Namespace) -> int:
         report = "\n\n".join("\n".join(block) for block in blocks)
     sys.stdout.write(f"{report}\n")
     return 0
-
-
-def parse_thresholds(text: str) -> list[float]:
-    """
-    >>> parse_thresholds("0.5, 0.1,0.5")
-    [0.1, 0.5]
-    """
-    flag = "--min-confidence"
-    try:
-        thresholds = sorted({float(part) for part in text.split(",")})
-    except ValueError as error:
-        raise UserError(f"{flag} must be numbers separated by commas, such as 0,0.5, but is {text!r}") from error
-    for threshold in thresholds:
-        bounded(flag, threshold, 0, 1)
-    return thresholds
 
 
 def points(text: HeldOut, thresholds: Sequence[float]) -> Iterator[dict[str, float]]:

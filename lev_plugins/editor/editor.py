@@ -52,7 +52,6 @@ from lev_plugins.text.tokenise import Tokeniser
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import at_line, require
 from lev_plugins.utils.json_schema import from_entries
-from lev_plugins.utils.ranges import bounded
 
 UNUSUAL_LETTER = "\ua9a0"  # of Javanese: only a model that reads bytes has pieces for it
 
@@ -80,6 +79,7 @@ class Editor:
         form: TextStyle | None = None,
         calibration: Mapping[str, float] | None = None,
         words_of_model: Path | None = None,
+        dials: Mapping[str, float] | None = None,
     ) -> None:
         """
         model: finds the edits of a segment
@@ -89,9 +89,11 @@ class Editor:
         calibration: weights that turn the confidence of an edit into the share of such edits that are right, for
             texts without drafts
         words_of_model: the model folder's file of words that no edit may touch, besides those of the options
+        dials: the values of min_confidence that have names, ``model_folder.DIALS``
         """
         self.model, self.tokeniser, self.offsets = model, tokeniser, offsets_of(tokeniser.name, tokeniser.bpe)
-        self.split, self.language, self.min_confidence = options.split, options.language, options.min_confidence or 0.0
+        self.split, self.language, self.dials = options.split, options.language, dials or {}
+        self.min_confidence = self.min_confidence_of(options.min_confidence or 0.0, "--min-confidence")
         self.calibration, self.form = calibration if options.calibrated else None, form or TextStyle()
         self.edit_also = parse_kinds(options.edit_also or "")
         words = options.words
@@ -128,7 +130,11 @@ class Editor:
         model = after_trial(kind(folder, config, options), folder)
         form = from_entries(TextStyle, config.text_style, f"{path}: text_style")
         words = folder / model_folder.KEPT if model_folder.KEPT in config.files else None
-        return cls(model, Tokeniser(config.bpe(folder)), options, form, config.calibration, words)
+        return cls(model, Tokeniser(config.bpe(folder)), options, form, config.calibration, words, config.dials)
+
+    def min_confidence_of(self, value: float | str, what: str = "min_confidence") -> float:
+        """Returns a number as it is, and the name of a dial as its value; ``what`` names the flag in messages."""
+        return model_folder.confidence_of(what, value, self.dials)
 
     def with_model(self, model: SegmentModel) -> Editor:
         """Returns an editor with the same settings and words, but another model, such as one with a cache."""
@@ -168,8 +174,9 @@ class Editor:
         text, draft, words = request.text, request.draft, request.words
         for string in (text, "" if draft is None else draft):
             require_text(string)
-        minimum = self.min_confidence if request.min_confidence is None else request.min_confidence
-        bounded("min_confidence", minimum, 0, 1)
+        minimum = self.min_confidence_of(
+            self.min_confidence if request.min_confidence is None else request.min_confidence
+        )
         glossary = self.glossary if request.glossary is None else as_glossary(request.glossary)
         original, edits_of_terms, terms = text, tuple[Edit, ...](), glossary.terms_in(text)
         if terms:

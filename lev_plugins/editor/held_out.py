@@ -2,13 +2,13 @@
 
 texts = edit_held_out(editor, [(Path("dev.typos"), Path("dev.clean"))], [Path("news.clean")])
 weights = calibrate_texts(texts)       # the texts now have calibrated confidences
-lowest_harmless(texts, 2)              # the lowest min_confidence that breaks 2 of 1,000 words of text like news.clean
+choose_dials(texts, {"read": 2})       # the lowest min_confidence that breaks 2 of 1,000 words of text like news.clean
 texts[0].harm(0.5).details             # what is repaired with 0.5
 """
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import log, sqrt
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from lev_plugins.scoring.evaluation import Additive, Array
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import nonempty_lines, require_parallel
 from lev_plugins.utils.errors import UserError, require
-from lev_plugins.utils.model_folder import Decoding, ModelConfig
+from lev_plugins.utils.model_folder import READ, Decoding, ModelConfig, confidence_of
 
 CONFIDENCES = [*(hundredth / 100 for hundredth in range(100)), 0.995, 0.999]  # values of --min-confidence to try
 MIN_EDITS = 100  # to calibrate on
@@ -115,29 +115,48 @@ def is_within_budget(counts: Array, max_broken: float, copies: int = 1) -> bool:
     return bool(copies * growth >= log(1 / ERROR))
 
 
-def lowest_harmless(texts: Sequence[HeldOut], max_broken: float) -> float:
-    """Returns the lowest min_confidence that breaks at most so many of 1,000 words, in text like each clean text.
+def choose_dials(texts: Sequence[HeldOut], promises: Mapping[str, float]) -> dict[str, float]:
+    """Returns, for each dial, the lowest min_confidence that keeps its promise in text like each clean text.
 
     The values are tested from strict to lax until the first failure: that one of them passes although it breaks more
-    has a probability of at most ERROR (fixed-sequence testing, as in Learn then Test: Angelopoulos et al. 2021).
+    has a probability of at most ERROR (fixed-sequence testing, as in Learn then Test: Angelopoulos et al. 2021). That
+    holds for each dial by itself, not for all of them together.
+
+    texts: held-out texts, of which those that are clean count
+    promises: for each dial, how many of 1,000 words it may break
     """
-    lowest = None
+    dials, to_test = dict[str, float](), [*promises]
     for value in reversed(CONFIDENCES):
         harms = [(text.harm(value), text) for text in texts if text.is_clean]
-        failures = [row for row in harms if not is_within_budget(row[0].statistics, max_broken)]
-        if failures:
+        for name in [*to_test]:
+            failures = [row for row in harms if not is_within_budget(row[0].statistics, promises[name])]
+            if not failures:
+                dials[name] = value
+            elif name in dials:
+                to_test.remove(name)
+            else:
+                raise cannot_keep(name, promises[name], value, *failures[0])
+        if not to_test:
             break
-        lowest = value
-    if lowest is None:
-        (result, text), *_ = failures
-        lines, tries = len(text.references), range(2, MAX_COPIES)
-        copies = next((count for count in tries if is_within_budget(result.statistics, max_broken, count)), None)
-        advice = f"give about {copies * lines:,} such lines" if copies else "train on more text of this kind"
-        raise UserError(
-            f"--promise-broken {max_broken:g} cannot be kept: edits that are {value} sure break {result.score:.1f} of "
-            f"1,000 right words in the {lines:,} lines of {text.clean}; {advice}, or promise less"
-        )
-    return lowest
+    return dials
+
+
+def cannot_keep(name: str, max_broken: float, value: float, result: Additive, text: HeldOut) -> UserError:
+    """Returns the error for a promise that no min_confidence keeps; it says how many lines it would take.
+
+    name: of the dial
+    max_broken: its promise
+    value: the strictest min_confidence
+    result: the harm that it does in the text
+    text: a clean text
+    """
+    lines, tries = len(text.references), range(2, MAX_COPIES)
+    copies = next((count for count in tries if is_within_budget(result.statistics, max_broken, count)), None)
+    advice = f"give about {copies * lines:,} such lines" if copies else "train on more text of this kind"
+    return UserError(
+        f"--promise-broken {name}={max_broken:g} cannot be kept: edits that are {value} sure break {result.score:.1f} "
+        f"of 1,000 right words in the {lines:,} lines of {text.clean}; {advice}, or promise less"
+    )
 
 
 @dataclass(frozen=True)
@@ -146,32 +165,41 @@ class Tuning:
 
     pairs: Sequence[tuple[Path, Path]] = ()  # noisy and clean
     clean: Sequence[Path] = ()
-    max_broken: float | None = None  # --promise-broken
+    promises: Mapping[str, float] = field(default_factory=dict)  # --promise-broken
 
     def __bool__(self) -> bool:
         return bool(self.pairs or self.clean)
 
     def check(self, decoding: Decoding) -> None:
-        require(self.max_broken is None or bool(self.clean), "--promise-broken needs --clean FILE: text that is right")
-        require(self.max_broken is None or self.max_broken > 0, "--promise-broken must be above 0")
+        require(not self.promises or bool(self.clean), "--promise-broken needs --clean FILE: text that is right")
         require(
-            self.max_broken is None or decoding.min_confidence is None,
+            READ not in self.promises or decoding.min_confidence is None,
             "--promise-broken chooses the value of --min-confidence: give one of them",
         )
 
     def apply(self, editor: Editor, config: ModelConfig) -> ModelConfig:
-        """Returns the configuration with calibration, min_confidence and scores from the held-out text."""
+        """Returns the configuration with calibration, dials and scores from the held-out text."""
+        stale = ", ".join(config.promises.keys() - self.promises) if self.pairs else ""
+        require(not stale, f"--calibrate changes the dial {stale}: choose it again with --promise-broken")
         texts = edit_held_out(editor, self.pairs, self.clean)
-        weights = calibrate_texts(texts) if self.pairs else {}
-        minimum, budgets = config.decoding.min_confidence, {}
-        if self.max_broken is not None:
-            minimum = lowest_harmless(texts, self.max_broken)
-            budgets = {
-                f"{text.clean.name}: right words broken, of 1,000, in text like its {len(text.references):,} lines, "
-                f"at most, with {1 - ERROR:.0%} confidence": self.max_broken
-                for text in texts
-                if text.is_clean
-            }
-        scores = {name: value for text in texts for name, value in text.scores(minimum or 0.0).items()}
-        decoding = replace(config.decoding, min_confidence=minimum)
-        return replace(config, calibration=weights, decoding=decoding, scores={**config.scores, **scores, **budgets})
+        weights = calibrate_texts(texts) if self.pairs else config.calibration
+        decoding = replace(config.decoding, min_confidence=READ) if READ in self.promises else config.decoding
+        dials = {**config.dials, **choose_dials(texts, self.promises)}
+        minimum = confidence_of("--min-confidence", decoding.min_confidence or 0.0, dials)
+        budgets = {
+            f"{text.clean.name}: right words broken, of 1,000, with --min-confidence {name}, in text like its "
+            f"{len(text.references):,} lines, at most, with {1 - ERROR:.0%} confidence": max_broken
+            for name, max_broken in self.promises.items()
+            for text in texts
+            if text.is_clean
+        }
+        values = dict.fromkeys([minimum, *dials.values()])
+        scores = {name: score for text in texts for value in values for name, score in text.scores(value).items()}
+        return replace(
+            config,
+            calibration=weights,
+            decoding=decoding,
+            dials=dials,
+            promises={**config.promises, **self.promises},
+            scores={**config.scores, **scores, **budgets},
+        )

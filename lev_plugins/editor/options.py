@@ -83,6 +83,6 @@ class EditRequest:
     words: Iterable[OwnWords | str] = ()  # more words that no edit may touch
     # terms whose translations stay in the draft, or without one replace them in the text
     glossary: Mapping[str, str] | Glossary | None = None
-    min_confidence: float | None = None  # leaves out edits that are less sure than this
+    min_confidence: float | str | None = None  # leaves out edits that are less sure than this, or than this dial
     protected: Sequence[Span] = ()  # more of a text without a draft that no edit may touch, sorted
     places: Sequence[Span] | None = None  # only sentences that have one of these are edited; sorted; None: all

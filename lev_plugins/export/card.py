@@ -94,6 +94,7 @@ def facts(config: ModelConfig, weights: int) -> list[list[str]]:
     styles = [style for name, style in TEXT_STYLES.items() if config.text_style.get(name)]
     rows += [["text is written with", ", ".join(styles)]] if styles else []
     rows += [["confidence of an edit", "calibrated on held-out text"]] if config.calibration else []
+    rows += [[f"`--min-confidence {name}`", f"`{value:g}`"] for name, value in config.dials.items()]
     return rows + [[name, f"`{value}`"] for name, value in defaults.items()]
 
 

@@ -132,8 +132,8 @@ def export(
             save_file(stored, scratch / model_folder.WEIGHTS)
         config = write_parts(loaded, state, extras, scratch, without_weights)
         if former:
-            facts = {name: getattr(former, name) for name in ("architecture", "calibration", "updates")}
-            config = replace(config, **facts, text_style=former.text_style, promise=config.promise or former.promise)
+            facts = ("architecture", "calibration", "text_style", "updates", "dials", "promises")
+            config = replace(config, **{name: getattr(former, name) for name in facts})
         model_folder.save(config, scratch)
         if extras.tuning:
             config = extras.tuning.apply(Editor.load(scratch, EditOptions(min_confidence=0.0)), config)
@@ -265,7 +265,6 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
         decoding=decoding,
         text_style={} if labels else asdict(form_of(task.target_dictionary)),
         updates=(state.get("optimizer_history") or [{}])[-1].get("num_updates"),
-        promise=extras.tuning.max_broken,
         noise=noise,
         scores={**validation_score(state), **extras.scores},
     )

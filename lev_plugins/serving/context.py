@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -58,6 +58,7 @@ class ServedModel:
     drafts: bool  # whether texts may have drafts
     language: str | None
     min_confidence: float  # of edits, unless a request has another
+    dials: Mapping[str, float]  # values of min_confidence by name
     worker: Worker[Any, Any]
 
     @classmethod
@@ -65,14 +66,14 @@ class ServedModel:
         """Start the thread that answers requests with the model."""
         if isinstance(model, Editor):
             edit = Worker(model.edit, size_of, max_waiting, BATCH_SIZE)
-            return cls(name, EDIT, model.model.drafts, model.language, model.min_confidence, edit)
+            return cls(name, EDIT, model.model.drafts, model.language, model.min_confidence, model.dials, edit)
         label = Worker(partial(label_texts, model), size_of, max_waiting, BATCH_SIZE)
-        return cls(name, LABEL, False, None, 0.0, label)
+        return cls(name, LABEL, False, None, 0.0, {}, label)
 
     def about(self) -> dict[str, object]:
         about: dict[str, object] = {"name": self.name, "kind": self.kind, "drafts": self.drafts}
         if self.kind == EDIT:
-            about["min_confidence"] = self.min_confidence
+            about |= {"min_confidence": self.min_confidence, "dials": self.dials}
         return about
 
 

@@ -17,6 +17,7 @@ from lev_plugins.text.glossary import Glossary, as_dict
 from lev_plugins.text.protected import OwnWords
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.json_schema import from_entries, parse_object
+from lev_plugins.utils.model_folder import confidence_of
 from lev_plugins.utils.ranges import bounded
 
 MAX_WORDS_LENGTH = 100_000  # characters of all words of a request
@@ -27,7 +28,7 @@ RequestBody = TypeVar("RequestBody")
 class EditBody:
     texts: list[str]
     drafts: list[str] | None = None
-    min_confidence: float | None = None
+    min_confidence: float | str | None = None
     words: list[str] = field(default_factory=list)
     glossary: str = ""
     model: str | None = None
@@ -50,8 +51,8 @@ async def edit(request: Request) -> Response:
     context: Context = request.app.state.context
     body = await parse_body(request, EditBody)
     model = context.find(EDIT, body.model)
-    min_confidence = model.min_confidence if body.min_confidence is None else body.min_confidence
-    bounded("min_confidence", min_confidence, 0, 1)
+    least = model.min_confidence if body.min_confidence is None else body.min_confidence
+    min_confidence = confidence_of("min_confidence", least, model.dials)
     bounded("the length of all words", sum(map(len, body.words)), maximum=MAX_WORDS_LENGTH)
     protected = await asyncio.to_thread(OwnWords, [word.strip(BYTE_ORDER_MARK) for word in body.words])
     bounded("the length of the glossary", len(body.glossary), maximum=MAX_WORDS_LENGTH)

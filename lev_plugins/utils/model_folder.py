@@ -20,6 +20,7 @@ import os
 import re
 import shlex
 from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import entry_points
 from importlib.resources import files
@@ -28,7 +29,7 @@ from typing import Any, TypeVar
 
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.json_schema import from_entries, read_object
-from lev_plugins.utils.ranges import check_ranges, flag_name
+from lev_plugins.utils.ranges import bounded, check_ranges, flag_name
 
 FORMAT = 2
 CONFIG, WEIGHTS, CARD, THRESHOLDS = "config.json", "model.safetensors", "README.md", "thresholds.json"
@@ -45,6 +46,8 @@ TOKENISER_FILES: dict[str, tuple[str, str] | None] = {
     "subword_nmt": ("bpe_codes", "codes.txt"),
     **dict.fromkeys(("words", "chars", "characters", "bytes")),
 }
+READ, WRITE = "read", "write"  # dials: for people who look at each edit, and for machines that write without anybody
+DIALS = (READ, WRITE)
 EDITING_FLAGS = ("iter_decode_max_iter", "iter_decode_eos_penalty")  # flags that only text_editing has
 SEARCH_FLAGS = ("beam", *EDITING_FLAGS)  # of fairseq; --keep-bias is one of the task
 AGAIN = "export it again, or copy it again from where it came"
@@ -55,6 +58,35 @@ Flag = bool | int | float | str | None
 Settings = TypeVar("Settings", bound="Decoding")
 
 
+def check_confidence(what: str, value: float | str) -> None:
+    """Raises an error unless the value is a number from 0 to 1 or the name of a dial; ``what`` is for the message.
+
+    >>> check_confidence("--min-confidence", "write")
+    >>> check_confidence("--min-confidence", "strict")
+    Traceback (most recent call last):
+    lev_plugins.utils.errors.UserError: --min-confidence must be a number, read or write, but is 'strict'
+    """
+    if isinstance(value, str):
+        require(value in DIALS, f"{what} must be a number, {' or '.join(DIALS)}, but is {value[:60]!r}")
+    else:
+        bounded(what, value, 0, 1)
+
+
+def confidence_of(what: str, value: float | str, dials: Mapping[str, float]) -> float:
+    """Returns a confidence as a number: that of a dial, if the value is the name of one.
+
+    what: the flag or field of the value, for messages
+    value: a number or the name of a dial
+    dials: those of the model folder
+    """
+    check_confidence(what, value)
+    if not isinstance(value, str):
+        return value
+    advice = f"give a number, or export the model again with --promise-broken {value}=N --clean FILE"
+    require(value in dials, f"{what} is {value}, but this editor has no such dial: {advice}")
+    return dials[value]
+
+
 @dataclass(frozen=True)
 class Decoding:
     """How an editor decodes; None stands for the default of the task or the editor."""
@@ -63,13 +95,15 @@ class Decoding:
     iter_decode_max_iter: int | None = None
     iter_decode_eos_penalty: float | None = None
     keep_bias: float | None = None
-    min_confidence: float | None = None
+    min_confidence: float | str | None = None  # or the name of a dial
     language: str | None = None
     edit_also: str | None = None
 
     def check(self) -> None:
         """Checks the values; messages name the flags of ``edit`` and ``export``."""
         check_ranges(self)
+        if self.min_confidence is not None:
+            check_confidence("--min-confidence", self.min_confidence)
         also = self.edit_also
         require(also is None or isinstance(also, str), f"--edit-also must be text such as a,b, but is {also!r}")
         require(
@@ -113,7 +147,8 @@ class ModelConfig:
     calibration: dict[str, float] = field(default_factory=dict)  # weights by which confidences become probabilities
     text_style: dict[str, bool | None] = field(default_factory=dict)  # of its training text: ``text.text_style``
     updates: int | None = None
-    promise: float | None = None  # the most words of 1,000 right ones that it breaks in held-out text
+    dials: dict[str, float] = field(default_factory=dict)  # the min_confidence of each of ``DIALS`` that was chosen
+    promises: dict[str, float] = field(default_factory=dict)  # of 1,000 right words, the most that each dial breaks
     noise: dict[str, Flag] = field(default_factory=dict)  # of its training, as flags of ``lev-plugins noise``
     scores: dict[str, float] = field(default_factory=dict)
 
@@ -185,6 +220,12 @@ def read(folder: str | Path) -> ModelConfig:
         config.decoding.check()
     except UserError as error:
         raise UserError(f"{path}, decoding: {error}") from error
+    names = " and ".join(DIALS)
+    same = config.dials.keys() == config.promises.keys() <= {*DIALS}
+    require(same, f"{path}: dials and promises must have the same names, some of {names}")
+    for name, value in config.dials.items():
+        bounded(f"{path}: dials: {name}", value, 0, 1)
+        bounded(f"{path}: promises: {name}", config.promises[name], above=0)
     if not (folder / GRAPHS).is_dir():
         member(folder, WEIGHTS)
     for name, expected in config.files.items():

@@ -30,7 +30,7 @@ BOUNDS: dict[str, list[dict[str, Any]]] = {  # names of numbers in configuration
     "max_insertions|spelling_buckets|pack_length": SIZE,
     "distance_buckets": [{"minimum": 4}, {"maximum": MAX_SIZE}],
     "(attention_|activation_|future_)?dropout": [{"minimum": 0, "below": 1}],  # 1 would drop everything
-    "rollin_alpha|rollin_beta|noise_share|word_dropout|min_edit_confidence|min_confidence": SHARE,
+    "rollin_alpha|rollin_beta|noise_share|word_dropout|min_edit_confidence": SHARE,
     "max_ratio|max_ratio_floor|min_words": [{"minimum": 0}],
     "soft_protection": [{"minimum": 0, "maximum": MAX_BIAS}],
     "keep_bias|iter_decode_eos_penalty": [{"minimum": -MAX_BIAS, "maximum": MAX_BIAS}],

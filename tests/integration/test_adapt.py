@@ -43,7 +43,9 @@ def journal(base_editor: Path) -> Path:
 
 def test_a_trainable_folder_has_its_noise_and_texts(base_editor: Path) -> None:
     config = model_folder.read(base_editor)
-    assert config.promise == 80 and config.noise["kind"] == "swap,delete" and config.noise["word_rate"] == 0.4
+    assert (
+        config.promises == {"read": 80} and config.noise["kind"] == "swap,delete" and config.noise["word_rate"] == 0.4
+    )
     assert (base_editor / "sample.txt").read_text() == (base_editor.parent / "train.clean").read_text()
     assert (base_editor / "promised.txt").read_text() == (base_editor.parent / "valid.clean").read_text()
 
@@ -55,7 +57,7 @@ def test_an_adapted_editor_learns_the_pairs_and_keeps_its_promise(base_editor: P
     rows = {line.split()[0]: line.split()[1:] for line in result.out.splitlines()}
     assert float(rows["after"][0]) > float(rows["before"][0]) + 10
     config, adapted_config = model_folder.read(base_editor), model_folder.read(out)
-    assert (adapted_config.promise, adapted_config.noise) == (config.promise, config.noise)
+    assert (adapted_config.promises, adapted_config.noise) == (config.promises, config.noise)
     assert (out / "sample.txt").read_text() == (base_editor / "sample.txt").read_text()
     graphs = {path.name for path in (out / "graphs").glob("*.onnx")}  # although the folder has none
     assert graphs == {f"{name}.int8.onnx" for name in ("encoder", "decide", "fill")}

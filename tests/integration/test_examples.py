@@ -94,7 +94,7 @@ def test_english_compares_the_editor_with_symspell(tmp_path: Path) -> None:
     rows = re.findall(r"^\| own \| (.+) \| ([\d.]+) \| ([\d.]+) \|$", done.out, re.M)
     assert {"SymSpell", "this editor"} <= {name for name, *_ in rows}
     config = json.loads((tmp_path / "out" / "editor" / "config.json").read_text("utf-8"))
-    assert 0 <= config["decoding"]["min_confidence"] <= 1
+    assert 0 <= config["dials"]["read"] <= 1
 
 
 @pytest.mark.slow
@@ -124,7 +124,7 @@ def test_grammar_scores_all_systems(tmp_path: Path) -> None:
     assert len(gleu) >= 6 and all(0 <= score <= 1 for score in gleu)  # with SymSpell, and do nothing beside each
     assert len(figures(done.out, "F0.5")) == len(gleu) / 2 and "VERB:SVA" in done.out
     assert len((out / "words" / "dict.txt").read_text("utf-8").splitlines()) > 65_000  # as README.md says
-    assert json.loads((out / "editor" / "config.json").read_text("utf-8"))["decoding"]["min_confidence"] is not None
+    assert "read" in json.loads((out / "editor" / "config.json").read_text("utf-8"))["dials"]
 
 
 UKRAINIAN = [

@@ -64,7 +64,7 @@ def test_a_stopped_server_finishes_its_requests(pbd_folder: Path, tmp_path: Path
     words.write_text(f"{TYPOS[1].split()[0]}\n", "utf-8")
     with started(pbd_folder, "--words", words, "--min-confidence", 0.5, "--log-text") as server:
         client = server.client
-        description = {"name": "pbd", "kind": "edit", "drafts": False, "min_confidence": 0.5}
+        description = {"name": "pbd", "kind": "edit", "drafts": False, "min_confidence": 0.5, "dials": {}}
         assert client.get("/v1/models").json["models"] == [description]
         result = client.edit(TYPOS[0]).json["results"][0]
         assert result == load_editor(pbd_folder).edit([TYPOS[0]])[0].without_unsure(0.5).as_dict()

@@ -54,7 +54,7 @@ async function open(keepsJournal = false) {
   class Option { constructor(text, value) { Object.assign(this, { textContent: text, value }); } }
   vm.runInContext(html.match(/<script>([\s\S]*?)<\/script>/)[1],
     vm.createContext({ document, fetch, Option, AbortController, navigator: {} }));
-  await answer({ models: [{ name: "m", kind: "edit", drafts: true, min_confidence: 0 }], journal: keepsJournal });
+  await answer({ models: [{ name: "m", kind: "edit", drafts: true, min_confidence: 0, dials: {} }], journal: keepsJournal });
 }
 
 const type = (text) => { by("text").value = text; by("text").fire("input"); };

@@ -1,5 +1,6 @@
 """models/en, the editor of English in the repository: its size, its name and its edits."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +47,7 @@ def test_models_en_trainable_is_complete_and_makes_the_same_edits(tmp_path: Path
     folder = model_path("en-trainable")
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 32_000_000
     config = adapt.read_config(folder)
-    assert config.promise is not None and config.noise and {"sample.txt", "promised.txt"} <= config.files.keys()
+    assert "read" in config.promises and config.noise and {"sample.txt", "promised.txt"} <= config.files.keys()
     editor = Editor.load(adapt.with_graphs(folder, tmp_path / "en"))
     assert [edited.text for edited in editor.edit(list(CORRECTIONS))] == list(CORRECTIONS.values())
 
@@ -60,8 +61,10 @@ def test_the_name_en_finds_the_model_unless_a_file_has_it(tmp_path: Path, monkey
 
 def test_the_card_of_models_en_has_a_licence_and_a_promise() -> None:
     config, card = model_folder.read(EN), (EN / model_folder.CARD).read_text(encoding="utf-8")
-    assert "\nlicense: " in card and config.promise is not None
-    assert "at most, with 95% confidence" in card
+    assert "\nlicense: " in card and config.dials["read"] < config.dials["write"]
+    for name, max_broken in config.promises.items():
+        row = rf"^\| .*words broken, of 1,000, with --min-confidence {name}, .*, at most, .* \| {max_broken:g} \|$"
+        assert re.search(row, card, re.M)
 
 
 def test_models_en_leaves_correct_texts_unchanged(english_editor: Editor) -> None:

@@ -116,7 +116,7 @@ def test_an_adapted_folder_that_breaks_its_promise_is_not_written(
         for name, lines in ((model_folder.SAMPLE, ["the function"] * 9), (model_folder.PROMISED, ["of value"] * 200)):
             path = write_lines(tmp_path / "folder" / name, lines)
             entries["files"][name] = model_folder.digest(path)
-        entries["promise"] = 4.0
+        entries["dials"], entries["promises"] = {"read": 0.5}, {"read": 4.0}
 
     seen: dict[str, list[str]] = {}
 
@@ -125,14 +125,14 @@ def test_an_adapted_folder_that_breaks_its_promise_is_not_written(
             seen[path.name] = path.read_text("utf-8").splitlines()
         for name, path in zip(("promised", "own"), extras.tuning.clean, strict=True):
             seen[name] = path.read_text("utf-8").splitlines()
-        raise UserError(f"--promise-broken {extras.tuning.max_broken:g} cannot be kept")
+        raise UserError(f"--promise-broken {extras.tuning.promises} cannot be kept")
 
     monkeypatch.setattr(adapt, "train_further", lambda *args: None)
     monkeypatch.setattr(adapt, "export", refuse)
     folder, out = copied(tmp_path / "folder", with_text), tmp_path / "out"
     monkeypatch.setattr("sys.stderr", io.StringIO())
     assert main(["adapt", *map(str, [folder, *pairs, out])]) == 2
-    assert "--promise-broken 4 " in sys.stderr.getvalue()  # type: ignore[attr-defined]
+    assert "--promise-broken {'read': 4.0} " in sys.stderr.getvalue()  # type: ignore[attr-defined]
     assert not out.exists() and not [path for path in tmp_path.iterdir() if path.name.startswith(".out")]
     held_out = [clean for clean in CORRECT_LINES if adapt.is_held_out((clean, clean))]
     assert seen["own"] == ["of value"] * 200 and seen["promised"] == seen["own"] + held_out

@@ -270,6 +270,10 @@ def test_unusable_texts_and_folders_are_refused(pbd: Editor, torch_levt: Editor)
         EditOptions(min_confidence=50).check()
     with pytest.raises(UserError, match=r"line 2: min_confidence .* 50"):
         pbd.edit(["a", EditRequest("a", min_confidence=50)])
+    with pytest.raises(UserError, match=r"--min-confidence .* read or write, .*'hook'"):
+        EditOptions(min_confidence="hook").check()
+    with pytest.raises(UserError, match=r"line 1: min_confidence is write, .* --promise-broken write=N"):
+        pbd.edit([EditRequest("a", min_confidence="write")])
     with pytest.raises(UserError, match=r"words .*'ab'"):
         pbd.edit([EditRequest("a", words="ab")])
     with pytest.raises(UserError, match=r"2 texts.* 1 drafts"):
@@ -309,6 +313,10 @@ def test_each_request_has_its_own_settings(pbd: Editor) -> None:
     text, words = TYPOS[0], TYPOS[0].split()
     requests = [text, EditRequest(text, min_confidence=1.0), EditRequest(text, words=words), EditRequest(text)]
     plain, unsure, protected, repeated = pbd.edit(requests)
+    with_dials = Editor(pbd.model, pbd.tokeniser, dials={"read": 0.0, "write": 1.0})
+    assert with_dials.edit([EditRequest(text, min_confidence=name) for name in ("read", "write")]) == [plain, unsure]
+    strict = Editor(pbd.model, pbd.tokeniser, EditOptions(min_confidence="write"), dials=with_dials.dials)
+    assert strict.edit([text]) == [unsure] and strict.min_confidence == strict.min_confidence_of("write") == 1
     assert plain.edits and plain == repeated == pbd.edit([text])[0]
     assert all(edit.confidence == 1 for edit in unsure.edits)
     assert len(protected.protected) == len(words)

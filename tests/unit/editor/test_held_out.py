@@ -17,7 +17,7 @@ import lev_plugins
 from lev_plugins.cli.main import main
 from lev_plugins.editor import calibration
 from lev_plugins.editor.calibration import CONSTANT, WEIGHTS, Evidence
-from lev_plugins.editor.held_out import calibrate_texts, edit_held_out, is_within_budget, lowest_harmless
+from lev_plugins.editor.held_out import calibrate_texts, choose_dials, edit_held_out, is_within_budget
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.offsets import offsets_of
@@ -128,17 +128,19 @@ def test_the_lowest_threshold_within_the_budget_is_chosen_or_refused(tmp_path: P
     edits = {f"w{i}": [Edit(0, len(f"w{i}"), "x", confidence=i / 200)] for i in range(200)}
     (clean,) = files(tmp_path, clean="".join(f"{word} b c d e\n" for word in edits))
     texts = edit_held_out(Editor(**edits), [], [clean])
-    lowest = lowest_harmless(texts, 50)  # the point estimate would be 0.75: 50 of 1,000 words
+    dials = choose_dials(texts, {"write": 50, "read": 500})
+    lowest = dials["write"]  # the point estimate would be 0.75: 50 of 1,000 words
     stricter, laxer = (texts[0].harm(value).statistics for value in (lowest, lowest - 0.01))
     assert 0.75 < lowest < 1 and is_within_budget(stricter, 50) and not is_within_budget(laxer, 50)
-    assert lowest_harmless(texts, 500) == 0
-    with pytest.raises(UserError, match=r"--promise-broken 2 .*0\.999"):
-        lowest_harmless(texts, 2)
+    assert dials["read"] == 0
+    assert choose_dials(texts, {"read": 50}) == {"read": lowest} and choose_dials(texts, {}) == {}
+    with pytest.raises(UserError, match=r"--promise-broken write=2 .*0\.999"):
+        choose_dials(texts, {"read": 50, "write": 2})
     sure = edit_held_out(Editor(w1=[Edit(0, 2, "x")]), [], [clean])
     with pytest.raises(UserError, match=r"1\.0 of 1,000 .* 200 lines .* 1,\d00 "):
-        lowest_harmless(sure, 5)
-    with pytest.raises(UserError, match=r"--promise-broken 0\.5 .*promise less"):
-        lowest_harmless(sure, 0.5)
+        choose_dials(sure, {"read": 5})
+    with pytest.raises(UserError, match=r"--promise-broken read=0\.5 .*promise less"):
+        choose_dials(sure, {"read": 0.5})
 
 
 @pytest.mark.parametrize(
@@ -185,31 +187,58 @@ def corpora(tmp_path: Path) -> dict[str, Path]:
 def test_sweep_agrees_with_export(corpora: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "editor"
     flags = ["--beam", 1, "--calibrate", *corpora.values(), "--clean", corpora["clean"]]
-    SYSTEMS["pbd"](tmp_path).export(out, *flags, "--promise-broken", 100)
+    SYSTEMS["pbd"](tmp_path).export(out, *flags, "--promise-broken", "read=200,write=80")
     printed, config = capsys.readouterr().out, model_folder.read(out)
-    setting = f"with --min-confidence {config.decoding.min_confidence:g}"
+    read, write = config.dials["read"], config.dials["write"]
+    assert config.decoding.min_confidence == "read" and config.promises == {"read": 200, "write": 80} and read <= write
+    setting = f"with --min-confidence {read:g}"
     broken = config.scores[f"clean: right words broken, of 1,000, {setting}"]
-    promise = "clean: right words broken, of 1,000, in text like its 200 lines, at most, with 95% confidence"
-    assert broken <= 100 == config.scores[promise] and f"noisy: typos repaired, %, {setting}" in config.scores
-    assert config.calibration.keys() == {*WEIGHTS} and config.decoding.min_confidence is not None
-    assert printed.splitlines()[0].split() == ["min-confidence", f"{config.decoding.min_confidence:g}"]
+    promise = (
+        "clean: right words broken, of 1,000, with --min-confidence {}, in text like its 200 lines, at most, with 95% \
+confidence"
+    )
+    assert broken <= 200 == config.scores[promise.format("read")] and config.scores[promise.format("write")] == 80
+    assert {f"noisy: typos repaired, %, with --min-confidence {value:g}" for value in (read, write)} <= {*config.scores}
+    assert config.calibration.keys() == {*WEIGHTS}
+    rows = [["min-confidence", "read"], ["dial", "read", f"{read:g}"], ["dial", "write", f"{write:g}"]]
+    assert [line.split() for line in printed.splitlines()[:3]] == rows
     card = (out / "README.md").read_text("utf-8")
     assert "| confidence of an edit | calibrated on held-out text |" in card
     assert f"| clean: right words broken, of 1,000, {setting} | {broken:g} |" in card
+    assert f"| `--min-confidence write` | `{write:g}` |" in card
     editor = lev_plugins.load(out, options=EditOptions(min_confidence=0.0))
     line = corpora["noisy"].read_text("utf-8").splitlines()
     raw = lev_plugins.load(out, options=EditOptions(min_confidence=0.0, calibrated=False)).edit(line)
     assert [edited.text for edited in editor.edit(line)] == [edited.text for edited in raw]
     assert editor.edit(line) != raw
     sweep = ["sweep", out, "--clean", corpora["clean"], "--pairs", *corpora.values(), "--min-edit-confidence"]
-    assert main([*map(str, sweep), f"0,{config.decoding.min_confidence}", "--json"]) == 0
+    assert main([*map(str, sweep), "read,0", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     pair, clean = report["texts"]
+    assert [point["min-confidence"] for point in clean["points"]] == [0, read]
     assert clean["points"][-1]["broken of 1,000"] == pytest.approx(broken, abs=0.01)
     assert pair["points"][0]["% of typos repaired"] >= pair["points"][1]["% of typos repaired"]
     assert main([*map(str, sweep), "0.5"]) == 0
     table = capsys.readouterr().out.splitlines()
     assert table[0] == str(corpora["noisy"]) and table[1].startswith("min-confidence  broken of 1,000  % of lines ")
+
+
+def test_an_export_again_keeps_the_dials_unless_confidences_change(
+    corpora: dict[str, Path], tmp_path: Path, refusal: Refusal
+) -> None:
+    first, again = tmp_path / "first", tmp_path / "again"
+    clean = ["--clean", corpora["clean"]]
+    calibrate = ["--calibrate", *corpora.values()]
+    SYSTEMS["pbd"](tmp_path).export(first, "--beam", 1, *calibrate, *clean, "--promise-broken", 100)
+    config = model_folder.read(first)
+    assert main([*map(str, ["export", first, again, *clean, "--promise-broken", "write=80"])]) == 0
+    with_both = model_folder.read(again)
+    assert with_both.dials.items() > config.dials.items() and with_both.promises == {"read": 100, "write": 80}
+    assert (with_both.calibration, with_both.decoding) == (config.calibration, config.decoding)
+    assert main([*map(str, ["export", again, again, "--overwrite", "--min-confidence", "write"])]) == 0
+    assert lev_plugins.load(again).min_confidence == with_both.dials["write"]
+    message = refusal("export", again, tmp_path / "out", *calibrate, *clean, "--promise-broken", 100)
+    assert mentions(message, "--calibrate write --promise-broken") and not (tmp_path / "out").exists()
 
 
 def test_words_of_the_folder_and_of_the_user_are_both_protected(corpora: dict[str, Path], tmp_path: Path) -> None:
@@ -243,12 +272,16 @@ def test_higher_thresholds_break_fewer_words(corpora: dict[str, Path], capsys: p
     [
         (["export", "--promise-broken", "2"], "--promise-broken --clean"),
         (["export", "--promise-broken", "0", "--clean", "{clean}"], "--promise-broken 0"),
+        (["export", "--promise-broken", "some", "--clean", "{clean}"], "--promise-broken some"),
+        (["export", "--promise-broken", "read=2,hook=1", "--clean", "{clean}"], "--promise-broken 'hook' read write"),
+        (["export", "--promise-broken", "read=2,write=-1", "--clean", "{clean}"], "--promise-broken -1.0"),
         (["export", "--clean", "{clean}", "--promise-broken", "2", "--min-confidence", "0.5"], "--min-confidence"),
         (["export", "--clean", "none"], "none"),
         (["export", "--calibrate", "{noisy}", "{short}"], "parallel"),
         (["sweep"], "--pairs --clean"),
         (["sweep", "--min-edit-confidence", "0,1.2"], "--min-confidence 1.2"),
-        (["sweep", "--min-confidence", "all"], "all commas"),
+        (["sweep", "--min-confidence", "0.1,all"], "--min-confidence 'all' read write"),
+        (["sweep", "--clean", "{clean}", "--min-confidence", "write"], "--min-confidence write --promise-broken"),
         (["sweep", "--clean", "{empty}"], "empty"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from lev_plugins.serving.context import Context
 from tests.helpers import mentions
-from tests.serving import Client, FakeEditor, FakeLabeller, models, serving
+from tests.serving import DIALS, Client, FakeEditor, FakeLabeller, models, serving
 
 
 def test_an_edit_request_answers_the_json_of_edit(server: Client) -> None:
@@ -31,6 +31,7 @@ def test_fields_of_an_edit_request_are_used(server: Client) -> None:
         return [result["text"] for result in server.edit(*lines, **fields).json["results"]]
 
     assert texts("teh tset", min_confidence=0.85) == ["the tset"]
+    assert texts("teh tset", min_confidence="write") == texts("teh tset", min_confidence=0.85)
     assert texts("teh tset", min_confidence=0) == texts("teh tset", min_confidence=0.0) == ["the test"]
     assert texts("teh tset Tset", words=["tset"]) == ["the tset Tset"]
     assert texts("x", drafts=["teh ⟦+⟧"], model="m2") == ["the new "]
@@ -60,7 +61,7 @@ def test_label_requests_are_answered(server: Client) -> None:
 def test_models_and_healthz_are_listed(server: Client) -> None:
     answer = server.get("/v1/models").json
     assert answer["models"][1:] == [
-        {"name": "m2", "kind": "edit", "drafts": True, "min_confidence": 0.0},
+        {"name": "m2", "kind": "edit", "drafts": True, "min_confidence": 0.0, "dials": DIALS},
         {"name": "m3", "kind": "label", "drafts": False},
     ]
     assert answer["max_text"] == 2000
@@ -75,6 +76,7 @@ def test_models_and_healthz_are_listed(server: Client) -> None:
         ({}, "'texts'"),
         ({"texts": ["a", 1]}, "texts list[str] ['a', 1]"),
         ({"texts": ["a"], "min_confidence": 1.5}, "min_confidence 1.5"),
+        ({"texts": ["a"], "min_confidence": "hook"}, "min_confidence 'hook' read write"),
         ({"texts": ["a"], "model": "gpt"}, "gpt m1 m2"),
         ({"texts": ["a"], "drafts": ["b"]}, "drafts levt m1"),
         ({"texts": ["a"], "drafts": [], "model": "m2"}, "0 drafts 1 texts"),
