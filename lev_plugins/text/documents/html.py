@@ -21,12 +21,12 @@ TOKEN = re.compile(
     rf"|(?P<code>{TEMPLATES}|\$?\{{[^{{}}\n]*\}}|{ENTITY}|{ADDRESSES})",
     re.DOTALL,
 )
-INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite data del dfn em font i img input ins label mark nobr q s small span strike strong"
-    " sub sup time tt u wbr code kbd samp var".split()
+INLINE = re.compile(
+    "a|abbr|acronym|b|bd[io]|big|cite|code|data|del|dfn|em|font|i|img|input|ins|kbd|label|mark|nobr|q|s|samp|small|span|"
+    "strike|strong|su[bp]|time|tt|u|var|wbr"
 )
-VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-CLOSES_ITSELF = frozenset("p li dt dd tr td th option".split())  # where the next one begins
+VOID = re.compile("area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr")
+CLOSES_ITSELF = ("p", "li", "dt", "dd", "tr", "td", "th", "option")  # where the next one begins
 LANGUAGE = re.compile(r"""\blang\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 NOT_PROSE = re.compile(r"""\btranslate\s*=\s*["']?no\b|\bnotranslate\b""", re.IGNORECASE)
 
@@ -72,16 +72,16 @@ def html_areas(text: str, begin: int, end: int, code: list[Span]) -> Iterator[Ar
         if raw:
             last = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, stop, end)
             stop = resume = last.end() if last else end
-        if name not in INLINE:
+        if not INLINE.fullmatch(name):
             yield from area(begin, start)
             begin = stop
         elif raw:
             holes.append(Span(start, stop))
         else:
             signs.append(Span(start, stop))
-        if raw or name in VOID or match["rest"].endswith("/"):
+        if raw or VOID.fullmatch(name) or match["rest"].endswith("/"):
             continue
-        if names[name] and (match["close"] or name in CLOSES_ITSELF and opened[-1].name == name):
+        if names[name] and (match["close"] or (name in CLOSES_ITSELF and opened[-1].name == name)):
             while (element := opened.pop()).name != name:
                 names[element.name] -= 1
             names[name] -= 1

@@ -12,7 +12,7 @@ from lev_plugins.text.edited import Span
 from lev_plugins.text.protected import merge_spans
 
 # Each ends with the text, if nothing else ends it: so a pattern never scans the same text twice.
-TEMPLATES = r"\{\{.*?(?:\}\}|\Z)|\{%.*?(?:%\}|\Z)|\{#.*?(?:#\}|\Z)|<%.*?(?:%>|\Z)|<\?.*?(?:\?>|\Z)"
+TEMPLATES = r"\{\{.*?(?:\}\}|\Z)|\{%.*?(?:%\}|\Z)|\{\#.*?(?:\#\}|\Z)|<%.*?(?:%>|\Z)|<\?.*?(?:\?>|\Z)"
 URL = r"[^\s<>\"`]*[^\s<>\"`.,;:!?'\u2019)\]}*_]"  # to its end, without the punctuation of the sentence
 ADDRESSES = rf"\b(?:(?:https?|ftp|file)://|www\.|mailto:){URL}|(?<![\w.+-])[\w.+-]{{1,64}}@[\w-]+(?:\.[\w-]+)+"
 RAW_ELEMENTS = ("script", "style", "pre", "code", "textarea", "kbd", "samp", "var", "tt", "svg", "math", "template")
@@ -89,7 +89,7 @@ def expressions(
                 begin = begin if opened else match.start()
                 opened.append(">" if sign[0] == "<" else "}")
                 braces += sign[0] == "{"
-            if opened and (sign == "}" and braces or sign[-1] == opened[-1] == ">"):
+            if opened and ((sign == "}" and braces) or sign[-1] == opened[-1] == ">"):
                 while opened.pop() != sign[-1]:
                     pass
                 braces -= sign == "}"

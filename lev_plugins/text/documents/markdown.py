@@ -71,9 +71,9 @@ def areas(text: str, mdx: bool) -> Iterator[Area]:
         chunk = bytearray(data[start:end])
         for a, b in margins[bisect_left(margins, (start, start)) : bisect_left(margins, (end, end))]:
             chunk[a - start : b - start] = b" " * (b - a)
-        chunk = TEMPLATE.sub(lambda match: b"x" * len(match[0]), chunk)  # [text]({{ address }}) is a link
+        source = TEMPLATE.sub(lambda match: b"x" * len(match[0]), bytes(chunk))  # [text]({{ address }}) is a link
         found = query(INLINE, PACKAGE, "inline_language").captures(
-            parser(PACKAGE, "inline_language").parse(bytes(chunk)).root_node
+            parser(PACKAGE, "inline_language").parse(source).root_node
         )
         for kind, result in ("code", code), ("sign", signs):
             result += [Span(offset(start + n.start_byte), offset(start + n.end_byte)) for n in found.get(kind, ())]

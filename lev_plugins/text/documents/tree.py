@@ -47,7 +47,10 @@ def query(pattern: str, package: str, function: str = "language") -> QueryCursor
 
 def char_offsets(text: str) -> Callable[[int], int]:
     """Returns the function that turns a place in the UTF-8 bytes of a text into one in its characters."""
-    ends, extra = list[int](), [0]  # of each character with several bytes: where it ends, and how many more they are so far
+    ends, extra = (
+        list[int](),
+        [0],
+    )  # of each character with several bytes: where it ends, and how many more they are so far
     for match in re.finditer(r"[^\x00-\x7f]", text):
         extra.append(extra[-1] + len(match[0].encode()) - 1)
         ends.append(match.end() + extra[-1])

@@ -41,7 +41,9 @@ def areas(text: str) -> Iterator[Area]:
             if name in UNITS and opens:
                 prose = not NOT_PROSE.search(match["rest"])
         elif name == "target":
-            yield Area(begin, match.start(), [*code, *matches(PLACEHOLDER, text, begin, match.start())], signs, target_language)
+            yield Area(
+                begin, match.start(), [*code, *matches(PLACEHOLDER, text, begin, match.start())], signs, target_language
+            )
             begin = -1
         elif name in NATIVE_CODE and not empty:
             if opens and native < 0:
