@@ -15,8 +15,9 @@ offsets count characters of the whole text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
+from unicodedata import combining
 
 from lev_plugins.text.edited import Span
 from lev_plugins.text.protected import merge_spans
@@ -48,7 +49,7 @@ class View(NamedTuple):
 
 
 def paragraph(text: str, parts: Iterable[Part], language: str | None = None) -> Paragraph:
-    """Returns a paragraph of parts that may have several lines: line breaks and indentation become layout.
+    """Returns a paragraph of parts that may have several lines: line breaks and the blanks around them become layout.
 
     >>> paragraph("a\\r\\n  b c", [Part(0, 8)]).parts
     (Part(start=0, end=1, prose=True), Part(start=5, end=8, prose=True))
@@ -58,16 +59,63 @@ def paragraph(text: str, parts: Iterable[Part], language: str | None = None) -> 
         for start, end, prose in parts
         for match in re.finditer(r"[^\r\n]+", text[start:end])
     )
-    return Paragraph(tuple(trimmed for part in lines if (trimmed := without_indentation(text, part))), language)
+    return Paragraph(tuple(trimmed for part in lines if (trimmed := without_margins(text, part))), language)
 
 
-def without_indentation(text: str, part: Part) -> Part | None:
-    """Returns the part without the blanks that begin its line; None: there is nothing else."""
-    start = part.start
-    if start == 0 or text[start - 1] in "\r\n":
-        while start < part.end and text[start] in " \t":
+def without_margins(text: str, part: Part) -> Part | None:
+    """Returns the part without the blanks that begin or end its line; None: there is nothing else."""
+    start, end = part.start, part.end
+    if text[start - 1 : start] in ("", "\r", "\n"):
+        while start < end and text[start] in " \t":
             start += 1
-    return part._replace(start=start) if start < part.end else None
+    if text[end : end + 1] in ("", "\r", "\n"):
+        while start < end and text[end - 1] in " \t":
+            end -= 1
+    return part._replace(start=start, end=end) if start < end else None
+
+
+def parts_around(text: str, start: int, end: int, code: Iterable[Span], signs: Iterable[Span] = ()) -> list[Part]:
+    """Returns the parts of a stretch of text. A word that code or a sign goes into is code as well.
+
+    code: what the model reads but may not change
+    signs: what becomes layout, such as those of emphasis
+    >>> text = "*A* `b`s c*d*e."
+    >>> signs = [Span(0, 1), Span(2, 3), Span(10, 11), Span(12, 13)]
+    >>> [(text[a:b], prose) for a, b, prose in parts_around(text, 0, len(text), [Span(4, 7)], signs)]
+    [('A', True), (' ', True), ('`b`s', False), (' ', True), ('c*d', False), ('*e', False), ('.', True)]
+    """
+    holes = sorted([(a, -b, False) for a, b in code] + [(a, -b, True) for a, b in signs])
+    runs: list[list[tuple[int, int, bool]]] = []  # holes side by side, such as those of [`code`](address)
+    last = -1
+    for a, b, is_sign in holes:
+        if -b <= last or -b <= start or a >= end:
+            continue
+        hole = (max(a, last, start), min(-b, end), is_sign)
+        if runs and hole[0] == last:
+            runs[-1].append(hole)
+        else:
+            runs.append([hole])
+        last = hole[1]
+    result, at = list[Part](), start
+    for run in runs:
+        first, last = run[0][0], run[-1][1]
+        before = first > start and is_word(text[first - 1])
+        after = last < end and is_word(text[last])
+        if (before and after) or ((before or after) and not all(is_sign for _, _, is_sign in run)):
+            while first > at and is_word(text[first - 1]):
+                first -= 1
+            while last < end and is_word(text[last]):
+                last += 1
+            run = [(max(first, at), last, False)]
+        result.append(Part(at, first))
+        result += [Part(a, b, False) for a, b, is_sign in run if not is_sign]
+        at = last
+    return [part for part in [*result, Part(at, end)] if part.start < part.end]
+
+
+def is_word(char: str) -> bool:
+    """Returns whether a character is of a word: a letter, digit, combining mark or underscore."""
+    return char.isalnum() or char == "_" or combining(char) > 0
 
 
 def reading_view(text: str, paragraphs: Iterable[Paragraph]) -> View:
@@ -121,7 +169,7 @@ class Embedded(NamedTuple):
     def in_file(self, paragraph: Paragraph) -> Paragraph:
         """Returns a paragraph of the embedded text with its places in the file."""
         parts: list[Part] = []
-        for start, end, prose in paragraph.parts:
+        for start, end, prose in self.without_escapes(paragraph.parts):
             begin = start
             for i in range(start + 1, end + 1):
                 if i == end or self.places[i] != self.places[i - 1] + 1:
@@ -129,3 +177,10 @@ class Embedded(NamedTuple):
                         parts.append(Part(self.places[begin], self.places[i - 1] + 1, prose))
                     begin = i
         return Paragraph(tuple(parts), paragraph.language)
+
+    def without_escapes(self, parts: Iterable[Part]) -> Iterator[Part]:
+        """Takes from prose the words with characters that have no place."""
+        for part in parts:
+            escaped = [Span(i, i + 1) for i in range(part.start, part.end) if self.places[i] < 0] if part.prose else []
+            letters = [span for span in escaped if is_word(self.text[span.start])]
+            yield from parts_around(self.text, part.start, part.end, letters, escaped) if escaped else [part]

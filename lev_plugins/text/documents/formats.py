@@ -6,6 +6,12 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from lev_plugins.text.documents.document import Reader
+from lev_plugins.text.documents.html import read_html
+from lev_plugins.text.documents.markdown import read_markdown, read_mdx
+from lev_plugins.text.documents.notebook import read_notebook
+from lev_plugins.text.documents.plain import read_plain
+from lev_plugins.text.documents.restructured import read_rst
+from lev_plugins.text.documents.xml import read_xliff
 
 
 class Format(NamedTuple):
@@ -17,7 +23,15 @@ class Format(NamedTuple):
     file_names: tuple[str, ...] = ()
 
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (
+    Format("html", read_html, (".html", ".htm", ".xhtml")),
+    Format("markdown", read_markdown, (".md", ".markdown", ".qmd", ".rmd")),
+    Format("mdx", read_mdx, (".mdx",)),
+    Format("notebook", read_notebook, (".ipynb",)),
+    Format("plain", read_plain, (".txt",), ("README", "CHANGELOG", "CHANGES", "NEWS", "TODO")),
+    Format("rst", read_rst, (".rst", ".rest")),
+    Format("xliff", read_xliff, (".xlf", ".xliff")),
+)
 
 
 def format_of(name: str) -> Format | None:

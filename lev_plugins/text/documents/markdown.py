@@ -1,0 +1,90 @@
+"""Markdown, also with MDX's expressions and the templates of site generators, by the grammars of tree-sitter."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import partial
+
+from lev_plugins.text.documents.document import Paragraph
+from lev_plugins.text.documents.html import html_areas
+from lev_plugins.text.documents.inline import ADDRESSES, Area, expressions, matches, paragraphs_of, within, without
+from lev_plugins.text.documents.tree import char_offsets, parser, query, span_of
+from lev_plugins.text.edited import Span
+from lev_plugins.text.protected import merge_spans
+
+PACKAGE = "tree_sitter_markdown"
+BLOCKS = """
+[(inline) (pipe_table_cell)] @prose
+(html_block) @html
+[(fenced_code_block) (minus_metadata) (plus_metadata) (link_reference_definition)] @code
+(indented_code_block) @indented
+(inline (block_continuation) @margin)
+"""
+INLINE = """
+[(code_span) (latex_block) (uri_autolink) (email_autolink) (entity_reference) (numeric_character_reference)
+ (backslash_escape) (shortcut_link) (collapsed_reference_link)] @code
+(emphasis_delimiter) @sign
+(inline_link ["[" "]" "(" ")" (link_destination) (link_title)] @sign)
+(full_reference_link ["[" "]" (link_label)] @sign)
+(image ["!" "[" "]" "(" ")" (link_destination) (link_title) (link_label)] @sign)
+"""
+WITH_INLINE = re.compile(rb"[\\`*_\[<&$~]")
+TEMPLATE = re.compile(rb"\{\{[^{}]*\}\}|\{%[^{}]*%\}")
+MAX_INLINE = 8_000  # bytes: the inline grammar takes quadratic time
+CODE = re.compile(
+    rf"{ADDRESSES}|`[^`\n]*`|(?<=\])\([^()\n]*\)"  # the grammar knows the code and links outside of HTML
+    r"|(?m:^[ \t>]*(?::{3,}|!!!|\?\?\?|/{3,}|--8<--|<<<|\{%|@\[).*$)"  # lines of extensions, such as :::note
+    r"|(?m:^[ \t>]*\$\$[ \t]*$)(?s:.*?)(?:(?m:^[ \t>]*\$\$)|\Z)"
+    r"|\\begin\{([\w*]+)\}(?s:.*?)(?:\\end\{\1\}|\Z)|\\\(.*?(?:\\\)|$)|\\\[.*?(?:\\\]|$)|\\[A-Za-z]+"
+    r"|:[\w+-]+:|(?<!\w)@[\w:/-]+|(?m:^\([\w-]+\)=|(?<=[ \t])#+[ \t]*$)"  # :smile:, @name, (target)=, # heading #
+)
+HARD_BREAK = re.compile(r"\\(?=\r?$)", re.MULTILINE)
+MODULE_LINES = re.compile(r"^(?:import|export)\b.*(?:\r?\n.*\S.*)*", re.MULTILINE)  # of MDX
+
+
+def read_markdown(text: str, mdx: bool = False) -> Iterator[Paragraph]:
+    """Yields the paragraphs, headings, list items and table cells."""
+    return paragraphs_of(text, areas(text, mdx))
+
+
+read_mdx = partial(read_markdown, mdx=True)
+
+
+def areas(text: str, mdx: bool) -> Iterator[Area]:
+    """Yields the stretches with prose, in order."""
+    data, offset = text.encode(), char_offsets(text)
+    blocks = query(BLOCKS, PACKAGE).captures(parser(PACKAGE).parse(data).root_node)
+    prose, html, code, indented, signs = (
+        sorted(span_of(node, offset) for node in blocks.get(kind, ()))
+        for kind in ("prose", "html", "code", "indented", "margin")
+    )
+    margins = sorted((node.start_byte, node.end_byte) for node in blocks.get("margin", ()))
+    for node in blocks.get("prose", ()):
+        start, end = node.start_byte, node.end_byte
+        if not WITH_INLINE.search(data, start, end):
+            continue
+        if end - start > MAX_INLINE:
+            code.append(span_of(node, offset))
+            continue
+        chunk = bytearray(data[start:end])
+        for a, b in margins[bisect_left(margins, (start, start)) : bisect_left(margins, (end, end))]:
+            chunk[a - start : b - start] = b" " * (b - a)
+        source = TEMPLATE.sub(lambda match: b"x" * len(match[0]), bytes(chunk))  # [text]({{ address }}) is a link
+        found = query(INLINE, PACKAGE, "inline_language").captures(
+            parser(PACKAGE, "inline_language").parse(source).root_node
+        )
+        for kind, result in ("code", code), ("sign", signs):
+            result += [Span(offset(start + n.start_byte), offset(start + n.end_byte)) for n in found.get(kind, ())]
+    rest = without(text, [*code, *signs, *([] if mdx else indented)])
+    stretches = sorted(prose + html)
+    embedded, tags = expressions(rest, [Span(0, len(text))] if mdx else stretches, text, keep_open=mdx)
+    code += [*embedded, *matches(CODE, rest), *(matches(MODULE_LINES, rest) if mdx else ())]
+    signs += [*tags, *matches(HARD_BREAK, rest)]
+    code, signs, blocks_of_html = merge_spans(code), sorted(signs), set(html)
+    for start, end in stretches:
+        if (start, end) in blocks_of_html:
+            yield from html_areas(text, start, end, within(code, start, end))
+        else:
+            yield Area(start, end, within(code, start, end), within(signs, start, end))

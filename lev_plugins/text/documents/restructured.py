@@ -1,0 +1,160 @@
+"""reStructuredText, by lines: its blocks are a matter of indentation.
+
+The grammar of tree-sitter does not read what is inside directives, and takes quadratic time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from lev_plugins.text.documents.document import Paragraph
+from lev_plugins.text.documents.inline import ADDRESSES, TEMPLATES, Area, paragraphs_of
+from lev_plugins.text.edited import Span
+
+# Directives whose argument and content are prose, and those whose content only. All others are code.
+PROSE = re.compile(
+    "attention|caution|danger|error|hint|important|note|tip|warning|admonition|seealso|todo|topic|sidebar|rubric|centered|"
+    "version(?:added|changed|removed)|deprecated(?:-removed)?|epigraph|highlights|pull-quote|compound|dropdown|card|"
+    "tab-item|tab|grid-item-card|impl-detail|list-table"
+)
+PROSE_CONTENT = re.compile(
+    "figure|container|class|rst-class|only|ifconfig|glossary|tabs|tab-set|grid|hlist|details|function|(?:class|static)?"
+    "method|decorator(?:method)?|attribute|property|data|module|exception|type|macro|member|struct|enum|enumerator|union|"
+    "var|option|cmdoption|envvar|program|describe|object|confval|setting|event|opcode|pdbcommand|directive|role|fixture"
+)
+VERSIONS = re.compile(r"(?:(?:v?\d[\w.+-]*|next|unreleased)[,:]?(?:\s+|$))*", re.IGNORECASE)
+EXPLICIT = re.compile(r"\.\.(?:\s+|$)")
+DIRECTIVE = re.compile(r"(?:[\w+.-]{1,40}:){0,3}(?P<name>[\w+.-]{1,40}) ?::(?:\s+|$)")
+FOOTNOTE = re.compile(r"\[[^\[\]\s]+\]\s+")
+BULLET = re.compile(r"(?:[*+•-]|\(?(?:\d+|[a-zA-Z#]|[ivxIVX]{1,5})[.)])\s+(?=\S)")
+FIELD = re.compile(r":(?![\s:])(?:[^:\\`\n]|\\.|:(?=\S))+:(?:\s+|$)")
+DATA_FIELD = re.compile(
+    r":(?:\w*type|class|module|synopsis|language|name|version|date|status|tocdepth)\b", re.IGNORECASE
+)
+OPTION = re.compile(r"--?\w(?:\S|\s(?!\s))*(?:\s+|$)")
+INTERRUPTS = re.compile(
+    rf"{EXPLICIT.pattern}|{FIELD.pattern}|[*+•-]\s|>|\||__\s|([^\w\s])\1+$|\+[-=+]{{2}}|=+(?:\s+=+)+$"
+)
+TABLE_OR_DOCTEST = re.compile(r">>>|\+[-=+]{2}|=+(?:\s+=+)+$|\|.*\|$")
+NOT_PROSE = re.compile(r"([^\w\s])\1+$|>|__\s|[^\w\s]$")
+LINE = re.compile(r"\|\s+")  # of a line block
+TERM_OF_CODE = re.compile(r"[_()=<>{}/\\`\[\]*$@]|\s:\s|^\S*[.-]\S*$|^[a-z]\S*$")
+ROLE = r"(?::[\w+.-]{1,40}){1,3}:"
+INLINE = re.compile(
+    rf"""(?P<code>{ADDRESSES}|{TEMPLATES}|\{{[^{{}}\n]*\}}|``.*?(?:``|\Z)
+    |(?:{ROLE})?_?`[^`<]*(?:`(?:{ROLE})?_{{0,2}}|\Z)|\|[^|\s](?:[^|\n]*[^|\s])?\|_{{0,2}}|\[[^\[\]\s]*\]_|<[^<>\n]*>|\\.
+    |(?<![\w`.+:-])[^\W_](?:[\w.+:-]*[^\W_])?__?(?!\w))
+    |(?P<role>:(?:ref|doc|term|any|numref):|(?<![:\w]))`(?P<text>[^`<]+)(?P<target><[^`<>]*>`_{{0,2}})
+    |(?P<unknown>(?:{ROLE})?`.*?(?:`|\Z))|(?P<sign>\*+)""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+class Line(NamedTuple):
+    """A line without its indentation."""
+
+    start: int
+    end: int
+    indent: int
+
+
+def read_rst(text: str) -> Iterator[Paragraph]:
+    """Yields paragraphs, titles, list items, definitions, and the content of directives such as note."""
+    return paragraphs_of(text, map(partial(area, text), blocks(text)))
+
+
+def area(text: str, block: Span) -> Area:
+    """Returns a paragraph with its inline markup."""
+    code, signs = list[Span](), list[Span]()
+    for match in INLINE.finditer(text, *block):
+        if match["text"]:
+            signs += [Span(match.start(), match.start("text")), Span(*match.span("target"))]
+        else:
+            (signs if match["sign"] else code).append(Span(*match.span()))
+    return Area(*block, code, signs)
+
+
+def lines_of(text: str) -> Iterator[Line]:
+    for match in re.finditer(r"([ \t\f\v\ufeff]*)([^\r\n]*)(?:\r\n?|\n|$)", text):
+        content = match[2].rstrip()
+        yield Line(match.start(2), match.start(2) + len(content), len(match[1].expandtabs(8)))
+
+
+class Opening(NamedTuple):
+    """What the first line of a block says."""
+
+    place: int  # where its prose begins
+    indent: int  # of the next line of a paragraph
+    exact: bool = True  # False: the next line has more
+    literal: int = 0  # the indentation that literal text after it has more of
+    skipped: int = -1  # lines that have more are code
+    until_blank: bool = False  # lines are code until one is blank
+    options: bool = False  # fields that follow are options
+
+
+def opening(text: str, line: Line) -> Opening:
+    """Reads the markers that a line begins with."""
+    place, end, column = line
+    result = Opening(place, column, literal=column)
+    while place < end:
+        if match := EXPLICIT.match(text, place, end):
+            directive = DIRECTIVE.match(text, match.end(), end)
+            footnote = FOOTNOTE.match(text, match.end(), end)
+            if directive and PROSE.fullmatch(directive["name"]):
+                version = VERSIONS.match(text, directive.end(), end)
+                return Opening(version.end() if version else end, column, False, column, options=True)
+            if not footnote:
+                content = bool(directive and PROSE_CONTENT.fullmatch(directive["name"]))
+                return Opening(end, column, skipped=-1 if content else column, until_blank=content)
+            match = footnote
+        elif TABLE_OR_DOCTEST.match(text, place, end):
+            return Opening(end, column, until_blank=True)
+        elif NOT_PROSE.match(text, place, end):
+            return Opening(end, column, skipped=column if text.startswith("::", place, end) else -1)
+        elif DATA_FIELD.match(text, place, end):
+            return Opening(end, column, skipped=column)
+        elif match := BULLET.match(text, place, end):
+            result = result._replace(indent=column, literal=column + match.end() - place)
+            column = result.literal
+        elif not (
+            match := FIELD.match(text, place, end) or OPTION.match(text, place, end) or LINE.match(text, place, end)
+        ):
+            break
+        else:
+            result = result._replace(indent=column)
+        place = match.end()
+        result = result._replace(place=place, exact=False)
+    return result
+
+
+def blocks(text: str) -> Iterator[Span]:
+    """Yields the stretches with prose: lines that belong together."""
+    start = end = -1  # of the paragraph, if there is one
+    state = Opening(0, 0)
+    lines = list(lines_of(text))
+    for line, following in zip(lines, [*lines[1:], Line(0, 0, 0)], strict=True):
+        place, line_end, column = line
+        continues = place < line_end and (column == state.indent if state.exact else column > state.indent)
+        if start >= 0 and continues and not INTERRUPTS.match(text, place, line_end):
+            end = line_end
+            state = state._replace(indent=column, exact=True, literal=column, options=False)
+            continue
+        if start >= 0:
+            yield Span(start, end)
+            skipped = state.literal if text.endswith("::", start, end) else -1
+            state = Opening(0, 0, skipped=skipped, options=state.options)
+            start = -1
+        if place == line_end:
+            state = state._replace(until_blank=False, options=False)
+        elif not (
+            state.until_blank or 0 <= state.skipped < column or (state.options and FIELD.match(text, place, line_end))
+        ):
+            state = opening(text, line)
+            is_term = state.exact and following.indent > column and following.start < following.end
+            if state.place < line_end and not (is_term and TERM_OF_CODE.search(text, place, line_end)):
+                start, end = state.place, line_end
+    if start >= 0:
+        yield Span(start, end)
