@@ -16,8 +16,8 @@ from lev_plugins.text.documents.formats import format_of
 from lev_plugins.utils.errors import UserError, require
 
 MAX_BYTES = 5_000_000
-# what nobody of the project writes by hand, as GitHub's linguist has it; patterns of .gitignore
-NOT_WRITTEN_HERE = (
+# what GitHub's linguist takes for vendored, generated or locked; patterns of .gitignore
+VENDORED = (
     *("node_modules/", "bower_components/", "vendor/", "vendors/", "third_party/", "third-party/", "3rdparty/"),
     *("Godeps/", "site-packages/", "dist/", "__pycache__/", "*.egg-info/"),
     *("*.min.js", "*.min.css", "*.map", "*.pb.go", "*.pb.cc", "*.pb.h", "*_pb2.py", "*_pb2_grpc.py"),
@@ -41,42 +41,36 @@ def files_of(paths: Sequence[str], exclude: Sequence[str]) -> Iterator[Path]:
 
     paths: files and folders; none: the current folder
     exclude: patterns of .gitignore, for paths from the current folder, or from the folder that is named if it is
-        elsewhere; they come after those of ``NOT_WRITTEN_HERE``, which ``!vendor/`` takes back
+        elsewhere; they come after those of ``VENDORED``, which ``!vendor/`` takes back
     """
     try:
-        excluded = GitIgnoreSpec.from_lines([*NOT_WRITTEN_HERE, *exclude])
+        excluded = GitIgnoreSpec.from_lines([*VENDORED, *exclude])
     except ValueError as error:
         raise UserError(f"--exclude has a pattern that .gitignore could not have: {error}") from error
-    files: dict[str, Path] = {}
+    files: dict[Path, Path] = {}
     for path in map(Path, paths or ["."]):
         root, candidates = (path, files_below(path)) if os.path.isdir(path) else (path.parent, [path])
         for file in candidates:
-            if not excluded.match_file(os.path.relpath(file, Path() if is_below(file, Path()) else root)):
-                files.setdefault(os.path.abspath(file), file)
+            absolute = Path(os.path.abspath(file))
+            base = Path.cwd() if absolute.is_relative_to(Path.cwd()) else root
+            if not excluded.match_file(os.path.relpath(absolute, base)):
+                files.setdefault(absolute, file)
     yield from sorted(files.values())
 
 
-def is_below(path: Path, folder: Path) -> bool:
-    return Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder))
-
-
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yields the files in a folder and its subfolders that a reader of documents knows."""
-    for name in tracked(folder):
-        file = folder / name
-        if format_of(name) and os.path.isfile(file) and not file.is_symlink():
-            yield file
-
-
-def tracked(folder: Path) -> Iterable[str]:
-    """Returns the names below a folder that git tracks; outside of work trees, all but those in hidden folders."""
+    """Yields the files in a folder and its subfolders that have a known format."""
     try:
-        return filter(None, os.fsdecode(git(folder, "ls-files", "-z")).split("\0"))
+        names: Iterable[str] = os.fsdecode(git(folder, "ls-files", "-z")).split("\0")
     except NoWorkTree:
-        return all_names(folder)
+        names = all_names(folder)
+    for name in names:
+        if format_of(name) and os.path.isfile(folder / name) and not os.path.islink(folder / name):
+            yield folder / name
 
 
 def all_names(folder: Path) -> Iterator[str]:
+    """Yields the names of all files below a folder but those in hidden folders."""
     for place, folders, names in os.walk(folder):
         folders[:] = (name for name in folders if not name.startswith("."))
         yield from (os.path.relpath(os.path.join(place, name), folder) for name in names)
@@ -111,9 +105,7 @@ def read(path: Path) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         place = f"byte 0x{content[error.start]:02x} at {error.start}"
-        raise UserError(
-            f"{path} is not UTF-8 ({place}): convert it first, for example with iconv -f latin1 -t utf-8"
-        ) from error
+        raise UserError(f"{path} is not UTF-8 ({place}): convert it, as iconv -f latin1 -t utf-8 does") from error
 
 
 def is_generated(text: str) -> bool:
@@ -132,25 +124,22 @@ def changed_lines(folder: Path, since: str | None = None, staged: bool = False) 
     since: a revision: what differs from its common ancestor with HEAD
     staged: what differs in the index rather than in the work tree
     """
-    try:
-        top = os.fsdecode(git(folder, "rev-parse", "--show-toplevel")).removesuffix("\n")
-    except NoWorkTree as error:
-        raise UserError(f"--since and --staged need a work tree of git ({error})") from error
-    options = ["--cached"] if staged else []
-    if since is not None:
-        try:
-            commit = git(folder, "rev-parse", "--verify", "--end-of-options", f"{since}^{{commit}}")
-            options += ["--merge-base", commit.decode().strip()]
-        except UserError as error:
-            raise UserError(
-                f"--since {since}: git knows no such commit; in a shallow clone, fetch it first ({error})"
-            ) from error
-    # content lines must not begin with + or @, as lines of the format do
-    options += ["--unified=0", "--inter-hunk-context=0", "--output-indicator-old=<", "--output-indicator-new=>"]
+    # whatever the settings of git are; content lines must not begin with + or @, as lines of the format do
+    options = ["--unified=0", "--inter-hunk-context=0", "--output-indicator-old=<", "--output-indicator-new=>"]
     options += ["--no-color", "--no-ext-diff", "--no-textconv", "--no-relative", "--submodule=short"]
     options += ["--src-prefix=a/", "--dst-prefix=b/", "--find-renames", "--diff-filter=d"]
+    options += ["--cached"] if staged else []
+    try:
+        top = os.fsdecode(git(folder, "rev-parse", "--show-toplevel")).removesuffix("\n")
+        if since is not None:
+            commit = git(folder, "rev-parse", "--verify", "--end-of-options", f"{since}^{{commit}}")
+            options += ["--merge-base", commit.decode().strip()]
+        diff = git(folder, "diff", *options)
+    except UserError as error:
+        flag = "--staged needs" if since is None else f"--since {since} needs a revision that is fetched and"
+        raise UserError(f"{flag} a work tree of git ({error})") from error
     changed: dict[Path, list[range]] = {}
-    for name, start, count in CHANGE.findall(git(folder, "diff", *options)):
+    for name, start, count in CHANGE.findall(diff):
         if name:  # git writes names with special characters as strings of C
             name = literal_eval(f"b{name.decode()}") if name.startswith(b'"') else name
             lines = changed.setdefault(Path(top, os.fsdecode(name.removeprefix(b"b/"))).resolve(), [])

@@ -29,13 +29,14 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from lev_plugins.text.control import BYTE_ORDER_MARK, visible
-from lev_plugins.text.edited import JSON_DIGITS, Edit, apply
+from lev_plugins.text.edited import JSON_DIGITS, Edit, Span, apply
+from lev_plugins.text.protected import merge_spans
 from lev_plugins.utils.version import __version__
 
 CONTEXT_LINES = 3  # of a diff, before and after a change
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f"\\]')  # git quotes names that have these
-BOLD, RED, GREEN, RESET = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
+BOLD, RESET = "\x1b[1m", "\x1b[0m"
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 IDENTITY_CHARS = 50  # of a line before and after a typo, by which SARIF knows it again
 
@@ -62,22 +63,17 @@ class CheckedFile(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-Report = Callable[[Iterable[CheckedFile]], Iterator[str]]
-
-
 def checked_file(path: str, text: str, edits: Iterable[Edit]) -> CheckedFile:
     """Returns the typos that edits correct in the text of a file; the byte order mark is in no column."""
     starts = [len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0]
     starts += (match.end() for match in re.finditer("\n", text))
 
     def finding(edit: Edit) -> Finding:
-        line = max(1, bisect_right(starts, edit.start))
-        column = edit.start - starts[line - 1] + 1
+        start, end = edit.start, edit.end
+        line = max(1, bisect_right(starts, start))
+        column = start - starts[line - 1] + 1
         alternatives = tuple(choice.replacement for choice in edit.alternatives)
-        original = text[edit.start : edit.end]
-        return Finding(
-            path, line, column, edit.start, edit.end, original, edit.replacement, edit.confidence, alternatives
-        )
+        return Finding(path, line, column, start, end, text[start:end], edit.replacement, edit.confidence, alternatives)
 
     return CheckedFile(path, text, tuple(map(finding, edits)))
 
@@ -88,7 +84,7 @@ def report(format: str, files: Iterable[CheckedFile], colour: bool = False) -> I
     Names that are not UTF-8 have surrogate escapes, and line ends are those of the files: write it with ``newline=""``
     and ``errors="surrogateescape"``.
 
-    colour: for ``text``
+    colour: whether ``text`` has the places of typos in bold
     """
     return text_lines(files, colour) if format == "text" else REPORTS[format](files)
 
@@ -97,24 +93,23 @@ def typos(files: Iterable[CheckedFile]) -> Iterator[Finding]:
     return (finding for file in files for finding in file.findings)
 
 
-def described(finding: Finding, red: str = "", green: str = "", reset: str = "") -> str:
-    """Returns what a reader is told of a typo.
+def message(finding: Finding) -> str:
+    """Returns the message that reports have for a finding.
 
-    >>> described(Finding("a.md", 1, 1, 0, 3, "teh", "the", 0.976))
+    >>> message(Finding("a.md", 1, 1, 0, 3, "teh", "the", 0.976))
     '"teh" -> "the" (0.98)'
     """
-    original, replacement = visible(finding.original), visible(finding.replacement)
-    return f'{red}"{original}"{reset} -> {green}"{replacement}"{reset} ({finding.confidence:.2f})'
+    return f'"{visible(finding.original)}" -> "{visible(finding.replacement)}" ({finding.confidence:.2f})'
 
 
 # ---- text, json, github ----------------------------------------------------------------------------------------------
 
 
 def text_lines(files: Iterable[CheckedFile], colour: bool = False) -> Iterator[str]:
-    bold, *colours = (BOLD, RED, GREEN, RESET) if colour else ("", "", "", "")
+    bold, reset = (BOLD, RESET) if colour else ("", "")
     for finding in typos(files):
-        place = f"{visible(finding.path)}{colours[-1]}:{finding.line}:{finding.column}"
-        yield f"{bold}{place}: {described(finding, *colours)}\n"
+        place = f"{visible(finding.path)}:{finding.line}:{finding.column}"
+        yield f"{bold}{place}{reset}: {message(finding)}\n"
 
 
 def json_lines(files: Iterable[CheckedFile]) -> Iterator[str]:
@@ -132,7 +127,7 @@ def github_commands(files: Iterable[CheckedFile]) -> Iterator[str]:
     for finding in typos(files):
         end = finding.column + len(finding.original)
         place = f"file={escaped(finding.path, ':,')},line={finding.line},col={finding.column},endColumn={end}"
-        yield f"::warning {place},title=typo::{escaped(described(finding))}\n"
+        yield f"::warning {place},title=typo::{escaped(message(finding))}\n"
 
 
 def escaped(text: str, more: str = "") -> str:
@@ -145,16 +140,11 @@ def escaped(text: str, more: str = "") -> str:
 
 def sarif_log(files: Iterable[CheckedFile]) -> Iterator[str]:
     """Yields a log of SARIF 2.1.0 with one run."""
-    rule = {
-        "id": "typo",
-        "shortDescription": {"text": "A word may be misspelled."},
-        "help": {"text": "Write the suggested word, or `lev-plugins: ignore` in a comment on the line."},
-        "defaultConfiguration": {"level": "warning"},
-    }
+    rule = {"id": "typo", "shortDescription": {"text": "A word may be misspelled."}}
     driver = {"name": "lev-plugins", "version": __version__, "rules": [rule]}
     results = [result for file in files for result in sarif_results(file)]
     run = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits", "results": results}
-    yield json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+    yield json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}) + "\n"
 
 
 def sarif_results(file: CheckedFile) -> Iterator[dict[str, Any]]:
@@ -174,16 +164,16 @@ def sarif_results(file: CheckedFile) -> Iterator[dict[str, Any]]:
         identity = "\0".join((left, finding.original, right, finding.replacement))
         repeats[identity] += 1
         fingerprint = hashlib.sha256(f"{identity}\0{repeats[identity]}".encode()).hexdigest()
-        change = {"deletedRegion": region, "insertedContent": {"text": finding.replacement}}
+        place = {"artifactLocation": artifact, "region": region}
+        replacement = {"deletedRegion": region, "insertedContent": {"text": finding.replacement}}
         yield {
             "ruleId": "typo",
-            "ruleIndex": 0,
             "level": "warning",
-            "message": {"text": described(finding)},
-            "locations": [{"physicalLocation": {"artifactLocation": artifact, "region": region}}],
-            "partialFingerprints": {"typo/v1": fingerprint},
-            "fixes": [{"artifactChanges": [{"artifactLocation": artifact, "replacements": [change]}]}],
             "rank": round(100 * finding.confidence, JSON_DIGITS),
+            "message": {"text": message(finding)},
+            "locations": [{"physicalLocation": place}],
+            "partialFingerprints": {"typo/v1": fingerprint},
+            "fixes": [{"artifactChanges": [{"artifactLocation": artifact, "replacements": [replacement]}]}],
         }
 
 
@@ -206,7 +196,8 @@ def name_in_diff(side: str, path: str) -> str:
     """
     name = f"{side}/{path.replace(os.sep, '/')}"
     if NOT_IN_NAMES.search(name):
-        return f'"{NOT_IN_NAMES.sub(lambda match: f"{chr(92)}{ord(match[0]):03o}", name)}"'
+        name = NOT_IN_NAMES.sub(lambda match: f"\\{ord(match[0]):03o}", name)
+        return f'"{name}"'
     return f"{name}\t" if " " in name else name
 
 
@@ -219,20 +210,12 @@ def hunks(file: CheckedFile) -> Iterator[str]:
         start = starts[line - 1]
         edits = [Edit(finding.start - start, finding.end - start, finding.replacement) for finding in findings]
         changed[line - 1] = apply(lines[line - 1], edits)
-    groups: list[list[int]] = []  # of changed lines that share a hunk
-    for number in changed:
-        if groups and number - groups[-1][-1] <= 2 * CONTEXT_LINES:
-            groups[-1].append(number)
-        else:
-            groups.append([number])
-    for group in groups:
-        start, end = max(0, group[0] - CONTEXT_LINES), min(len(lines), group[-1] + CONTEXT_LINES + 1)
+    windows = (Span(max(0, i - CONTEXT_LINES), min(len(lines), i + CONTEXT_LINES + 1)) for i in changed)
+    for start, end in merge_spans(windows):
         yield f"@@ -{start + 1},{end - start} +{start + 1},{end - start} @@\n"
-        for number in range(start, end):
-            if number in changed:
-                yield from (complete(f"-{lines[number]}"), complete(f"+{changed[number]}"))
-            else:
-                yield complete(f" {lines[number]}")
+        for i in range(start, end):
+            line = complete(lines[i])
+            yield f"-{line}+{complete(changed[i])}" if i in changed else f" {line}"
 
 
 def complete(line: str) -> str:
@@ -240,7 +223,7 @@ def complete(line: str) -> str:
     return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
-REPORTS: dict[str, Report] = {
+REPORTS: dict[str, Callable[[Iterable[CheckedFile]], Iterator[str]]] = {
     "text": text_lines,
     "json": json_lines,
     "github": github_commands,

@@ -39,7 +39,7 @@ def test_text() -> None:
     file = checked_file("a\x1b[2J.md", "a\x1bb", [Edit(0, 3, "ab")])
     assert "\x1b" not in printed("text", file)
     coloured = printed("text", FILE, colour=True)
-    assert "\x1b[31m" in coloured and re.sub(r"\x1b\[\d+m", "", coloured) == printed("text", FILE)
+    assert "\x1b[1m" in coloured and re.sub(r"\x1b\[\d+m", "", coloured) == printed("text", FILE)
 
 
 @pytest.mark.parametrize("format", ["text", "json", "github", "diff"])
@@ -84,7 +84,7 @@ def test_sarif_has_what_the_standard_requires() -> None:
     driver = run["tool"]["driver"]
     assert driver["name"] == "lev-plugins" and [rule["id"] for rule in driver["rules"]] == ["typo"]
     for result in run["results"]:
-        assert (result["ruleId"], result["ruleIndex"]) == ("typo", 0)
+        assert result["ruleId"] == "typo"
         assert result["level"] in ("none", "note", "warning", "error") and 0 <= result["rank"] <= 100
         assert result["message"]["text"] == '"teh" -> "the" (0.99)'
         (location,), (fix,) = result["locations"], result["fixes"]
@@ -150,7 +150,7 @@ def with_typos(name: str, text: str) -> CheckedFile:
     return checked_file(name, text, [Edit(*match.span(), "the") for match in re.finditer("teh", text)])
 
 
-LONG = "".join(f"{'teh' if i in (1, 2, 8, 9, 16, 17, 40) else 'line'} {i}\n" for i in range(1, 41))
+LONG = "".join(f"{'teh' if i in (1, 2, 9, 17, 40) else 'line'} {i}\n" for i in range(1, 41))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_diff_applies(text: str, folder: str, git: Git, monkeypatch: pytest.Mo
 
 def test_a_diff_has_few_lines_around_changes() -> None:
     headers = re.findall("^@@.*", printed("diff", with_typos("a.md", LONG)), re.M)
-    assert headers == ["@@ -1,12 +1,12 @@", "@@ -13,8 +13,8 @@", "@@ -37,4 +37,4 @@"]
+    assert headers == ["@@ -1,12 +1,12 @@", "@@ -14,7 +14,7 @@", "@@ -37,4 +37,4 @@"]
 
 
 @pytest.fixture(scope="module")
