@@ -78,9 +78,11 @@ def all_names(folder: Path) -> Iterator[str]:
 
 def git(folder: Path, *arguments: str) -> bytes:
     """Returns what git prints in a folder."""
+    # with GIT_DIR, which git sets for some hooks, a subfolder would be taken for the top of the work tree
+    env = {name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE")}
     command = ["git", "-C", str(folder), "-c", "core.quotePath=on", *arguments]
     try:
-        result = subprocess.run(command, capture_output=True, env={**os.environ, "LC_ALL": "C"}, check=False)
+        result = subprocess.run(command, capture_output=True, env={**env, "LC_ALL": "C"}, check=False)
     except FileNotFoundError as error:
         raise NoWorkTree("git is not installed") from error
     if result.returncode:

@@ -35,6 +35,15 @@ def test_what_git_tracks_in_a_known_format(git: Git) -> None:
     assert listed(["b.md", "./b.md", "a", str(Path("b.md").absolute())]) == ["a/é b.md", "b.md"]
 
 
+def test_a_hook_sets_the_folder_of_git(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("a/b.md")
+    git("add", ".")
+    monkeypatch.setenv("GIT_DIR", str(Path(".git").absolute()))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(Path(".git/index").absolute()))
+    assert listed(["a"]) == ["a/b.md"]
+    assert changes(git, staged=True) == {"a/b.md": [1]}
+
+
 def test_named_files_come_unless_they_are_excluded(git: Git) -> None:
     write("a.png", "untracked.md", "docs/a.md", "docs/b/c.md", "dist/a.md", "../outside/vendor/a.md", "../dist.md")
     git("add", "docs", "dist")
