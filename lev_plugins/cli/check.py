@@ -155,10 +155,9 @@ class Run:
             own = frozenset(word for word in words.unknown if word in project)
             places = sum(count for word, count in words.unknown.items() if word not in own)
             is_wanted = self.changed is None or Path(path).resolve() in self.changed
-            has_prose = bool(words.unknown or words.known) and not is_foreign(words)
-            if is_wanted and has_prose and (places or self.checker.whole):
-                if not self.cache.is_clean(clean_key(name, own)):
-                    yield Task(path, name, places, own, size)
+            may_have_typos = places or (self.checker.whole and bool(words.known))
+            if is_wanted and may_have_typos and not is_foreign(words) and not self.cache.is_clean(clean_key(name, own)):
+                yield Task(path, name, places, own, size)
 
     def checked(self) -> Iterator[CheckedFile]:
         """Yields the files with typos."""
@@ -210,8 +209,8 @@ class Run:
             scans = self.scans(map_in_processes)
         files = [scan.words for scan in scans.values()]
         counts = Counter[str]()
-        for words in files:
-            counts.update(words.unknown)
+        for file_words in files:
+            counts.update(file_words.unknown)
         project = words_of_project(files) - self.own
         words = [word for word, _ in counts.most_common() if word in project]
         with all_or_nothing(path) as file:

@@ -74,7 +74,7 @@ EXTRAS = {  # optional packages, and the extra that has each
     **dict.fromkeys(("scipy", "sklearn", "sacrebleu", "rouge_score"), "score"),
     **dict.fromkeys(("starlette", "uvicorn"), "serve"),
     **dict.fromkeys(("lsprotocol", "pygls"), "lsp"),
-    "tree_sitter": "check",
+    **dict.fromkeys(("tree_sitter", "pathspec", "tomli"), "check"),
     **dict.fromkeys(("transformers", "tokenizers", "huggingface_hub"), "pretrained"),
     **{"matplotlib": "plot", "onnx": "train", "safetensors": "train", "harper": "baselines"},
 }
