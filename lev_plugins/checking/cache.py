@@ -1,4 +1,4 @@
-"""The words of files and which of them had no typos, kept from one run to the next.
+"""The words of files and the edits of their typos, kept from one run to the next.
 
 What decides is the model with its settings, the bytes of a file, and which of its unknown words are words of the
 project. A cache that is damaged or cannot be written costs time, and nothing else.
@@ -12,8 +12,10 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from lev_plugins.checking.prose import FileWords
+from lev_plugins.text.edited import Edit
 from lev_plugins.utils.errors import UserError
 from lev_plugins.utils.files import all_or_nothing
 
@@ -31,13 +33,13 @@ class Cache:
     def __init__(self, path: Path | None) -> None:
         """path: the file; None: there is none, and nothing is kept"""
         self.path = path
-        self.old_words, self.old_clean = dict[str, FileWords](), set[str]()
-        self.words, self.clean = dict[str, FileWords](), set[str]()
-        with suppress(OSError, ValueError, TypeError, KeyError):
+        self.old_words, self.words = dict[str, FileWords](), dict[str, FileWords]()
+        self.old_edits, self.edits = dict[str, list[Edit]](), dict[str, list[Edit]]()
+        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
             if path is not None:
                 entries = json.loads(path.read_bytes())
-                self.old_words = {digest: FileWords(*words) for digest, words in entries["words"].items()}
-                self.old_clean = set(entries["clean"])
+                self.old_words = {name: FileWords(*words) for name, words in entries["words"].items()}
+                self.old_edits = {key: [*map(read_edit, edits)] for key, edits in entries["edits"].items()}
 
     def words_of(self, digest: str) -> FileWords | None:
         """Returns the words of a file with these bytes."""
@@ -45,21 +47,36 @@ class Cache:
             self.words[digest] = self.old_words[digest]
         return self.words.get(digest)
 
-    def is_clean(self, key: str) -> bool:
-        if key in self.old_clean:
-            self.clean.add(key)
-        return key in self.clean
+    def edits_of(self, key: str) -> list[Edit] | None:
+        if key in self.old_edits:
+            self.edits[key] = self.old_edits[key]
+        return self.edits.get(key)
 
     def save(self) -> None:
-        if self.path is None or (self.words == self.old_words and self.clean == self.old_clean):
+        if self.path is None or (self.words == self.old_words and self.edits == self.old_edits):
             return
-        words = {digest: (words.known, words.unknown, sorted(words.code)) for digest, words in self.words.items()}
+        words = {name: (*words[:2], sorted(words.code)) for name, words in self.words.items()}
+        edits = {key: [*map(written, edits)] for key, edits in self.edits.items()}
         with suppress(OSError, UserError), all_or_nothing(self.path) as file:
-            file.write(json.dumps({"words": words, "clean": sorted(self.clean)}, ensure_ascii=False).encode())
+            file.write(json.dumps({"words": words, "edits": edits}, ensure_ascii=False).encode())
 
 
-def clean_key(digest: str, project: Iterable[str]) -> str:
-    """Returns the key of a file without typos.
+def written(edit: Edit) -> list[object]:
+    """
+    >>> edit = Edit(0, 3, "the", 0.9, alternatives=(Edit(0, 3, "tea", 0.1),))
+    >>> read_edit(written(edit)) == edit
+    True
+    """
+    return [edit.start, edit.end, edit.replacement, edit.confidence, [*map(written, edit.alternatives)]]
+
+
+def read_edit(entries: list[Any]) -> Edit:
+    start, end, replacement, confidence, alternatives = entries
+    return Edit(start, end, replacement, confidence, alternatives=tuple(map(read_edit, alternatives)))
+
+
+def edits_key(digest: str, project: Iterable[str]) -> str:
+    """Returns the key of the edits of a file.
 
     digest: that of its bytes
     project: the words of the project among its unknown words

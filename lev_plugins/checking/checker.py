@@ -12,6 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from lev_plugins.checking.cache import edits_key
 from lev_plugins.checking.files import is_generated, read
 from lev_plugins.checking.prose import FileWords, Prose, knows_of
 from lev_plugins.editor.options import EditOptions
@@ -47,6 +48,11 @@ class Task(NamedTuple):
     places: int  # words that may be typos
     project: frozenset[str]  # words of this file that are words of the project
     size: int
+
+    @property
+    def key(self) -> str:
+        """The key of its edits in the cache."""
+        return edits_key(self.digest, self.project)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
-from lev_plugins.checking.cache import Cache, cache_path, clean_key
+from lev_plugins.checking.cache import Cache, cache_path
 from lev_plugins.checking.checker import Checker, Map, Scan, Task, batches, digest, is_foreign, processes
 from lev_plugins.checking.files import changed_lines, files_of, read
 from lev_plugins.checking.prose import base_of, words_of_project
 from lev_plugins.checking.report import REPORTS, CheckedFile, checked_file, report
 from lev_plugins.checking.settings import Settings, read_settings, words_file
-from lev_plugins.cli.edit import number_or_name
+from lev_plugins.cli.flags import number_or_name
 from lev_plugins.cli.signals import exit_at_signals
 from lev_plugins.cli.streams import decode_utf8
 from lev_plugins.cli.trace import in_colour
@@ -150,13 +150,13 @@ class Run:
         return {path: scan for path, scan in scans.items() if scan is not None}
 
     def tasks(self, scans: Mapping[str, Scan], project: Collection[str]) -> Iterator[Task]:
-        """Yields the files that may have typos, and are not known to have none."""
+        """Yields the files that may have typos."""
         for path, (name, words, size) in scans.items():
             own = frozenset(word for word in words.unknown if word in project)
             places = sum(count for word, count in words.unknown.items() if word not in own)
             is_wanted = self.changed is None or Path(path).resolve() in self.changed
             may_have_typos = places or (self.checker.whole and bool(words.known))
-            if is_wanted and may_have_typos and not is_foreign(words) and not self.cache.is_clean(clean_key(name, own)):
+            if is_wanted and may_have_typos and not is_foreign(words):
                 yield Task(path, name, places, own, size)
 
     def checked(self) -> Iterator[CheckedFile]:
@@ -165,15 +165,19 @@ class Run:
             scans = self.scans(map_in_processes)
             project = words_of_project([scan.words for scan in scans.values()]) | self.own
             tasks = [*self.tasks(scans, project)]
-            groups = [*batches(tasks, self.checker.whole)]
+            waiting = [task for task in tasks if self.cache.edits_of(task.key) is None]
+            groups = [*batches(waiting, self.checker.whole)]
             results = chain.from_iterable(map_in_processes(Checker.check, groups))
-            bar = progress(results, len(tasks), "checking", " files")
-            for task, edits in zip(tasks, bar, strict=True):
-                if isinstance(edits, UserError):
-                    self.fail(edits)
-                elif not edits:
-                    self.cache.clean.add(clean_key(task.digest, task.project))
-                elif (file := self.file(task, edits)) and file.findings:
+            bar = progress(results, len(waiting), "checking", " files")
+            for task in tasks:
+                edits = self.cache.edits_of(task.key)
+                if edits is None:
+                    result = next(bar)
+                    if isinstance(result, UserError):
+                        self.fail(result)
+                        continue
+                    self.cache.edits[task.key] = edits = result
+                if edits and (file := self.file(task, edits)) and file.findings:
                     yield file
 
     def file(self, task: Task, edits: Sequence[Edit]) -> CheckedFile | None:

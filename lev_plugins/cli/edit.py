@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.cli.flags import requires
+from lev_plugins.cli.flags import number_or_name, requires
 from lev_plugins.cli.shown import COLOUR, PLAIN, Style, diff_line
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.cli.trace import in_colour
@@ -73,17 +73,6 @@ def add_decoding_arguments(add: Callable[..., object]) -> None:
     add("--iter-decode-max-iter", metavar="N", type=int, help="levt: at most N + 1 iterations (default: 10)")
     penalty = "levt: subtracted from the log-probability of inserting nothing (positive: insert more)"
     add("--iter-decode-eos-penalty", metavar="G", type=float, help=penalty)
-
-
-def number_or_name(text: str) -> float | str:
-    """
-    >>> number_or_name("0.5"), number_or_name("write")
-    (0.5, 'write')
-    """
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def decoding_of(args: argparse.Namespace) -> Decoding:

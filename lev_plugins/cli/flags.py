@@ -1,4 +1,4 @@
-"""Flags that have no effect without another one."""
+"""What several commands need to read their flags."""
 
 import argparse
 
@@ -15,3 +15,14 @@ def requires(args: argparse.Namespace, condition: str, present: bool, **defaults
     """
     for name, default in defaults.items():
         require(present or getattr(args, name) == default, f"{flag_name(name)} requires {condition}")
+
+
+def number_or_name(text: str) -> float | str:
+    """
+    >>> number_or_name("0.5"), number_or_name("write")
+    (0.5, 'write')
+    """
+    try:
+        return float(text)
+    except ValueError:
+        return text
