@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import PurePath
 from typing import NamedTuple
 
+from lev_plugins.text.documents.code import LANGUAGES, read_code
+from lev_plugins.text.documents.commit import FILE_NAMES, read_commit
 from lev_plugins.text.documents.document import Reader
+from lev_plugins.text.documents.latex import read_latex
+from lev_plugins.text.documents.po import read_translations
+from lev_plugins.text.documents.subtitles import read_subtitles
 
 
 class Format(NamedTuple):
@@ -17,7 +23,13 @@ class Format(NamedTuple):
     file_names: tuple[str, ...] = ()
 
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (
+    *(Format(language.name, partial(read_code, language), language.suffixes) for language in LANGUAGES),
+    Format("latex", read_latex, (".tex", ".ltx")),
+    Format("po", read_translations, (".po", ".pot")),
+    Format("subtitles", read_subtitles, (".srt", ".vtt")),
+    Format("commit", read_commit, file_names=FILE_NAMES),
+)
 
 
 def format_of(name: str) -> Format | None:
