@@ -51,6 +51,8 @@ LANGUAGES = (
 
 def read_code(language: Language, text: str) -> Iterator[Paragraph]:
     """Yields the paragraphs of the comments and docstrings of a program."""
+    if language.candidates == SLASHES and text.rfind("/*") > text.rfind("*/"):
+        text += "*/"  # the grammars take time that is quadratic in the length of an open comment
     data, offset = text.encode(), char_offsets(text)
     root = parser(language.package, language.function).parse(data).root_node
     places = [match.end() - 1 for match in re.finditer(language.candidates, data)]
@@ -100,7 +102,7 @@ def joined(text: str, comments: Iterable[Span]) -> list[list[Span]]:
 def lines_of(text: str, comment: Span) -> Iterator[Span]:
     """Yields the lines of a comment without its signs."""
     content = text[slice(*comment)]
-    end = comment.start + len(re.sub(r"\*+/?\Z", "", content) if content.startswith("/*") else content)
+    end = comment.start + len(content.removesuffix("/").rstrip("*") if content.startswith("/*") else content)
     for match in LINE.finditer(text, comment.start, end):
         begin = (BEGIN if match.start() == comment.start else BEGIN_OF_LINE).match(text, *match.span(1))
         yield Span(begin.end() if begin else match.start(), match.end(1))

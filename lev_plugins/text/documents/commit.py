@@ -19,7 +19,9 @@ FILE_NAMES = ("COMMIT_EDITMSG", "MERGE_MSG", "TAG_EDITMSG", "SQUASH_MSG", ".gitm
 END = re.compile(r"(?m)^(?:# -+ >8 -+|diff --git |@@ -\d|--- a/)")
 SUBJECT_PREFIX = re.compile(r"(?:(?:fixup|squash|amend)! |\[[^\]]*\] ?|[\w./*+-]+(?:\([^()]*\))?!?: )*")
 TRAILER = re.compile(r"[A-Za-z][\w-]*(?:: | #)|\(cherry picked|[ \t]")
-ASIDE = re.compile(r"#|>|(?:Merge|Revert|commit|Squashed commit) |(?:Author|Date|Commit|Merge|[\w-]+-[Bb]y|Change-Id):")
+ASIDE = re.compile(
+    r"#|>| {4}|\t|(?:Merge|Revert|commit|Squashed commit) |(?:Author|Date|Commit|Merge|[\w-]+-[Bb]y|Change-Id):"
+)
 
 
 def read_commit(text: str) -> Iterator[Paragraph]:

@@ -18,7 +18,7 @@ from lev_plugins.text.documents.document import Paragraph, Part, paragraph
 
 HEADINGS = r"part|chapter|(?:sub)*section|(?:sub)?paragraph|(?:sub)?title|(?:sub)?caption|frame(?:sub)?title"
 BREAKS = regex.compile(rf"{HEADINGS}|item|par|hline|toprule|midrule|bottomrule")
-# what the arguments of commands are: t is text, T is text even before the document begins, - is not; None: there are none
+# what the arguments of commands are: t is text, T is text even before the document begins, - is not; None: no arguments
 ARGUMENTS = [
     (kind, regex.compile(names, regex.DOTALL))
     for kind, names in [

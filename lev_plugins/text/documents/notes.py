@@ -39,8 +39,8 @@ PROSE_DIRECTIVE = re.compile(
 )
 EXAMPLE = re.compile(r"(?:.*::|.*\b(?:[Ee]xamples?|[Uu]sage|[Cc]ode|e\.g\.)\s*:)\s*\Z")
 SECTION = re.compile(
-    r"(?:Args|Arguments|(?:Other |Keyword )?(?:Parameters|Params|Arguments|Args)|Returns?|Yields?|Raises|Warns|Attributes"
-    r"|Methods|Fields|Notes?|Warnings?|See Also|Todo):\s*\Z"
+    r"(?:Args|Arguments|(?:Other |Keyword )?(?:Parameters|Params|Arguments|Args)|Returns?|Yields?|Raises|Warns"
+    r"|Attributes|Methods|Fields|Notes?|Warnings?|See Also|Todo):\s*\Z"
 )
 PARAMETER = re.compile(r"\*{0,2}[\w.,*`]+(?: ?[(\[][^()\n]*[)\]])?:(?:[ \t]+|\Z)")
 PREFIX = re.compile(
@@ -67,7 +67,7 @@ CODE = re.compile(
     r"|(?:import \w|from [\w.]+ import|def \w+\(|class \w.*:\Z"
     r"|(?:return|assert|raise|del|yield|print|await|throw|new)\b.*[()\[\]{}=_]"
     r"|(?:if|elif|while|switch)\b.*[()=<>_\[].*|(?:if|elif|while) (?:not )?[\w.]+:\Z|else\b.*:?\Z"
-    r"|(?:try|finally):\Z|for\b(?=.*:\Z).* in |for\b.*[=;]|with\b(?=.*:\Z).* as |except\b.*:\Z"
+    r"|(?:try|finally):\Z|for\b(?=.*:\Z).* in |for\s*\(|for\b.*=|with\b(?=.*:\Z).* as |except\b.*:\Z"
     r"|#\s*(?:include|define|undef|if|ifdef|ifndef|elif|else|endif|pragma|error)\b"
     r"|(?:var|let|const|public|private|protected|static|extern|struct|enum|fn|func|function|typedef|template)\b"
     r".*[({=<]|\$\s*\S|</?(?!(?:p|li|[abiu]|br|em|strong|code|tt|summary|para|remarks|returns|param|dt|dd|sub|sup)\b)\w|@\w)"
@@ -115,7 +115,7 @@ def prose_lines(text: str) -> Iterator[Span | None]:
         level = max(indent, base)
         literal, section = (limit if level >= limit else never for limit in (literal, section))
         if after_blank and base + 4 <= level < section:
-            literal = base + 4
+            literal = min(literal, base + 4)
         after_blank = False
         fence = next((end for begin, end in FENCES if begin.match(line)), None)
         prose_directive = PROSE_DIRECTIVE.match(line)

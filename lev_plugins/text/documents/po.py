@@ -12,10 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+import regex
+
 from lev_plugins.text.documents.document import Embedded, Paragraph, divided, paragraph
 from lev_plugins.text.edited import Span
 
-STRING = re.compile(r'(?m)^[ \t]*(?:(msg[a-z_]+)(?:\[\d+\])?[ \t]*)?"((?:[^"\\\r\n]|\\.)*)"[ \t]*\r?$')
+STRING = regex.compile(r'(?m)^[ \t]*+(?:(msg[a-z_]++)(?:\[\d+\])?[ \t]*+)?"((?:[^"\\\r\n]++|\\.)*+)"[ \t]*+\r?$')
 PIECE = re.compile(r'\\(?:[nrt"]|[^nrt"])|[^\\]+', re.DOTALL)
 ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\"": '"'}
 ASIDE = re.compile(
@@ -54,9 +56,9 @@ def read_fields(text: str, wanted: Callable[[str], bool]) -> Iterator[Paragraph]
             found = LANGUAGE.search(content)
             language = found[1] if found else None
         elif wanted(field):
-            embedded = unescaped(text, spans)
+            embedded, spoken = unescaped(text, spans), language if field == "msgstr" else None
             for block in re.finditer(r"(?:[^\n]+\n?)+", embedded.text):
-                part = paragraph(embedded.text, divided(embedded.text, Span(*block.span()), ASIDE), language)
+                part = paragraph(embedded.text, divided(embedded.text, Span(*block.span()), ASIDE), spoken)
                 yield embedded.in_file(part)
 
 
