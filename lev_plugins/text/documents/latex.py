@@ -18,27 +18,19 @@ from lev_plugins.text.documents.document import Paragraph, Part, paragraph
 
 HEADINGS = r"part|chapter|(?:sub)*section|(?:sub)?paragraph|(?:sub)?title|(?:sub)?caption|frame(?:sub)?title"
 BREAKS = regex.compile(rf"{HEADINGS}|item|par|hline|toprule|midrule|bottomrule")
-# what the arguments of commands are: t is text, T is text even before the document begins, - is not; None: no arguments
-ARGUMENTS = [
-    (kind, regex.compile(names, regex.DOTALL))
-    for kind, names in [
-        ("T", "title"),
-        (
-            "t",
-            rf"{HEADINGS}|item|emph|text(?:bf|it|sc|sl|rm|sf|up|md|normal)?|u(?:nder)?line|mbox|footnote(?:text)?|thanks"
-            "|marginpar|enquote|abstract|keywords",
-        ),
-        ("-t", "href|textcolor|parbox|captionof|colorbox"),
-        ("--t", "multicolumn"),
-        (
-            None,
-            "bf|it|em|sc|sl|rm|sf|(?:bf|md)series|(?:it|sc|sl|up)shape|(?:rm|sf)family|normal(?:font|size)|tiny|"
-            "(?:script|footnote)size|small|[lL]arge|LARGE|[hH]uge|centering|raggedright|par|noindent|newline|"
-            "hline|toprule|midrule|bottomrule",
-        ),
-        ("", ".*"),  # no argument is prose
-    ]
-]
+STYLES = r"emph|text(?:bf|it|sc|sl|rm|sf|up|md|normal)?|u(?:nder)?line|mbox|enquote"
+DECLARATIONS = (
+    "bf|it|em|sc|sl|rm|sf|(?:bf|md)series|(?:it|sc|sl|up)shape|(?:rm|sf)family|normal(?:font|size)|tiny|small|LARGE|"
+    "(?:script|footnote)size|[lL]arge|[hH]uge|centering|raggedright|par|noindent|newline|hline|toprule|midrule|bottomrule"
+)
+# arguments of commands: t is text, T is text even before the document begins, - is not; None: no arguments
+ARGUMENTS = {
+    "T": regex.compile("title"),
+    "t": regex.compile(rf"{HEADINGS}|{STYLES}|item|footnote(?:text)?|thanks|marginpar|abstract|keywords"),
+    "-t": regex.compile("href|textcolor|parbox|captionof|colorbox"),
+    "--t": regex.compile("multicolumn"),
+    None: regex.compile(DECLARATIONS),
+}
 NOT_PROSE = regex.compile(
     r"(?i)verb|code|listing|mint|math|equation|eqn|align|gather|multline|picture|tikz|pgf|array|matrix|cases|comment"
     r"|filecontents|alltt|algorithm|bibliography|\b(?:asy|dot|split|dmath|python|shell|console|terminal|program|html|luacode)"
@@ -119,7 +111,7 @@ def read_region(text: str, start: int, end: int, is_body: bool) -> Iterator[Para
         elif kind == "environment":
             arguments = ""
         elif kind == "command":
-            arguments = next(kind for kind, names in ARGUMENTS if names.fullmatch(name))
+            arguments = next((kind for kind, names in ARGUMENTS.items() if names.fullmatch(name)), "")
             prose, is_block = False if arguments == "" else None, bool(BREAKS.fullmatch(name))
         elif token == "{":
             first = (arguments or "")[:1]

@@ -23,7 +23,8 @@ ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\"": '"'}
 ASIDE = re.compile(
     r"(?<![^\s\"])[^\s\\\"]*\\[^\s\"]*"  # a word with an escape
     r"|[A-Z]?<[^<>]*>|&#?\w+;|`+[^`]+`+|(?i:https?|ftp|file|mailto):[^\s<>\"'`]+(?<![.,;:!?)])"
-    r"|%(?:\([^()\s]*\)|\d+\$)?[-+#0']*\d*(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?[A-Za-z%]?|\$\w+|[$%#@]?\{[^{}]*\}"
+    r"|%(?:\([^()\s]*\))?(?:[-+#0'\d.*$I]| (?=\d|[a-z](?![^\W\d_])))*(?:<\w+>|(?:hh?|ll?|[LqjztZ])?[A-Za-z%]?)"
+    r"|\$\w+|[$%#@]?\{[^{}]*\}"
     r"|(?<![\w&~])[^\W_]*[&~_][\w&~]*"  # a word with the sign of an accelerator
 )
 LANGUAGE = re.compile(r"(?:\A|\\n)Language:[ \t]*([A-Za-z_@-]+)")
