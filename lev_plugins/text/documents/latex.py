@@ -110,6 +110,10 @@ def read_region(text: str, start: int, end: int, is_body: bool) -> Iterator[Para
             start, arguments = end_of(text, match, end), None
         elif kind == "environment":
             arguments = ""
+            if groups and groups[-1].closing == match["side"]:
+                groups.pop()
+        elif name in ("tt", "ttfamily"):  # code to the end of the group or environment
+            groups.append(groups.pop()._replace(is_prose=False) if groups else Group("end", False, None))
         elif kind == "command":
             arguments = next((kind for kind, names in ARGUMENTS.items() if names.fullmatch(name)), "")
             prose, is_block = False if arguments == "" else None, bool(BREAKS.fullmatch(name))

@@ -25,6 +25,7 @@ SNIPPETS = [
     (r"50\% of \LaTeX\ and ``this''", ["50", " of ", "and ", "this"]),
     (r"\item[no] First\item Other \vskip 3pt plus 1fil end", [" First", " Other ", " end"]),
     (r"\textcolor{no}{yes} \input no.no yes", ["yes", " ", " yes"]),
+    (r"{\tt no} yes \begin{quote}\ttfamily\a{no} no\end{quote}yes", [" yes ", "yes"]),
     (r"} a } {b", [" a ", " ", "b"]),
 ]
 
