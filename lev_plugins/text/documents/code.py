@@ -65,8 +65,8 @@ def read_code(language: Language, text: str) -> Iterator[Paragraph]:
             comments.append(Span(start, start + len(text[start:end].rstrip())))
         elif bisect_left(places, node.start_byte) < bisect_left(places, node.end_byte):
             waiting += reversed(node.children)
-            if node.type in DOCUMENTED and (first := first_string(node)):
-                docstrings.append(Span(offset(first.children[0].end_byte), offset(first.children[-1].start_byte)))
+            if node.type in DOCUMENTED and (string := first_string(node)):
+                docstrings.append(Span(offset(string.children[0].end_byte), offset(string.children[-1].start_byte)))
     texts = [[line for span in spans for line in lines_of(text, span)] for spans in joined(text, comments)]
     for lines in sorted([*texts, *([span] for span in docstrings)]):
         embedded = Embedded.of_lines(text, lines)

@@ -19,7 +19,7 @@ FILE_NAMES = ("COMMIT_EDITMSG", "MERGE_MSG", "TAG_EDITMSG", "SQUASH_MSG", ".gitm
 END = re.compile(r"(?m)^(?:# -+ >8 -+|diff --git |@@ -\d|--- a/)")
 SUBJECT_PREFIX = re.compile(r"(?:(?:fixup|squash|amend)! |\[[^\]]*\] ?|[\w./*+-]+(?:\([^()]*\))?!?: )*")
 TRAILER = re.compile(r"[A-Za-z][\w-]*(?:: | #)|\(cherry picked|[ \t]")
-ASIDE = re.compile(
+OTHER_LINE = re.compile(
     r"#|>| {4}|\t|(?:Merge|Revert|commit|Squashed commit) |(?:Author|Date|Commit|Merge|[\w-]+-[Bb]y|Change-Id):"
 )
 
@@ -28,7 +28,7 @@ def read_commit(text: str) -> Iterator[Paragraph]:
     """Yields the subject of a commit message, and the paragraphs of its body without trailers."""
     end = END.search(text)
     lines = [Span(*match.span(1)) for match in LINE.finditer(text, 0, end.start() if end else len(text))]
-    prose = (line._replace(end=line.start) if ASIDE.match(text, *line) else line for line in lines)
+    prose = (line._replace(end=line.start) if OTHER_LINE.match(text, *line) else line for line in lines)
     shown = (line for line in prose if not text.startswith("#", line.start))
     groups = groupby(shown, lambda line: bool(text[slice(*line)].strip()))
     blocks = [list(block) for is_filled, block in groups if is_filled]

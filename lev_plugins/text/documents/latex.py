@@ -118,9 +118,9 @@ def read_region(text: str, start: int, end: int, is_body: bool) -> Iterator[Para
             arguments = next((kind for kind, names in ARGUMENTS.items() if names.fullmatch(name)), "")
             prose, is_block = False if arguments == "" else None, bool(BREAKS.fullmatch(name))
         elif token == "{":
-            first = (arguments or "")[:1]
-            is_text = (first == "T" and not groups) or (is_text and (arguments is None or first in ("t", "T")))
-            behind = None if arguments is None or first in ("t", "T") else arguments[1:]
+            argument = (arguments or "")[:1]
+            is_text = (argument == "T" and not groups) or (is_text and (arguments is None or argument in ("t", "T")))
+            behind = None if arguments is None or argument in ("t", "T") else arguments[1:]
             groups.append(Group("}", is_text, behind, arguments is not None and is_block))
             arguments, prose = None, None if is_text else False
         elif token == "[" and (arguments is not None or in_option):

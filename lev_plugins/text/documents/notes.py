@@ -19,7 +19,7 @@ from lev_plugins.text.documents.document import Paragraph, divided, paragraph
 from lev_plugins.text.edited import Span
 
 LINE = re.compile(r"(?!\Z)([^\r\n]*)(?:\r\n?|\n|\Z)")
-BLANK = re.compile(r"\Z")
+END_OF_EXAMPLE = re.compile(r"\Z")
 # what begins code, and what ends it
 FENCES = [
     (re.compile(begin), re.compile(end))
@@ -27,7 +27,7 @@ FENCES = [
         (r"`{3,}", r"`{3,}"),
         (r"~{3,}", r"~{3,}"),
         (r"[@\\](?:code|verbatim|dot|msc|startuml|f[\[{])", r"[@\\](?:end|f[\]}])"),
-        (r"[@\\]example|>>> ?|\.\.\. |\$ |In \[\d+\]:", BLANK.pattern),
+        (r"[@\\]example|>>> ?|\.\.\. |\$ |In \[\d+\]:", END_OF_EXAMPLE.pattern),
         (r"(?i)[^<]*<pre\b(?!.*</pre>)", r"(?i).*</pre>"),
         (r"\{@code\b[^}]*\Z", r".*\}"),
     ]
@@ -105,7 +105,7 @@ def prose_lines(text: str) -> Iterator[Span | None]:
     after_blank = True
     for indent, (start, line) in zip(indents, rows, strict=True):
         if not line:
-            fence = None if fence == BLANK else fence
+            fence = None if fence == END_OF_EXAMPLE else fence
             after_blank = True
             yield None
             continue

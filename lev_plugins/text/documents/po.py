@@ -10,7 +10,7 @@ r"""The messages of gettext (.po, .pot): translations, or the strings of the pro
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 
 import regex
 
@@ -32,16 +32,16 @@ LANGUAGE = re.compile(r"(?:\A|\\n)Language:[ \t]*([A-Za-z_@-]+)")
 
 def read_translations(text: str) -> Iterator[Paragraph]:
     """Yields the paragraphs of each translation."""
-    return read_fields(text, lambda field: field == "msgstr")
+    return read_fields(text, ["msgstr"])
 
 
 def read_sources(text: str) -> Iterator[Paragraph]:
     """Yields the paragraphs of each string of the program."""
-    return read_fields(text, lambda field: field in ("msgid", "msgid_plural"))
+    return read_fields(text, ["msgid", "msgid_plural"])
 
 
-def read_fields(text: str, wanted: Callable[[str], bool]) -> Iterator[Paragraph]:
-    """Yields the paragraphs of the fields of entries whose names are wanted."""
+def read_fields(text: str, names: Collection[str]) -> Iterator[Paragraph]:
+    """Yields the paragraphs of the fields of entries with these names."""
     fields: list[tuple[str, list[Span]]] = []
     for match in STRING.finditer(text):
         if match[1]:
@@ -56,7 +56,7 @@ def read_fields(text: str, wanted: Callable[[str], bool]) -> Iterator[Paragraph]
         if field == "msgstr" and header:
             found = LANGUAGE.search(content)
             language = found[1] if found else None
-        elif wanted(field):
+        elif field in names:
             embedded, spoken = unescaped(text, spans), language if field == "msgstr" else None
             for block in re.finditer(r"(?:[^\n]+\n?)+", embedded.text):
                 part = paragraph(embedded.text, divided(embedded.text, Span(*block.span()), ASIDE), spoken)
