@@ -62,6 +62,20 @@ def paragraph(text: str, parts: Iterable[Part], language: str | None = None) -> 
     return Paragraph(tuple(trimmed for part in lines if (trimmed := without_margins(text, part))), language)
 
 
+def divided(text: str, span: Span, aside: re.Pattern[str]) -> Iterator[Part]:
+    """Yields the prose of a span and, between it, what a pattern matches.
+
+    >>> list(divided("See `x`.", Span(0, 8), re.compile("`.`")))
+    [Part(start=0, end=4, prose=True), Part(start=4, end=7, prose=False), Part(start=7, end=8, prose=True)]
+    """
+    place = span.start
+    for match in aside.finditer(text, *span):
+        yield Part(place, match.start())
+        yield Part(*match.span(), False)
+        place = match.end()
+    yield Part(place, span.end)
+
+
 def without_margins(text: str, part: Part) -> Part | None:
     """Returns the part without the blanks that begin or end its line; None: there is nothing else."""
     start, end = part.start, part.end
@@ -165,6 +179,12 @@ class Embedded(NamedTuple):
             text.append(meaning)
             places += range(start, end) if file[start:end] == meaning else [-1] * len(meaning)
         return cls("".join(text), places)
+
+    @classmethod
+    def of_lines(cls, file: str, lines: Iterable[Span]) -> Embedded:
+        """Puts what lines of a file have behind each other."""
+        ends = ((line, (Span(line.end, line.end), "\n")) for line in lines)
+        return cls.of(file, (piece for line, end in ends for piece in ((line, file[slice(*line)]), end)))
 
     def in_file(self, paragraph: Paragraph) -> Paragraph:
         """Returns a paragraph of the embedded text with its places in the file."""

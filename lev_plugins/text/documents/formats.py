@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import PurePath
 from typing import NamedTuple
 
+from lev_plugins.text.documents.code import LANGUAGES, read_code
+from lev_plugins.text.documents.commit import FILE_NAMES, read_commit
 from lev_plugins.text.documents.document import Reader
 from lev_plugins.text.documents.html import read_html
+from lev_plugins.text.documents.latex import read_latex
 from lev_plugins.text.documents.markdown import read_markdown, read_mdx
 from lev_plugins.text.documents.notebook import read_notebook
 from lev_plugins.text.documents.plain import read_plain
+from lev_plugins.text.documents.po import read_translations
 from lev_plugins.text.documents.restructured import read_rst
+from lev_plugins.text.documents.subtitles import read_subtitles
 from lev_plugins.text.documents.xml import read_xliff
 
 
@@ -31,6 +37,11 @@ FORMATS: tuple[Format, ...] = (
     Format("plain", read_plain, (".txt",), ("README", "CHANGELOG", "CHANGES", "NEWS", "TODO")),
     Format("rst", read_rst, (".rst", ".rest")),
     Format("xliff", read_xliff, (".xlf", ".xliff")),
+    *(Format(language.name, partial(read_code, language), language.suffixes) for language in LANGUAGES),
+    Format("latex", read_latex, (".tex", ".ltx")),
+    Format("po", read_translations, (".po", ".pot")),
+    Format("subtitles", read_subtitles, (".srt", ".vtt")),
+    Format("commit", read_commit, file_names=FILE_NAMES),
 )
 
 

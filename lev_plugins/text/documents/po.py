@@ -1,0 +1,69 @@
+r"""The messages of gettext (.po, .pot): translations, or the strings of the program.
+
+>>> text = 'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "Hi %s"\nmsgid_plural "Hi"\nmsgstr[0] "Hallo "\n"du, %s"\n'
+>>> [(found.language, [text[part.start : part.end] for part in found.parts]) for found in read_translations(text)]
+[('de', ['Hallo ', 'du, ', '%s'])]
+>>> [[text[part.start : part.end] for part in found.parts if part.prose] for found in read_sources(text)]
+[['Hi '], ['Hi']]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+import regex
+
+from lev_plugins.text.documents.document import Embedded, Paragraph, divided, paragraph
+from lev_plugins.text.edited import Span
+
+STRING = regex.compile(r'(?m)^[ \t]*+(?:(msg[a-z_]++)(?:\[\d+\])?[ \t]*+)?"((?:[^"\\\r\n]++|\\.)*+)"[ \t]*+\r?$')
+PIECE = re.compile(r'\\(?:[nrt"]|[^nrt"])|[^\\]+', re.DOTALL)
+ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\"": '"'}
+ASIDE = re.compile(
+    r"(?<![^\s\"])[^\s\\\"]*\\[^\s\"]*"  # a word with an escape
+    r"|[A-Z]?<[^<>]*>|&#?\w+;|`+[^`]+`+|(?i:https?|ftp|file|mailto):[^\s<>\"'`]+(?<![.,;:!?)])"
+    r"|%(?:\([^()\s]*\))?(?:[-+#0'\d.*$I]| (?=\d|[a-z](?![^\W\d_])))*(?:<\w+>|(?:hh?|ll?|[LqjztZ])?[A-Za-z%]?)"
+    r"|\$\w+|[$%#@]?\{[^{}]*\}"
+    r"|(?<![\w&~])[^\W_]*[&~_][\w&~]*"  # a word with the sign of an accelerator
+)
+LANGUAGE = re.compile(r"(?:\A|\\n)Language:[ \t]*([A-Za-z_@-]+)")
+
+
+def read_translations(text: str) -> Iterator[Paragraph]:
+    """Yields the paragraphs of each translation."""
+    return read_fields(text, ["msgstr"])
+
+
+def read_sources(text: str) -> Iterator[Paragraph]:
+    """Yields the paragraphs of each string of the program."""
+    return read_fields(text, ["msgid", "msgid_plural"])
+
+
+def read_fields(text: str, names: Collection[str]) -> Iterator[Paragraph]:
+    """Yields the paragraphs of the fields of entries with these names."""
+    fields: list[tuple[str, list[Span]]] = []
+    for match in STRING.finditer(text):
+        if match[1]:
+            fields.append((match[1], []))
+        if fields:
+            fields[-1][1].append(Span(*match.span(2)))
+    language, header = None, False
+    for i, (field, spans) in enumerate(fields):
+        content = "".join(text[slice(*span)] for span in spans)
+        if field == "msgid":
+            header = not content and (not i or fields[i - 1][0] != "msgctxt")
+        if field == "msgstr" and header:
+            found = LANGUAGE.search(content)
+            language = found[1] if found else None
+        elif field in names:
+            embedded, spoken = unescaped(text, spans), language if field == "msgstr" else None
+            for block in re.finditer(r"(?:[^\n]+\n?)+", embedded.text):
+                part = paragraph(embedded.text, divided(embedded.text, Span(*block.span()), ASIDE), spoken)
+                yield embedded.in_file(part)
+
+
+def unescaped(text: str, strings: list[Span]) -> Embedded:
+    """Returns strings of a file as one text."""
+    pieces = [match for span in strings for match in PIECE.finditer(text, *span)]
+    return Embedded.of(text, [(Span(*match.span()), ESCAPES.get(match[0], match[0])) for match in pieces])
