@@ -87,8 +87,8 @@ def expressions(
                 missing.add(last)
             if sign[0] in "<{":
                 begin = begin if opened else match.start()
-                opened.append(">" if sign[0] == "<" else "}")
-                braces += sign[0] == "{"
+                opened += [">"] if sign[0] == "<" else ["}"] * sign.count("{")
+                braces += sign.count("{")
             if opened and ((sign == "}" and braces) or sign[-1] == opened[-1] == ">"):
                 while opened.pop() != sign[-1]:
                     pass

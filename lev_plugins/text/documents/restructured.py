@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from lev_plugins.text.documents.document import Paragraph
 from lev_plugins.text.documents.inline import ADDRESSES, TEMPLATES, Area, paragraphs_of
+from lev_plugins.text.documents.lines import Line, lines_of
 from lev_plugins.text.edited import Span
 
 # Directives whose argument and content are prose, and those whose content only. All others are code.
@@ -53,14 +54,6 @@ INLINE = re.compile(
 )
 
 
-class Line(NamedTuple):
-    """A line without its indentation."""
-
-    start: int
-    end: int
-    indent: int
-
-
 def read_rst(text: str) -> Iterator[Paragraph]:
     """Yields paragraphs, titles, list items, definitions, and the content of directives such as note."""
     return paragraphs_of(text, map(partial(area, text), blocks(text)))
@@ -75,12 +68,6 @@ def area(text: str, block: Span) -> Area:
         else:
             (signs if match["sign"] else code).append(Span(*match.span()))
     return Area(*block, code, signs)
-
-
-def lines_of(text: str) -> Iterator[Line]:
-    for match in re.finditer(r"([ \t\f\v\ufeff]*)([^\r\n]*)(?:\r\n?|\n|$)", text):
-        content = match[2].rstrip()
-        yield Line(match.start(2), match.start(2) + len(content), len(match[1].expandtabs(8)))
 
 
 class Opening(NamedTuple):
