@@ -23,4 +23,4 @@ def lines_of(text: str) -> Iterator[Line]:
     """
     for match in re.finditer(r"([ \t\f\v\ufeff]*)([^\r\n]*)(?:\r\n?|\n|$)", text):
         content = match[2].rstrip()
-        yield Line(match.start(2), match.start(2) + len(content), len(match[1].expandtabs(8)))
+        yield Line(match.start(2), match.start(2) + len(content), len(match[1].removeprefix("\ufeff").expandtabs(8)))

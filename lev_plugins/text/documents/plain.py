@@ -13,7 +13,9 @@ from lev_plugins.text.edited import Span
 
 NOT_PROSE = re.compile(rf"{ADDRESSES}|{TEMPLATES}|`[^`\n]*`|<[^<>\n]*>|\{{[^{{}}\n]*\}}")
 ITEM = re.compile(r"(?:[*+•-]|\(?(?:\d{1,3}|[a-zA-Z])[.)])[ ]+(?=\S)")
-CODE = re.compile(r"[#$%>|\\/@!;]|.*(?:\S {3,}\S|\t|[{};=|\\]$|[|+][-=+]{2}|[-=_*~]{4})")  # also tables and drawings
+CODE = re.compile(
+    r"[#$%>|\\/@!;]|.*(?:\S {3,}\S|\t|[{};=|\\]$|\s=+\s|[|+][-=+]{2}|[-=_*~]{4})"
+)  # also tables and drawings
 WORD = re.compile(r"[\"'(\[\u201c\u2018]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[\"')\]\u201d\u2019.,;:!?]*$")
 MAX_INDENT = 4  # what has it is code
 MIN_WORDS, WORD_SHARE = 3, 0.75  # of a paragraph
@@ -39,7 +41,7 @@ def sentences(text: str) -> Iterator[Span]:
             if following and goes_on(text, line, following, width):
                 continue
             stretch = Span(lines[start].start, line.end)
-            words = text[stretch.start : stretch.end].split()
+            words = NOT_PROSE.sub("", text[stretch.start : stretch.end]).split()
             ordinary = sum(bool(WORD.match(word)) for word in words)
             is_code = whole[start].indent >= MAX_INDENT or any(
                 CODE.match(text, *line[:2]) for line in lines[start:number]

@@ -101,7 +101,7 @@ def opening(text: str, line: Line) -> Opening:
             return Opening(end, column, until_blank=True)
         elif NOT_PROSE.match(text, place, end):
             return Opening(end, column, skipped=column if text.startswith("::", place, end) else -1)
-        elif DATA_FIELD.match(text, place, end):
+        elif FIELD.match(text, place, end) and DATA_FIELD.match(text, place, end):
             return Opening(end, column, skipped=column)
         elif match := BULLET.match(text, place, end):
             result = result._replace(indent=column, literal=column + match.end() - place)
