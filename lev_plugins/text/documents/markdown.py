@@ -21,6 +21,7 @@ BLOCKS = """
 [(fenced_code_block) (minus_metadata) (plus_metadata) (link_reference_definition)] @code
 (indented_code_block) @indented
 (inline (block_continuation) @margin)
+(html_block (block_continuation) @margin)
 """
 INLINE = """
 [(code_span) (latex_block) (uri_autolink) (email_autolink) (entity_reference) (numeric_character_reference)
@@ -87,7 +88,8 @@ def areas(text: str, mdx: bool) -> Iterator[Area]:
     signs += [*tags, *matches(HARD_BREAK, rest)]
     code, signs, blocks_of_html = merge_spans(code), sorted(signs), set(html)
     for start, end in stretches:
+        holes = within(code, start, end), within(signs, start, end)
         if (start, end) in blocks_of_html:
-            yield from html_areas(text, start, end, within(code, start, end))
+            yield from html_areas(text, start, end, *holes)
         else:
-            yield Area(start, end, within(code, start, end), within(signs, start, end))
+            yield Area(start, end, *holes)

@@ -28,7 +28,7 @@ PROSE_CONTENT = re.compile(
 )
 VERSIONS = re.compile(r"(?:(?:v?\d[\w.+-]*|next|unreleased)[,:]?(?:\s+|$))*", re.IGNORECASE)
 EXPLICIT = re.compile(r"\.\.(?:\s+|$)")
-DIRECTIVE = re.compile(r"(?:[\w+.-]{1,40}:){0,3}(?P<name>[\w+.-]{1,40}) ?::(?:\s+|$)")
+DIRECTIVE = re.compile(r"(?:[\w+.-]{1,40}:){0,3}(?P<name>(?P<version>version|deprecated)?[\w+.-]{0,40}) ?::(?:\s+|$)")
 FOOTNOTE = re.compile(r"\[[^\[\]\s]+\]\s+")
 BULLET = re.compile(r"(?:[*+•-]|\(?(?:\d+|[a-zA-Z#]|[ivxIVX]{1,5})[.)])\s+(?=\S)")
 FIELD = re.compile(r":(?![\s:])(?:[^:\\`\n]|\\.|:(?=\S))+:(?:\s+|$)")
@@ -91,8 +91,8 @@ def opening(text: str, line: Line) -> Opening:
             directive = DIRECTIVE.match(text, match.end(), end)
             footnote = FOOTNOTE.match(text, match.end(), end)
             if directive and PROSE.fullmatch(directive["name"]):
-                version = VERSIONS.match(text, directive.end(), end)
-                return Opening(version.end() if version else end, column, False, column, options=True)
+                version = VERSIONS.match(text, directive.end(), end) if directive["version"] else None
+                return Opening((version or directive).end(), column, False, column, options=True)
             if not footnote:
                 content = bool(directive and PROSE_CONTENT.fullmatch(directive["name"]))
                 return Opening(end, column, skipped=-1 if content else column, until_blank=content)

@@ -38,6 +38,7 @@ from tests.unit.text.documents.prose import prose
             ["Text|<{{ x }}>|<{: .c}>"],
         ),
         (":::note Title\nText\n:::\n", ["<:::note Title>|Text|<:::>"]),
+        ("> <p>One\n> two</p>\n", ["One|two"]),
         ("A  \nb\\\nc", ["A|b|c"]),
         ("\ufeffText", ["Text"]),
         ("\ufeff---\r\nt: x\r\n---\r\n\r\nÜber `é`\r\n\U0001f600 b\r\n", ["Über|<`é`>|\U0001f600 b"]),

@@ -17,6 +17,7 @@ from tests.unit.text.documents.prose import prose
         ("`web <http://a>`_ `name`_ name_ |sub| [1]_", ["web|<`name`_>|<name_>|<|sub|>|<[1]_>"]),
         (":class:`A <b>` *em* **bold** ``a``\\ s", ["<:class:`A <b>`>|em|bold|<``a``\\ s>"]),
         (".. note:: One\n   two.\n\n   Three.\n\n.. tip::\n   Four.\n", ["One|two.", "Three.", "Four."]),
+        (".. note:: 3 things\n.. c:function:: int f(int a)\n\n   Text.\n", ["3 things", "Text."]),
         (".. versionadded:: 3.2\n   Text.\n.. deprecated:: 2.0 Since.", ["Text.", "Since."]),
         (".. code-block:: py\n   :linenos:\n\n   x = 1\n\n   y\n\nText", ["Text"]),
         (".. unknown:: a\n\n   x\n.. toctree::\n   a\n\nText", ["Text"]),
