@@ -53,10 +53,18 @@ INLINE = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 
+REFERENCE = re.compile(r"`([^`<]+)`_|<([^<>`]+)_>|(?<![\w.+:-])([\w.+:-]*[^\W_])_(?!\w)")
+
 
 def read_rst(text: str) -> Iterator[Paragraph]:
     """Yields paragraphs, titles, list items, definitions, and the content of directives such as note."""
-    return paragraphs_of(text, map(partial(area, text), blocks(text)))
+    names = {normalized(next(filter(None, match.groups()))) for match in REFERENCE.finditer(text)}
+    prose = (block for block in blocks(text) if normalized(text[slice(*block)]) not in names)  # titles are names
+    return paragraphs_of(text, map(partial(area, text), prose))
+
+
+def normalized(name: str) -> str:
+    return " ".join(name.lower().split())
 
 
 def area(text: str, block: Span) -> Area:

@@ -11,6 +11,7 @@ from tests.unit.text.documents.prose import prose
     [
         ("=====\nTitle\n=====\n\nOne\ntwo.\n", ["Title", "One|two."]),
         ("Title\n-----\nText", ["Title", "Text"]),
+        ("The title\n---------\nSee `the  title`_\n\nOther\n-----\nMore", ["See|<`the  title`_>", "Other", "More"]),
         ("Code::\n\n  x\n\n  y\n\nText", ["Code::", "Text"]),
         ("* item::\n\n    x\n\n  more\n\n::\n\n  code\n", ["item::", "more"]),
         ("A ``code`` and :ref:`text <x>`, :ref:`x`.", ["A|<``code``>|and|text|,|<:ref:`x`>|."]),
