@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import combining
 
@@ -38,6 +39,7 @@ class Paragraph(NamedTuple):
     language: str | None = None  # a code such as de, if the file says so
 
 
+LINE_BREAK = re.compile(r"[\r\n]")
 Reader = Callable[[str], Iterable[Paragraph]]
 
 
@@ -51,15 +53,23 @@ class View(NamedTuple):
 def paragraph(text: str, parts: Iterable[Part], language: str | None = None) -> Paragraph:
     """Returns a paragraph of parts that may have several lines: line breaks and the blanks around them become layout.
 
-    >>> paragraph("a\\r\\n  b c", [Part(0, 8)]).parts
+    >>> paragraph("a\\r\\n  b c ", [Part(0, 9)]).parts
     (Part(start=0, end=1, prose=True), Part(start=5, end=8, prose=True))
     """
-    lines = (
+    lines = [
         Part(start + match.start(), start + match.end(), prose)
         for start, end, prose in parts
         for match in re.finditer(r"[^\r\n]+", text[start:end])
-    )
-    return Paragraph(tuple(trimmed for part in lines if (trimmed := without_margins(text, part))), language)
+    ]
+    breaks = [True, *(bool(LINE_BREAK.search(text, a.end, b.start)) for a, b in pairwise(lines)), True]
+    trimmed = []
+    for (start, end, prose), begins_line, ends_line in zip(lines, breaks, breaks[1:], strict=False):
+        while begins_line and start < end and text[start] in " \t":
+            start += 1
+        while ends_line and start < end and text[end - 1] in " \t":
+            end -= 1
+        trimmed += [Part(start, end, prose)] if start < end else []
+    return Paragraph(tuple(trimmed), language)
 
 
 def divided(text: str, span: Span, aside: re.Pattern[str]) -> Iterator[Part]:
@@ -74,18 +84,6 @@ def divided(text: str, span: Span, aside: re.Pattern[str]) -> Iterator[Part]:
         yield Part(*match.span(), False)
         place = match.end()
     yield Part(place, span.end)
-
-
-def without_margins(text: str, part: Part) -> Part | None:
-    """Returns the part without the blanks that begin or end its line; None: there is nothing else."""
-    start, end = part.start, part.end
-    if text[start - 1 : start] in ("", "\r", "\n"):
-        while start < end and text[start] in " \t":
-            start += 1
-    if text[end : end + 1] in ("", "\r", "\n"):
-        while start < end and text[end - 1] in " \t":
-            end -= 1
-    return part._replace(start=start, end=end) if start < end else None
 
 
 def parts_around(text: str, start: int, end: int, code: Iterable[Span], signs: Iterable[Span] = ()) -> list[Part]:

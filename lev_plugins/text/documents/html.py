@@ -42,13 +42,14 @@ class Element(NamedTuple):
 
 def read_html(text: str) -> Iterator[Paragraph]:
     """Yields the texts of elements."""
-    return paragraphs_of(text, html_areas(text, 0, len(text), []))
+    return paragraphs_of(text, html_areas(text, 0, len(text), [], []))
 
 
-def html_areas(text: str, begin: int, end: int, code: list[Span]) -> Iterator[Area]:
+def html_areas(text: str, begin: int, end: int, code: list[Span], layout: list[Span]) -> Iterator[Area]:
     """Yields the stretches of text between the tags of blocks.
 
     code: sorted spans that are not prose for another reason
+    layout: sorted spans between lines, such as the signs of a quotation
     """
     document = Element("", begin, None, True)
     opened, names = [document], Counter[str]()
@@ -56,7 +57,13 @@ def html_areas(text: str, begin: int, end: int, code: list[Span]) -> Iterator[Ar
 
     def area(start: int, stop: int) -> Iterator[Area]:
         if opened[-1].prose and start < stop:
-            yield Area(start, stop, [*holes, *within(code, start, stop)], [*signs], opened[-1].language)
+            yield Area(
+                start,
+                stop,
+                [*holes, *within(code, start, stop)],
+                [*signs, *within(layout, start, stop)],
+                opened[-1].language,
+            )
         holes.clear()
         signs.clear()
 

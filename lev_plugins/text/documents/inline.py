@@ -63,7 +63,7 @@ def without(text: str, spans: Iterable[Span]) -> str:
 def expressions(
     text: str, areas: Iterable[Span], file: str | None = None, keep_open: bool = False
 ) -> tuple[list[Span], list[Span]]:
-    """Returns {expressions}, templates, comments and elements whose content is code in sorted areas, and other tags.
+    """Returns {expressions}, templates and elements of code in sorted areas, and beside them comments and other tags.
 
     file: the text with what was left out of it, where elements may end
     keep_open: what is open at the end of an area goes on in the next
@@ -82,13 +82,13 @@ def expressions(
             if not opened and (last := last_sign(match)) and last not in missing:
                 if content := re.compile(last, re.IGNORECASE).search(file or text, match.end()):
                     resume = content.end()
-                    code.append(Span(match.start(), resume))
+                    (tags if match["comment"] else code).append(Span(match.start(), resume))
                     continue
                 missing.add(last)
             if sign[0] in "<{":
                 begin = begin if opened else match.start()
-                opened.append(">" if sign[0] == "<" else "}")
-                braces += sign[0] == "{"
+                opened += [">"] if sign[0] == "<" else ["}"] * sign.count("{")
+                braces += sign.count("{")
             if opened and ((sign == "}" and braces) or sign[-1] == opened[-1] == ">"):
                 while opened.pop() != sign[-1]:
                     pass

@@ -21,6 +21,7 @@ BLOCKS = """
 [(fenced_code_block) (minus_metadata) (plus_metadata) (link_reference_definition)] @code
 (indented_code_block) @indented
 (inline (block_continuation) @margin)
+(html_block (block_continuation) @margin)
 """
 INLINE = """
 [(code_span) (latex_block) (uri_autolink) (email_autolink) (entity_reference) (numeric_character_reference)
@@ -30,16 +31,18 @@ INLINE = """
 (full_reference_link ["[" "]" (link_label)] @sign)
 (image ["!" "[" "]" "(" ")" (link_destination) (link_title) (link_label)] @sign)
 """
-WITH_INLINE = re.compile(rb"[\\`*_\[<&$~]")
+WITH_INLINE = re.compile(rb"[\\*_\[<&$~]|``")  # more than the code of this pattern:
+SIMPLE_CODE = re.compile(r"`[^`]*`")
 TEMPLATE = re.compile(rb"\{\{[^{}]*\}\}|\{%[^{}]*%\}")
 MAX_INLINE = 8_000  # bytes: the inline grammar takes quadratic time
 CODE = re.compile(
     rf"{ADDRESSES}|`[^`\n]*`|(?<=\])\([^()\n]*\)"  # the grammar knows the code and links outside of HTML
     r"|(?m:^[ \t>]*(?::{3,}|!!!|\?\?\?|/{3,}|--8<--|<<<|\{%|@\[).*$)"  # lines of extensions, such as :::note
     r"|(?m:^[ \t>]*\$\$[ \t]*$)(?s:.*?)(?:(?m:^[ \t>]*\$\$)|\Z)"
-    r"|\\begin\{([\w*]+)\}(?s:.*?)(?:\\end\{\1\}|\Z)|\\\(.*?(?:\\\)|$)|\\\[.*?(?:\\\]|$)|\\[A-Za-z]+"
+    r"|\\begin\{([\w*]+)\}(?s:.*?)(?:\\end\{\1\}|\Z)|\\[A-Za-z]+"
     r"|:[\w+-]+:|(?<!\w)@[\w:/-]+|(?m:^\([\w-]+\)=|(?<=[ \t])#+[ \t]*$)"  # :smile:, @name, (target)=, # heading #
 )
+MATH = re.compile(r"\\\(.*?(?:\\\)|$)|\\\[.*?(?:\\\]|$)", re.MULTILINE)
 HARD_BREAK = re.compile(r"\\(?=\r?$)", re.MULTILINE)
 MODULE_LINES = re.compile(r"^(?:import|export)\b.*(?:\r?\n.*\S.*)*", re.MULTILINE)  # of MDX
 
@@ -64,6 +67,7 @@ def areas(text: str, mdx: bool) -> Iterator[Area]:
     for node in blocks.get("prose", ()):
         start, end = node.start_byte, node.end_byte
         if not WITH_INLINE.search(data, start, end):
+            code += matches(SIMPLE_CODE, text, *span_of(node, offset))
             continue
         if end - start > MAX_INLINE:
             code.append(span_of(node, offset))
@@ -80,11 +84,12 @@ def areas(text: str, mdx: bool) -> Iterator[Area]:
     rest = without(text, [*code, *signs, *([] if mdx else indented)])
     stretches = sorted(prose + html)
     embedded, tags = expressions(rest, [Span(0, len(text))] if mdx else stretches, text, keep_open=mdx)
-    code += [*embedded, *matches(CODE, rest), *(matches(MODULE_LINES, rest) if mdx else ())]
+    code += [*embedded, *matches(CODE, rest), *matches(MATH, text), *(matches(MODULE_LINES, rest) if mdx else ())]
     signs += [*tags, *matches(HARD_BREAK, rest)]
     code, signs, blocks_of_html = merge_spans(code), sorted(signs), set(html)
     for start, end in stretches:
+        holes = within(code, start, end), within(signs, start, end)
         if (start, end) in blocks_of_html:
-            yield from html_areas(text, start, end, within(code, start, end))
+            yield from html_areas(text, start, end, *holes)
         else:
-            yield Area(start, end, within(code, start, end), within(signs, start, end))
+            yield Area(start, end, *holes)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 READERS: dict[str, Reader] = {"markdown": read_markdown}  # by the type of a cell
-PIECE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]+", re.DOTALL)
+SURROGATES = r"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}"
+PIECE = re.compile(rf'(?P<escape>{SURROGATES}|\\u[\da-fA-F]{{4}}|\\[bfnrt"\\/])|[^\\]+|\\')
 
 
 def read_notebook(text: str) -> Iterator[Paragraph]:
@@ -45,10 +46,5 @@ def values(node: Node) -> dict[bytes | None, Node]:
 def pieces(text: str, string: Span) -> Iterator[tuple[Span, str]]:
     """Yields what a JSON string says, piece by piece."""
     for match in PIECE.finditer(text, string.start + 1, string.end - 1):
-        piece = match[0]
-        if piece.startswith("\\"):
-            try:
-                piece = json.loads(f'"{piece}"').encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            except ValueError:
-                piece = "\ufffd"
-        yield Span(*match.span()), piece
+        meaning = json.loads(f'"{match[0]}"') if match["escape"] else match[0]
+        yield Span(*match.span()), "\ufffd" if "\ud800" <= meaning <= "\udfff" else meaning

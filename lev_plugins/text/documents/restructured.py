@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from lev_plugins.text.documents.document import Paragraph
 from lev_plugins.text.documents.inline import ADDRESSES, TEMPLATES, Area, paragraphs_of
+from lev_plugins.text.documents.lines import Line, lines_of
 from lev_plugins.text.edited import Span
 
 # Directives whose argument and content are prose, and those whose content only. All others are code.
@@ -27,7 +28,7 @@ PROSE_CONTENT = re.compile(
 )
 VERSIONS = re.compile(r"(?:(?:v?\d[\w.+-]*|next|unreleased)[,:]?(?:\s+|$))*", re.IGNORECASE)
 EXPLICIT = re.compile(r"\.\.(?:\s+|$)")
-DIRECTIVE = re.compile(r"(?:[\w+.-]{1,40}:){0,3}(?P<name>[\w+.-]{1,40}) ?::(?:\s+|$)")
+DIRECTIVE = re.compile(r"(?:[\w+.-]{1,40}:){0,3}(?P<name>(?P<version>version|deprecated)?[\w+.-]{0,40}) ?::(?:\s+|$)")
 FOOTNOTE = re.compile(r"\[[^\[\]\s]+\]\s+")
 BULLET = re.compile(r"(?:[*+•-]|\(?(?:\d+|[a-zA-Z#]|[ivxIVX]{1,5})[.)])\s+(?=\S)")
 FIELD = re.compile(r":(?![\s:])(?:[^:\\`\n]|\\.|:(?=\S))+:(?:\s+|$)")
@@ -52,18 +53,18 @@ INLINE = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 
-
-class Line(NamedTuple):
-    """A line without its indentation."""
-
-    start: int
-    end: int
-    indent: int
+REFERENCE = re.compile(r"`([^`<]+)`_|<([^<>`]+)_>|(?<![\w.+:-])([\w.+:-]*[^\W_])_(?!\w)")
 
 
 def read_rst(text: str) -> Iterator[Paragraph]:
     """Yields paragraphs, titles, list items, definitions, and the content of directives such as note."""
-    return paragraphs_of(text, map(partial(area, text), blocks(text)))
+    names = {normalized(next(filter(None, match.groups()))) for match in REFERENCE.finditer(text)}
+    prose = (block for block in blocks(text) if normalized(text[slice(*block)]) not in names)  # titles are names
+    return paragraphs_of(text, map(partial(area, text), prose))
+
+
+def normalized(name: str) -> str:
+    return " ".join(name.lower().split())
 
 
 def area(text: str, block: Span) -> Area:
@@ -75,12 +76,6 @@ def area(text: str, block: Span) -> Area:
         else:
             (signs if match["sign"] else code).append(Span(*match.span()))
     return Area(*block, code, signs)
-
-
-def lines_of(text: str) -> Iterator[Line]:
-    for match in re.finditer(r"([ \t\f\v\ufeff]*)([^\r\n]*)(?:\r\n?|\n|$)", text):
-        content = match[2].rstrip()
-        yield Line(match.start(2), match.start(2) + len(content), len(match[1].expandtabs(8)))
 
 
 class Opening(NamedTuple):
@@ -104,8 +99,8 @@ def opening(text: str, line: Line) -> Opening:
             directive = DIRECTIVE.match(text, match.end(), end)
             footnote = FOOTNOTE.match(text, match.end(), end)
             if directive and PROSE.fullmatch(directive["name"]):
-                version = VERSIONS.match(text, directive.end(), end)
-                return Opening(version.end() if version else end, column, False, column, options=True)
+                version = VERSIONS.match(text, directive.end(), end) if directive["version"] else None
+                return Opening((version or directive).end(), column, False, column, options=True)
             if not footnote:
                 content = bool(directive and PROSE_CONTENT.fullmatch(directive["name"]))
                 return Opening(end, column, skipped=-1 if content else column, until_blank=content)
@@ -114,7 +109,7 @@ def opening(text: str, line: Line) -> Opening:
             return Opening(end, column, until_blank=True)
         elif NOT_PROSE.match(text, place, end):
             return Opening(end, column, skipped=column if text.startswith("::", place, end) else -1)
-        elif DATA_FIELD.match(text, place, end):
+        elif FIELD.match(text, place, end) and DATA_FIELD.match(text, place, end):
             return Opening(end, column, skipped=column)
         elif match := BULLET.match(text, place, end):
             result = result._replace(indent=column, literal=column + match.end() - place)

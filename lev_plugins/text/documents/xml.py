@@ -10,10 +10,16 @@ from lev_plugins.text.documents.html import NOT_PROSE, TOKEN
 from lev_plugins.text.documents.inline import Area, matches, paragraphs_of
 from lev_plugins.text.edited import Span
 
-LANGUAGE = re.compile(r"""\b(?:target-language|trgLang|lang)\s*=\s*["']([\w-]+)""")
-PLACEHOLDER = re.compile(r"%(?:\(\w+\)|\d+\$)?[\d.]*[A-Za-z@%]")
-NATIVE_CODE = ("bpt", "ept", "ph", "it", "ut")
-UNITS = ("trans-unit", "unit", "group", "file")
+ELEMENT = re.compile(
+    r"<!--.*?(?:-->|\Z)|<alt-trans\b.*?(?:</alt-trans\s*>|\Z)"
+    r"|<(?:xliff|file|group|unit|trans-unit)\b(?P<attributes>[^<>]*)"
+    r"|<target\b(?P<language>[^<>]*)(?<!/)>(?P<text>.*?)(?:</target\s*>|(?P<open>\Z))",
+    re.DOTALL,
+)
+LANGUAGE = re.compile(r"""\b(?:target-language|trgLang|xml:lang)\s*=\s*["']([\w-]+)""")
+NATIVE_CODE = re.compile(  # placeholders, and what the format of the original says
+    r"%(?:\(\w+\)|\d+\$)?[\d.]*[A-Za-z@%]|<(bpt|ept|ph|it|ut)\b[^<>]*(?<!/)>.*?(?:</\1\s*>|\Z)", re.DOTALL
+)
 
 
 def read_xliff(text: str) -> Iterator[Paragraph]:
@@ -23,33 +29,15 @@ def read_xliff(text: str) -> Iterator[Paragraph]:
 
 def areas(text: str) -> Iterator[Area]:
     """Yields the stretches of text that are a translation."""
-    language, begin, native, proposal, prose = None, -1, -1, False, True
-    code, signs = list[Span](), list[Span]()
-    target_language: str | None = None
-    for match in TOKEN.finditer(text):
-        name, opens = (match["name"] or "").rpartition(":")[2], not match["close"]
-        empty = bool(name) and match["rest"].endswith("/")
-        if begin < 0:
-            found = LANGUAGE.search(match["rest"]) if name in ("xliff", "file", "target") and opens else None
-            if name == "target" and opens and not empty and prose and not proposal:
-                begin, native, code, signs = match.end(), -1, [], []
-                target_language = found[1] if found else language
-            elif name in ("xliff", "file") and found:
-                language = found[1]
-            elif name == "alt-trans":
-                proposal = opens
-            if name in UNITS and opens:
-                prose = not NOT_PROSE.search(match["rest"])
-        elif name == "target":
-            yield Area(
-                begin, match.start(), [*code, *matches(PLACEHOLDER, text, begin, match.start())], signs, target_language
-            )
-            begin = -1
-        elif name in NATIVE_CODE and not empty:
-            if opens and native < 0:
-                native = match.start()
-            elif native >= 0 and not opens:
-                code.append(Span(native, match.end()))
-                native = -1
-        else:
-            (signs if name or match["layout"] else code).append(Span(*match.span()))
+    language, prose = None, True
+    for match in ELEMENT.finditer(text):
+        attributes = match["attributes"] or match["language"] or ""
+        own_language = found[1] if (found := LANGUAGE.search(attributes)) else language
+        if match["attributes"] is not None:
+            language, prose = own_language, not NOT_PROSE.search(attributes)
+        elif match["text"] and prose and match["open"] is None:
+            place = match.span("text")
+            code, signs = matches(NATIVE_CODE, text, *place), list[Span]()
+            for token in TOKEN.finditer(text, *place):
+                (signs if token["name"] or token["layout"] else code).append(Span(*token.span()))
+            yield Area(*place, code, signs, own_language)

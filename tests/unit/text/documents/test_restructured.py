@@ -1,0 +1,39 @@
+"""reStructuredText: directives that hold sentences are prose, others, literal blocks and roles are not."""
+
+import pytest
+
+from lev_plugins.text.documents.restructured import read_rst
+from tests.unit.text.documents.prose import prose
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("=====\nTitle\n=====\n\nOne\ntwo.\n", ["Title", "One|two."]),
+        ("Title\n-----\nText", ["Title", "Text"]),
+        ("The title\n---------\nSee `the  title`_\n\nOther\n-----\nMore", ["See|<`the  title`_>", "Other", "More"]),
+        ("Code::\n\n  x\n\n  y\n\nText", ["Code::", "Text"]),
+        ("* item::\n\n    x\n\n  more\n\n::\n\n  code\n", ["item::", "more"]),
+        ("A ``code`` and :ref:`text <x>`, :ref:`x`.", ["A|<``code``>|and|text|,|<:ref:`x`>|."]),
+        ("`web <http://a>`_ `name`_ name_ |sub| [1]_", ["web|<`name`_>|<name_>|<|sub|>|<[1]_>"]),
+        (":class:`A <b>` *em* **bold** ``a``\\ s", ["<:class:`A <b>`>|em|bold|<``a``\\ s>"]),
+        (".. note:: One\n   two.\n\n   Three.\n\n.. tip::\n   Four.\n", ["One|two.", "Three.", "Four."]),
+        (".. note:: 3 things\n.. c:function:: int f(int a)\n\n   Text.\n", ["3 things", "Text."]),
+        (".. versionadded:: 3.2\n   Text.\n.. deprecated:: 2.0 Since.", ["Text.", "Since."]),
+        (".. code-block:: py\n   :linenos:\n\n   x = 1\n\n   y\n\nText", ["Text"]),
+        (".. unknown:: a\n\n   x\n.. toctree::\n   a\n\nText", ["Text"]),
+        (".. figure:: a.png\n   :alt: a\n\n   Caption.\n", ["Caption."]),
+        (
+            ".. py:function:: f(a)\n   g(b)\n\n   Text.\n\n   :param a: one\n     more\n   :type a: int\n",
+            ["Text.", "one|more"],
+        ),
+        (".. _target: http://x\n.. |a| replace:: b\n.. comment\n   more\n.. [1] Note.\n__ http://a\n", ["Note."]),
+        ("some term\n   Text.\n\nname.of_code\n   Text.\n", ["some term", "Text.", "Text."]),
+        ("-o file  Option text\n--long=x  More", ["Option text", "More"]),
+        (">>> x = 1\n1\n\nText\n", ["Text"]),
+        ("| One\n| two\n\n+---+---+\n| a | b |\n+---+---+\n\n=== ===\na   b\n=== ===\n\nText", ["One", "two", "Text"]),
+        ("\ufeffText\r\nmöre ``é``\r\n\r\n- a\r\n  b\r\n", ["Text|möre|<``é``>", "a|b"]),
+    ],
+)
+def test_prose_of_rst(text: str, expected: list[str]) -> None:
+    assert prose(read_rst, text) == expected

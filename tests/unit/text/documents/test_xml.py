@@ -1,0 +1,24 @@
+"""XLIFF: the text of targets is prose."""
+
+from lev_plugins.text.documents.xml import read_xliff
+from tests.unit.text.documents.prose import prose
+
+
+def test_prose_of_xliff_1() -> None:
+    text = (
+        '<xliff version="1.2"><file target-language="de"><trans-unit><source>no</source>'
+        '<target state="x">Ein <g id="1">Wort</g> &lt; %s <x/><ph id="1">code</ph></target>'
+        "<alt-trans><target>no</target></alt-trans></trans-unit>"
+        '<trans-unit translate="no"><target>no</target></trans-unit></file></xliff>'
+    )
+    assert prose(read_xliff, text) == ['Ein|Wort|<&lt;>|<%s>|<<ph id="1">code</ph>>']
+    assert [language for _, language in read_xliff(text)] == ["de"]
+
+
+def test_prose_of_xliff_2() -> None:
+    text = (
+        '<xliff version="2.0" trgLang="fr"><file id="f"><unit id="1"><segment><source>no</source>'
+        '<target>Un <pc id="1">mot</pc> {0}</target></segment></unit></file></xliff>'
+    )
+    assert prose(read_xliff, text) == ["Un|mot|<{0}>"]
+    assert [language for _, language in read_xliff(text)] == ["fr"]
