@@ -17,6 +17,7 @@ from lev_plugins.utils.model_folder import GRAPHS
 
 SMALL = 50_000_000  # bytes of weights in 8 bits up to which packed copies of them hardly save time
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+TORCH_FOLDED = ["ConstantFolding"]  # what need not be done again: torch has computed with constants in the export
 NO_CUDA = (
     "--device cuda: the installed ONNX Runtime cannot compute on a GPU: install the package onnxruntime-gpu (pip "
     "uninstall --yes onnxruntime && pip install onnxruntime-gpu) and its libraries of CUDA, or leave the flag out"
@@ -46,10 +47,9 @@ class Session:
         if bits == 8 and weights.stat().st_size < SMALL:
             options.add_session_config_entry("session.disable_prepacking", "1")
         providers = [CPU] if device == "cpu" else [CUDA, CPU]
-        # torch has computed with constants in the export
         try:
             self.session = onnxruntime.InferenceSession(
-                str(self.path), options, providers, disabled_optimizers=["ConstantFolding"]
+                str(self.path), options, providers, disabled_optimizers=TORCH_FOLDED
             )
         except Exception as error:  # of many kinds, all of which are faults of the folder
             raise self.fault("read", error) from error
