@@ -10,7 +10,7 @@ index.npz                                       with --spelling, what is known o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -95,8 +95,8 @@ def pack(rows: Array, begins: Array) -> tuple[Array, Array]:
     """Returns ascending rows of numbers in about 1.3 bytes for each, as their increases, and the bytes of each row.
 
     >>> packed, sizes = pack(np.array([3, 4, 1000, 2, 7]), np.array([0, 3, 3, 5]))
-    >>> packed.tolist(), sizes.tolist(), unpack(packed[:4]).tolist()
-    ([3, 1, 197, 36, 2, 5], [4, 0, 2], [3, 4, 1000])
+    >>> packed.tolist(), sizes.tolist(), [row.tolist() for row in unpack([packed[:4], packed[4:]])]
+    ([3, 1, 197, 36, 2, 5], [4, 0, 2], [[3, 4, 1000], [2, 7]])
     """
     steps = np.diff(rows, prepend=0)
     firsts = begins[:-1][begins[:-1] < begins[1:]]
@@ -113,17 +113,19 @@ def pack(rows: Array, begins: Array) -> tuple[Array, Array]:
     return result, np.diff(ends[begins])
 
 
-def unpack(packed: Array) -> Array:
-    """Returns a row that ``pack`` has stored; a damaged one has wrong numbers."""
-    ends, numbers = packed < LAST, packed.astype(np.uint32)
-    numbers[~ends] -= LAST
+def unpack(rows: Sequence[Array]) -> list[Array]:
+    """Returns rows that ``pack`` has stored; damaged ones have wrong numbers."""
+    packed = np.concatenate(rows)
+    ends, numbers = packed < LAST, packed.astype(np.uint32) % LAST  # OTHERS is less than LAST
     # the second digits of numbers, then the third ones, and so on
     places = np.flatnonzero(~ends[:-1] & np.append(True, ends[:-2])) + 1
     for _ in range(MAX_DIGITS - 1):
-        numbers[places] += numbers[places - 1] * np.where(ends[places], LAST, OTHERS).astype(np.uint32)
-        places = places[~ends[places]] + 1
+        last = ends[places]
+        numbers[places] += numbers[places - 1] * np.where(last, np.uint32(LAST), np.uint32(OTHERS))
+        places = places[~last] + 1
         places = places[places < len(packed)]
-    return np.cumsum(numbers[ends], dtype=np.uint32)
+    bounds = np.append(0, np.cumsum(ends))[np.cumsum([0, *map(len, rows)])]
+    return [np.cumsum(steps, dtype=np.uint32) for steps in np.split(numbers[ends], bounds[1:-1])]
 
 
 class StoredIndex(WordIndex):
@@ -161,11 +163,12 @@ class StoredIndex(WordIndex):
         self.spellings = Spellings(nothing, nothing, stored["shapes"], letter_hashes([*self.words, ""]))
         self.ngram_numbers = stored["ngram_numbers"]
 
-    def owners(self, ngram: int) -> Array:
-        """Returns the words that have an n-gram in a bucket, which are unpacked when it is first looked up."""
-        if ngram not in self.unpacked:
-            words = unpack(self.packed[self.begins[ngram] : self.begins[ngram + 1]])
-            known = words.max(initial=0) < len(self.words)
-            require(bool(known), f"{self.path} does not fit the dictionary: {model_folder.AGAIN}")
-            self.unpacked[ngram] = words.astype(np.int32)
-        return self.unpacked[ngram]
+    def owners(self, ngrams: Sequence[int]) -> list[Array]:
+        """Returns the words that have an n-gram in each bucket, which are unpacked when it is first looked up."""
+        missing = [ngram for ngram in ngrams if ngram not in self.unpacked]
+        if missing:
+            rows = unpack([self.packed[self.begins[ngram] : self.begins[ngram + 1]] for ngram in missing])
+            known = max(int(row.max(initial=0)) for row in rows) < len(self.words)
+            require(known, f"{self.path} does not fit the dictionary: {model_folder.AGAIN}")
+            self.unpacked.update((ngram, row.astype(np.int32)) for ngram, row in zip(missing, rows, strict=True))
+        return [self.unpacked[ngram] for ngram in ngrams]

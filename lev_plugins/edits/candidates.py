@@ -258,10 +258,10 @@ class WordIndex:
         words = owners[np.argsort(ngrams, kind="stable")]
         return words, np.concatenate([[0], np.bincount(ngrams, minlength=self.buckets).cumsum()])
 
-    def owners(self, ngram: int) -> NDArray[np.int32]:
-        """Returns the words that have an n-gram in a bucket, ascending."""
+    def owners(self, ngrams: Sequence[int]) -> list[NDArray[np.int32]]:
+        """Returns, for each of these buckets, the words that have an n-gram in it, ascending."""
         words, begins = self.inverted_lists
-        return words[begins[ngram] : begins[ngram + 1]]
+        return [words[begins[ngram] : begins[ngram + 1]] for ngram in ngrams]
 
     @cached_property
     def ngram_numbers(self) -> Integers:
@@ -337,7 +337,7 @@ class WordIndex:
         frequency = np.float32(FREQUENCY_WEIGHT) * self.log_counts
         for i in range(len(words)):
             in_word = ngrams[starts[i] : starts[i + 1]].tolist()
-            owners = np.concatenate([np.empty(0, np.int32), *map(self.owners, in_word)])
+            owners = np.concatenate([np.empty(0, np.int32), *self.owners(in_word)])
             overlap = np.bincount(owners, minlength=len(self.words)).astype(np.float32)  # n-grams in common
             overlap *= self.inverse_norms
             overlap *= np.float32(1 / np.sqrt(np.float32(max(len(in_word), 1))))

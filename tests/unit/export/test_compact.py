@@ -124,8 +124,8 @@ def test_only_a_folder_with_weights_can_be_exported_again(
 def test_packed_numbers_unpack(numbers: list[int]) -> None:
     packed, sizes = pack(np.array(numbers, dtype=np.int64), np.array([0, 0, len(numbers), len(numbers)]))
     assert sizes.tolist() == [0, len(packed), 0]
-    assert unpack(packed).tolist() == numbers
-    assert len(unpack(packed[:-1])) < max(len(numbers), 1)  # and the last number is lost
+    assert unpack([packed])[0].tolist() == numbers
+    assert len(unpack([packed[:-1]])[0]) < max(len(numbers), 1)  # and the last number is lost
 
 
 def test_a_list_of_the_index_with_a_number_outside_the_dictionary_is_refused(
@@ -136,4 +136,4 @@ def test_a_list_of_the_index_with_a_number_outside_the_dictionary_is_refused(
     index.packed = np.full_like(index.packed, 191)
     ngram = int(np.diff(index.begins).argmax())
     with pytest.raises(UserError, match=r"index\.npz"):
-        index.owners(ngram)
+        index.owners([ngram])
