@@ -137,20 +137,19 @@ class StoredIndex(WordIndex):
         folder: a model folder
         config: the contents of its config.json
         """
-        path, size = model_folder.member(folder, INDEX), dictionary.size
-        self.path = path
+        self.path, size = model_folder.member(folder, INDEX), dictionary.size
         buckets = whole_number(config.model_flags, "spelling_buckets")
         pretrained = config.model_flags.get("backbone") is not None
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with np.load(self.path, allow_pickle=False) as file:
                 names = ["owners", "sizes", "ngram_numbers", "shapes"]
                 stored = {name: file[name] for name in [*names, *(["pieces", "piece_starts"] if pretrained else [])]}
+            self.packed, self.begins = stored["owners"], np.append(0, np.cumsum(stored["sizes"], dtype=np.int64))
+            lengths = [len(stored[name]) for name in names]
         except Exception as error:  # NumPy reads the header of an array as Python: TokenError, MemoryError, ...
-            raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
-        self.packed, self.begins = stored["owners"], np.append(0, np.cumsum(stored["sizes"], dtype=np.int64))
-        lengths = [len(stored[name]) for name in names]
+            raise UserError(f"{self.path} is damaged ({error}): {model_folder.AGAIN}") from error
         fit = lengths == [self.begins[-1], buckets, size, size + 1]
-        require(fit, f"{path} does not fit the dictionary: {model_folder.AGAIN}")
+        require(fit, f"{self.path} does not fit the dictionary: {model_folder.AGAIN}")
         word_pieces = None
         if pretrained:
             model_folder.require_listed(config, folder, BACKBONE)
@@ -168,7 +167,7 @@ class StoredIndex(WordIndex):
         missing = [ngram for ngram in ngrams if ngram not in self.unpacked]
         if missing:
             rows = unpack([self.packed[self.begins[ngram] : self.begins[ngram + 1]] for ngram in missing])
-            known = max(int(row.max(initial=0)) for row in rows) < len(self.words)
-            require(known, f"{self.path} does not fit the dictionary: {model_folder.AGAIN}")
+            largest = max(int(row.max(initial=0)) for row in rows)
+            require(largest < len(self.words), f"{self.path} does not fit the dictionary: {model_folder.AGAIN}")
             self.unpacked.update((ngram, row.astype(np.int32)) for ngram, row in zip(missing, rows, strict=True))
         return [self.unpacked[ngram] for ngram in ngrams]
