@@ -70,7 +70,7 @@ setup(
     install_requires=[
         "numpy>=1.26",
         "onnxruntime>=1.22",  # graphs of model folders; 1.21 cannot read some
-        "protobuf>=4.21",  # reads graphs before they are run, and is the format of sentencepiece's models
+        "protobuf>=4.21",  # the format of sentencepiece's models
         "sentencepiece>=0.2.3",  # offsets of pieces
         "sentencex>=1.0.32",  # where sentences end
         "rapidfuzz",  # edit distances

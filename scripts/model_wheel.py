@@ -34,9 +34,6 @@ description = {description}
 readme = "{package}/README.md"
 dependencies = ["lev-plugins>={minimum}"]
 
-[project.entry-points."{group}"]
-{name} = "{package}"
-
 [tool.setuptools]
 packages = ["{package}"]
 include-package-data = false
@@ -65,7 +62,7 @@ def main() -> int | str:
 def build(folder: Path, name: str, version: str, outdir: Path) -> None:
     config = model_folder.read(folder)
     require(NAME.fullmatch(name) is not None, f"a name has small letters, digits and _, but this one is {name!r}")
-    package = f"lev_plugins_{name}"
+    package = model_folder.PACKAGE.format(name)
     with tempfile.TemporaryDirectory() as place:
         shutil.copytree(folder, Path(place, package))
         Path(place, package, "__init__.py").write_text(f'"""The model {name} of lev-plugins."""\n', encoding="utf-8")
@@ -75,8 +72,6 @@ def build(folder: Path, name: str, version: str, outdir: Path) -> None:
             description=json.dumps(f"{name}: {model_folder.NOUNS[config.kind]} for lev-plugins"),
             package=package,
             minimum=lev_plugins.__version__,
-            group=model_folder.INSTALLED,
-            name=name,
         )
         Path(place, "pyproject.toml").write_text(project, encoding="utf-8")
         command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", outdir.resolve(), place]

@@ -1,7 +1,9 @@
 """``lev-plugins COMMAND ...``: imports only the module of the command that runs."""
 
 import argparse
+import atexit
 import errno
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -48,6 +50,7 @@ LIGHT = {"path", "trace", "score", "noise", "confusions", "info", "edit", "label
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    atexit.register(gc.freeze)  # or Python searches all objects for cycles when it exits, for longer than an edit takes
     try:
         try:
             return run(sys.argv[1:] if argv is None else list(argv))

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, zip_longest
 from pathlib import Path
 
-from tqdm import tqdm
-
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.progress import progress_bar
 
+LINES = " lines"  # what a progress bar counts
 # number of a line, from 1, and the lines from there -> as many lines
 Answer = Callable[[int, list[str]], Iterable[str]]
 
@@ -49,12 +49,6 @@ def change_lines(change: Callable[[str, int], str]) -> int:
     return answer_lines(answer, 1)
 
 
-def progress_bar(lines_on_stdout: bool, start: int = 0) -> tqdm:
-    """Returns a bar for standard error, hidden where the lines themselves appear on the terminal."""
-    hidden = lines_on_stdout and sys.stdout.isatty()
-    return tqdm(unit=" lines", initial=start, disable=hidden or None)  # None: unless standard error is a terminal
-
-
 def add_resume_argument(add: Callable[..., object]) -> None:
     meaning = "write to this file instead; after a stop of any kind, the same command goes on where it was"
     add("--resume", metavar="OUT", type=Path, help=meaning)
@@ -68,18 +62,21 @@ def answer_lines(answer: Answer, size: int, resume: Path | None = None) -> int:
     """
     if resume is not None:
         return continue_file(answer, size, resume)
-    with progress_bar(lines_on_stdout=True) as bar:
-        sys.stdout.buffer.writelines(answer_batches(answer, input_batches(1 if sys.stdin.isatty() else size), bar))
+    with progress_bar(hidden=sys.stdout.isatty(), unit=LINES) as advance:
+        inputs = input_batches(1 if sys.stdin.isatty() else size)
+        sys.stdout.buffer.writelines(answer_batches(answer, inputs, advance))
     return 0
 
 
-def answer_batches(answer: Answer, inputs: Iterable[tuple[int, list[str]]], bar: tqdm) -> Iterator[bytes]:
+def answer_batches(
+    answer: Answer, inputs: Iterable[tuple[int, list[str]]], advance: Callable[[int], object]
+) -> Iterator[bytes]:
     for number, lines in inputs:
         texts = [line.removesuffix("\n") for line in lines]
         results = zip(lines, texts, answer(number, texts), strict=True)
         yield "".join(result + line[len(text) :] for line, text, result in results).encode("utf-8")
         sys.stdout.flush()
-        bar.update(len(lines))
+        advance(len(lines))
 
 
 # ---- continuing after a stop ---------------------------------------------------------------------------------------
@@ -99,8 +96,8 @@ def continue_file(answer: Answer, size: int, path: Path) -> int:
         offset = sum(map(len, islice(file, skipped)))
         present = file.read()
         inputs = islice(input_batches(size), skipped // size, None)
-        with progress_bar(lines_on_stdout=False, start=skipped) as bar:
-            outputs, repeated = answer_batches(answer, inputs, bar), b""
+        with progress_bar(unit=LINES, initial=skipped) as advance:
+            outputs, repeated = answer_batches(answer, inputs, advance), b""
             while len(repeated) < len(present) and (output := next(outputs, b"")):
                 repeated += output
             if not repeated.startswith(present):

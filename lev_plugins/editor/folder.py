@@ -10,7 +10,7 @@ index.npz                                       with --spelling, what is known o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,9 @@ from lev_plugins.utils.model_folder import BACKBONE, GRAPHS, ModelConfig
 
 GRAPH_WEIGHTS, INDEX = "weights.bin", "index.npz"
 ENDINGS = {32: ".onnx", 8: ".int8.onnx"}  # by the bits of their products
-MAX_PACKED_BYTES = 5  # of a packed number of 32 bits
+# digits of a packed number of 32 bits: the last is less than LAST, the others are from LAST to 255
+LAST, OTHERS, MAX_DIGITS = 192, 64, 5
+ENTRY = re.compile(r"[^ ]* \d+")  # of a dictionary: a word and its count
 SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 
 
@@ -48,16 +50,19 @@ class Vocabulary:
     nspecial = len(SYMBOLS)
 
     def __init__(self, path: Path) -> None:
-        self.symbols, self.count = [*SYMBOLS], [1] * len(SYMBOLS)
-        with path.open(encoding="utf-8", errors="surrogateescape") as lines:
-            for number, line in enumerate(lines, 1):
-                symbol, _, count = line.rstrip().removesuffix(" #fairseq:overwrite").rpartition(" ")
-                # surrogates stand for bytes that are not UTF-8
-                is_word = count.isdecimal() and not re.search("[\udc80-\udcff]", symbol)
-                require(is_word, f"{path}, line {number} is not a word and its count: {model_folder.AGAIN}")
-                self.symbols.append(symbol)
-                self.count.append(int(count))
-        self.indices, self.size = {symbol: i for i, symbol in enumerate(self.symbols)}, len(self.symbols)
+        fault = f"{path}, line {{}} is not a word and its count: {model_folder.AGAIN}"
+        try:
+            text = path.read_text(encoding="utf-8").removesuffix("\n")
+        except UnicodeDecodeError as error:
+            raise UserError(fault.format(error.object[: error.start].count(b"\n") + 1)) from error
+        fields = text.replace("\n", " ").split(" ")  # not line by line, which takes several times as long
+        symbols, counts = fields[::2], fields[1::2]
+        if text.count(" ") != text.count("\n") + 1 or not all(map(str.isdecimal, counts)):
+            lines = enumerate(text.split("\n"), 1)
+            raise UserError(fault.format(next(number for number, line in lines if not ENTRY.fullmatch(line))))
+        self.symbols, self.count = [*SYMBOLS, *symbols], [*[1] * len(SYMBOLS), *map(int, counts)]
+        self.size = len(self.symbols)
+        self.indices = dict(zip(self.symbols, range(self.size), strict=True))
 
     def __getitem__(self, number: int) -> str:
         return self.symbols[number if 0 <= number < self.size else UNK]  # a graph may write any number
@@ -69,10 +74,11 @@ class Vocabulary:
 def stored_arrays(index: WordIndex) -> dict[str, Array]:
     """Returns what a folder stores of the V words of the dictionary, and of the placeholder, the last of V + 1."""
     owners, begins = index.inverted_lists
-    numbers = np.diff(begins)
+    packed, sizes = pack(owners, begins)
     arrays: dict[str, Array] = {
-        "owners": pack(owners, begins),  # the words that have each n-gram
-        "numbers": numbers.astype(np.min_scalar_type(numbers.max(initial=0))),  # (buckets,) how many those are
+        "owners": packed,  # the words that have each n-gram
+        "sizes": smallest(sizes),  # (buckets,) the bytes of those
+        "ngram_numbers": smallest(index.ngram_numbers),  # (V,)
         "shapes": index.spellings.shapes.astype(np.uint8),  # (V + 1,)
     }
     if index.pieces:  # (Q,) the symbols as which a pre-trained model reads each word, and (V + 2,) where those begin
@@ -80,46 +86,46 @@ def stored_arrays(index: WordIndex) -> dict[str, Array]:
     return arrays
 
 
-def pack(rows: Array, begins: Array) -> Array:
-    """Returns ascending rows of numbers in about 1.3 bytes for each: their increases, seven bits in a byte.
+def smallest(numbers: Array) -> Array:
+    """Returns numbers in the smallest type that has room for all."""
+    return numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
 
-    A byte from 128 on says that there are more bits to come.
 
-    >>> packed = pack(np.array([3, 4, 1000, 2, 7]), np.array([0, 3, 3, 5]))
-    >>> packed.tolist(), unpack(packed, np.array([0, 3, 3, 5])).tolist()
-    ([3, 1, 135, 100, 2, 5], [3, 4, 1000, 2, 7])
+def pack(rows: Array, begins: Array) -> tuple[Array, Array]:
+    """Returns ascending rows of numbers in about 1.3 bytes for each, as their increases, and the bytes of each row.
+
+    >>> packed, sizes = pack(np.array([3, 4, 1000, 2, 7]), np.array([0, 3, 3, 5]))
+    >>> packed.tolist(), sizes.tolist(), [row.tolist() for row in unpack([packed[:4], packed[4:]])]
+    ([3, 1, 197, 36, 2, 5], [4, 0, 2], [[3, 4, 1000], [2, 7]])
     """
     steps = np.diff(rows, prepend=0)
     firsts = begins[:-1][begins[:-1] < begins[1:]]
     steps[firsts] = rows[firsts]
-    sizes = np.ones(len(steps), dtype=np.int64)
-    for bits in range(7, 7 * MAX_PACKED_BYTES, 7):
-        sizes += steps >> bits > 0
-    ends, result = np.cumsum(sizes) - 1, np.zeros(sizes.sum(), dtype=np.uint8)
-    for back in range(sizes.max(initial=0)):
+    rest, sizes = steps // LAST, np.ones(len(steps), dtype=np.int64)
+    for digits in range(MAX_DIGITS - 1):
+        sizes += rest >= OTHERS**digits
+    ends = np.append(0, np.cumsum(sizes))
+    result = np.zeros(ends[-1], dtype=np.uint8)
+    result[ends[1:] - 1] = steps % LAST
+    for back in range(1, sizes.max(initial=0)):
         some = sizes > back
-        result[ends[some] - back] = (steps[some] >> 7 * back & 127) + 128 * (back > 0)
-    return result
+        result[ends[1:][some] - 1 - back] = LAST + rest[some] // OTHERS ** (back - 1) % OTHERS
+    return result, np.diff(ends[begins])
 
 
-def unpack(stored: Array, begins: Array) -> Array:
-    """Returns the rows that ``pack`` has stored; raises ``ValueError`` if their number is not that of ``begins``."""
-    goes_on = stored >= 128
-    if len(stored) - np.count_nonzero(goes_on) != begins[-1] or goes_on[-1:].any():
-        raise ValueError("it has too few or too many numbers")
-    numbers = stored.astype(np.uint32) & 127
-    # the second bytes of numbers, then the third ones, and so on
-    places = np.flatnonzero(goes_on & ~np.append(False, goes_on[:-1])) + 1
-    for _ in range(MAX_PACKED_BYTES - 1):
-        numbers[places] += numbers[places - 1] << 7
-        places = places[goes_on[places]] + 1
-    if len(places):
-        raise ValueError("it has a number that is too long")
-    numbers = numbers[~goes_on]
-    np.cumsum(numbers, out=numbers)  # the sums are taken modulo 2**32, as are their differences
-    offsets = np.append(np.uint32(0), numbers)[begins[:-1]]
-    numbers -= np.repeat(offsets, np.diff(begins))
-    return numbers.view(np.int32)
+def unpack(rows: Sequence[Array]) -> list[Array]:
+    """Returns rows that ``pack`` has stored; damaged ones have wrong numbers."""
+    packed = np.concatenate(rows)
+    ends, numbers = packed < LAST, packed.astype(np.uint32) % LAST  # OTHERS is less than LAST
+    # the second digits of numbers, then the third ones, and so on
+    places = np.flatnonzero(~ends[:-1] & np.append(True, ends[:-2])) + 1
+    for _ in range(MAX_DIGITS - 1):
+        last = ends[places]
+        numbers[places] += numbers[places - 1] * np.where(last, np.uint32(LAST), np.uint32(OTHERS))
+        places = places[~last] + 1
+        places = places[places < len(packed)]
+    bounds = np.append(0, np.cumsum(ends))[np.cumsum([0, *map(len, rows)])]
+    return [np.cumsum(steps, dtype=np.uint32) for steps in np.split(numbers[ends], bounds[1:-1])]
 
 
 class StoredIndex(WordIndex):
@@ -131,28 +137,37 @@ class StoredIndex(WordIndex):
         folder: a model folder
         config: the contents of its config.json
         """
-        path, size = model_folder.member(folder, INDEX), dictionary.size
+        self.path, size = model_folder.member(folder, INDEX), dictionary.size
         buckets = whole_number(config.model_flags, "spelling_buckets")
         pretrained = config.model_flags.get("backbone") is not None
         try:
-            with np.load(path, allow_pickle=False) as file:
-                names = ["owners", "numbers", "shapes", *(["pieces", "piece_starts"] if pretrained else [])]
-                stored = {name: file[name] for name in names}
-                begins = np.append(0, np.cumsum(stored["numbers"], dtype=np.int64))
-                stored["owners"] = unpack(stored["owners"], begins)
+            with np.load(self.path, allow_pickle=False) as file:
+                names = ["owners", "sizes", "ngram_numbers", "shapes"]
+                stored = {name: file[name] for name in [*names, *(["pieces", "piece_starts"] if pretrained else [])]}
+            self.packed, self.begins = stored["owners"], np.append(0, np.cumsum(stored["sizes"], dtype=np.int64))
+            lengths = [len(stored[name]) for name in names]
         except Exception as error:  # NumPy reads the header of an array as Python: TokenError, MemoryError, ...
-            raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
-        fit = (len(stored["shapes"]), len(begins)) == (size + 1, buckets + 1)
-        require(fit, f"{path} does not fit the dictionary: {model_folder.AGAIN}")
+            raise UserError(f"{self.path} is damaged ({error}): {model_folder.AGAIN}") from error
+        fit = lengths == [self.begins[-1], buckets, size, size + 1]
+        require(fit, f"{self.path} does not fit the dictionary: {model_folder.AGAIN}")
         word_pieces = None
         if pretrained:
             model_folder.require_listed(config, folder, BACKBONE)
             tokenizer = WordTokenizer(folder / BACKBONE, Vocabulary(folder / BACKBONE / DICTIONARY))
             word_pieces = WordPieces(tokenizer, stored["pieces"], stored["piece_starts"])
         super().__init__(*words_and_counts(dictionary), buckets, word_pieces)
-        # fill the cached properties; how many n-grams a word has follows from which words have each
-        owners, no_ngrams = stored["owners"], np.zeros(0, dtype=np.int64)
-        self.inverted_lists = owners, begins
-        lengths = np.bincount(owners, minlength=size + 1)
-        hashes = letter_hashes([*self.words, ""])
-        self.spellings = Spellings(no_ngrams, np.append(0, np.cumsum(lengths)), stored["shapes"], hashes)
+        self.unpacked: dict[int, Array] = {}
+        # fill the cached properties that an editor needs
+        nothing = np.zeros(0, dtype=np.int64)
+        self.spellings = Spellings(nothing, nothing, stored["shapes"], letter_hashes([*self.words, ""]))
+        self.ngram_numbers = stored["ngram_numbers"]
+
+    def owners(self, ngrams: Sequence[int]) -> list[Array]:
+        """Returns the words that have an n-gram in each bucket, which are unpacked when it is first looked up."""
+        missing = [ngram for ngram in ngrams if ngram not in self.unpacked]
+        if missing:
+            rows = unpack([self.packed[self.begins[ngram] : self.begins[ngram + 1]] for ngram in missing])
+            largest = max(int(row.max(initial=0)) for row in rows)
+            require(largest < len(self.words), f"{self.path} does not fit the dictionary: {model_folder.AGAIN}")
+            self.unpacked.update((ngram, row.astype(np.int32)) for ngram, row in zip(missing, rows, strict=True))
+        return [self.unpacked[ngram] for ngram in ngrams]

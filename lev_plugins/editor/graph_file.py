@@ -1,15 +1,12 @@
 """Checks what a graph reads and runs before ONNX Runtime loads it.
 
 ONNX Runtime 1.23, the last for Python 3.10, opens any file that a graph names as the place of a tensor. The package
-onnx, which could read a graph, is needed only to export, so its fields are read here by the numbers in onnx.proto.
+onnx, which could read a graph, is needed only to export, and protobuf takes as long to import as all graphs to check,
+so the fields of a graph are read here by the numbers in onnx.proto.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-from google.protobuf.empty_pb2 import Empty
-from google.protobuf.unknown_fields import UnknownFieldSet
 
 from lev_plugins.editor.folder import GRAPH_WEIGHTS
 from lev_plugins.utils.errors import UserError, require
@@ -26,6 +23,7 @@ MESSAGES: dict[str, dict[int, str]] = {
     "sparse tensor": {1: "tensor", 2: "tensor"},
     "tensor": {13: "external data"},
 }
+NUMBER, TEXT, SIZES = 0, 2, {0: 0, 1: 8, 5: 4}  # kinds of fields, and the bytes of those that are no text
 DOMAINS = (b"", b"ai.onnx", b"com.microsoft")  # of the operators of ONNX, and of those that ONNX Runtime adds
 # a key and its value, each after the number of its field and its length
 LOCATION = b"\x0a\x08location\x12" + bytes([len(GRAPH_WEIGHTS)]) + GRAPH_WEIGHTS.encode()
@@ -53,14 +51,43 @@ def leaves(kind: str, content: bytes) -> Iterator[tuple[str, bytes]]:
             yield kind, content
             continue
         for number, value in fields_of(content):
-            if number in MESSAGES[kind] and isinstance(value, bytes):  # ONNX Runtime ignores values of other types
+            if number in MESSAGES[kind]:
                 pending.append((MESSAGES[kind][number], value))
 
 
-def fields_of(message: bytes) -> Iterator[tuple[int, Any]]:
-    """Yields the number and the value of each field.
+def fields_of(message: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yields the number and the value of each field that is text or a message; ONNX Runtime ignores others there.
 
     >>> list(fields_of(bytes([8, 150, 1, 18, 2, 97, 98])))
-    [(1, 150), (2, b'ab')]
+    [(2, b'ab')]
     """
-    return ((field.field_number, field.data) for field in UnknownFieldSet(Empty.FromString(message)))
+    place = 0
+    while place < len(message):
+        key, place = read_number(message, place)
+        kind = key & 7
+        if kind == TEXT:
+            size, place = read_number(message, place)
+            yield key >> 3, message[place : place + size]
+        else:
+            require(kind in SIZES, f"a field of kind {kind}")
+            size = SIZES[kind]
+            if kind == NUMBER:
+                _, place = read_number(message, place)
+        place += size
+    require(place == len(message), "a field that ends outside its message")
+
+
+def read_number(message: bytes, place: int) -> tuple[int, int]:
+    """Returns the number that begins at a place, seven bits in a byte, and the place behind it.
+
+    >>> read_number(bytes([150, 1, 0]), 0)
+    (150, 2)
+    """
+    number = 0
+    for shift in range(0, 70, 7):
+        byte = message[place]
+        place += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, place
+    raise ValueError("a number of more than 64 bits")

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from math import exp
 from pathlib import Path
 from typing import TypeVar
@@ -55,7 +56,11 @@ class SegmentDecoder:
         self.max_tokens, self.spells = max_tokens, spells
         self.warned = spells
         self.longest, self.longest_output = min(limits) - BOUNDARIES, limits[-1]
-        self.symbols: Collection[str] = {symbol for words in dictionaries for symbol in words.symbols[words.nspecial :]}
+
+    @cached_property
+    def symbols(self) -> Collection[str]:
+        """The pieces in the dictionaries."""
+        return {symbol for words in (self.source, self.words) for symbol in words.symbols[words.nspecial :]}
 
     def map_in_batches(
         self, function: Callable[[list[Item]], Iterable[Result]], items: Sequence[Item], sizes: Sequence[int]

@@ -15,8 +15,10 @@ from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.model_folder import GRAPHS
 
-SMALL = 50_000_000  # bytes of weights in 8 bits up to which packed copies of them hardly save time
+SMALL = 50_000_000  # bytes of weights in 8 bits up to which copies of them, packed or transposed, hardly save time
+TRANSPOSING = "QDQSelectorActionTransformer"  # makes such copies, which takes a quarter of the start
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+TORCH_FOLDED = ["ConstantFolding"]  # what need not be done again: torch has computed with constants in the export
 NO_CUDA = (
     "--device cuda: the installed ONNX Runtime cannot compute on a GPU: install the package onnxruntime-gpu (pip "
     "uninstall --yes onnxruntime && pip install onnxruntime-gpu) and its libraries of CUDA, or leave the flag out"
@@ -43,13 +45,14 @@ class Session:
         options.log_severity_level = 4  # errors are raised as well
         options.enable_mem_pattern = False  # sizes differ from batch to batch
         options.enable_cpu_mem_arena = False  # an arena for each graph takes more memory and saves no time
+        disabled = [*TORCH_FOLDED]
         if bits == 8 and weights.stat().st_size < SMALL:
             options.add_session_config_entry("session.disable_prepacking", "1")
+            disabled.append(TRANSPOSING)
         providers = [CPU] if device == "cpu" else [CUDA, CPU]
-        # torch has computed with constants in the export
         try:
             self.session = onnxruntime.InferenceSession(
-                str(self.path), options, providers, disabled_optimizers=["ConstantFolding"]
+                str(self.path), options, providers, disabled_optimizers=disabled
             )
         except Exception as error:  # of many kinds, all of which are faults of the folder
             raise self.fault("read", error) from error

@@ -88,9 +88,10 @@ class IntendedWordFeatures(NgramFeatures):
 
     def removed_by_ngrams(self, removed: Array) -> dict[str, Array]:
         """Returns what a compact graph reads of removed words (B, T): n-grams, and ids after those of unknown words."""
-        rows = np.unique(removed[(removed > UNK) & (removed < self.size)])
+        in_dictionary = (removed > UNK) & (removed < self.size)
+        rows = sorted({*removed[in_dictionary].tolist()})  # not np.unique, which imports numpy.ma at its first call
         ngrams, starts = flat_ngrams([*self.unknown, *(self.index.words[row] for row in rows)], self.index.buckets)
-        offset, in_dictionary = self.size + 1 + len(self.unknown), np.isin(removed, rows)
+        offset = self.size + 1 + len(self.unknown)
         ids = np.where(in_dictionary, offset + np.searchsorted(rows, removed), removed)
         return {**ngram_inputs(ngrams, starts), "removed.first": ids}
 

@@ -74,7 +74,8 @@ def compared_letters(word: str) -> str:
     >>> compared_letters("▁Go"), compared_letters("h3"), compared_letters("▁12")
     ('go', 'h3', '')
     """
-    return lower_case(word)[:MAX_LETTERS] if any(map(str.isalpha, word)) else ""
+    letters = word.lstrip(BLANK).lower()
+    return letters[:MAX_LETTERS] if letters.isalpha() or any(map(str.isalpha, letters)) else ""
 
 
 def word_shape(word: str) -> int:
@@ -138,12 +139,13 @@ def letter_hashes(words: Sequence[str]) -> Integers:
     [True]
     """
     rows = [compared_letters(word) for word in words]
-    value, power = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=np.int64)
+    lengths, value = np.array([*map(len, rows)], dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
     letters = np.array(rows, dtype=f"U{MAX_LETTERS}").view(np.uint32).reshape(len(rows), MAX_LETTERS)
-    for column in letters.T[: max(map(len, rows), default=0)].astype(np.int64):  # products of 64 bits wrap around
-        value = np.where(column, value * HASH_BASE + column, value)
-        power = np.where(column, power * HASH_BASE, power)
-    return np.stack([value, power])
+    for column in range(lengths.max(initial=0)):
+        longer = np.flatnonzero(lengths > column)
+        value[longer] = value[longer] * HASH_BASE + letters[longer, column]  # products of 64 bits wrap around
+    powers = np.cumprod([1, *[HASH_BASE] * MAX_LETTERS])
+    return np.stack([value, powers[lengths]])
 
 
 class Spellings(NamedTuple):
@@ -256,11 +258,20 @@ class WordIndex:
         words = owners[np.argsort(ngrams, kind="stable")]
         return words, np.concatenate([[0], np.bincount(ngrams, minlength=self.buckets).cumsum()])
 
+    def owners(self, ngrams: Sequence[int]) -> list[NDArray[np.int32]]:
+        """Returns, for each of these buckets, the words that have an n-gram in it, ascending."""
+        words, begins = self.inverted_lists
+        return [words[begins[ngram] : begins[ngram + 1]] for ngram in ngrams]
+
+    @cached_property
+    def ngram_numbers(self) -> Integers:
+        """(V,) the number of each word's n-grams."""
+        return np.diff(self.spellings.ngram_starts)[: len(self.words)]
+
     @cached_property
     def inverse_norms(self) -> Floats:
         """(V,) 1 divided by the square root of the number of each word's n-grams: the word's factor of the cosine."""
-        lengths = np.diff(self.spellings.ngram_starts)[: len(self.words)].clip(min=1)
-        return np.reciprocal(np.sqrt(lengths.astype(np.float32)))
+        return np.reciprocal(np.sqrt(self.ngram_numbers.clip(min=1).astype(np.float32)))
 
     def nearest(self, words: Sequence[str]) -> Candidates:
         """Returns the candidates of any words; words that differ in case alone are looked up once."""
@@ -322,13 +333,11 @@ class WordIndex:
 
     def most_similar(self, words: Sequence[str], excluded: Integers | None, table: NDArray[np.void]) -> None:
         """Write the most similar words of the dictionary, and their n-gram overlaps, to a ``table`` (n, K)."""
-        owners_of, begins = self.inverted_lists
         ngrams, starts = flat_ngrams(words, self.buckets)
         frequency = np.float32(FREQUENCY_WEIGHT) * self.log_counts
         for i in range(len(words)):
-            in_word = ngrams[starts[i] : starts[i + 1]]
-            lists = [owners_of[begins[ngram] : begins[ngram + 1]] for ngram in in_word]
-            owners = np.concatenate([np.empty(0, owners_of.dtype), *lists])
+            in_word = ngrams[starts[i] : starts[i + 1]].tolist()
+            owners = np.concatenate([np.empty(0, np.int32), *self.owners(in_word)])
             overlap = np.bincount(owners, minlength=len(self.words)).astype(np.float32)  # n-grams in common
             overlap *= self.inverse_norms
             overlap *= np.float32(1 / np.sqrt(np.float32(max(len(in_word), 1))))

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import torch
 from fairseq.models import FairseqEncoderDecoderModel
 from onnx.external_data_helper import set_external_data
@@ -30,6 +31,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import nn
 
 from lev_plugins.editor.folder import ENDINGS, GRAPH_WEIGHTS, INDEX, path_of, stored_arrays
+from lev_plugins.editor.session import CPU, TORCH_FOLDED
 from lev_plugins.export.compact import TABLE_MAX, rounded
 from lev_plugins.export.label_graph import enct5_graphs
 from lev_plugins.export.levt_graphs import levt_graphs
@@ -73,7 +75,10 @@ def write(model: FairseqEncoderDecoderModel | EncT5, folder: Path, only_compact:
                 quantize_dynamic(exact, in_8, ["MatMul"], **options)
     finally:
         logging.disable(logging.NOTSET)
-    share_weights(sorted((folder / GRAPHS).iterdir()), folder / GRAPHS / GRAPH_WEIGHTS)
+    paths = sorted((folder / GRAPHS).iterdir())
+    for path in paths:
+        simplify(path)
+    share_weights(paths, folder / GRAPHS / GRAPH_WEIGHTS)
     index = model.word_index if isinstance(model, (LevT, EncT5)) else None
     if index is not None:
         np.savez(folder / INDEX, **stored_arrays(index))  # type: ignore[arg-type]
@@ -117,6 +122,14 @@ def graphs_of(model: FairseqEncoderDecoderModel | EncT5) -> dict[str, Traced]:
     return enct5_graphs(model) if isinstance(model, EncT5) else seq2seq_graphs(model)
 
 
+def simplify(path: Path) -> None:
+    """Simplifies a graph as ONNX Runtime does on any processor, which saves each editor a third of its start."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(path)
+    onnxruntime.InferenceSession(str(path), options, [CPU], disabled_optimizers=TORCH_FOLDED)
+
+
 def share_weights(paths: list[Path], weights: Path) -> None:
     """Moves the large tensors of several graphs into one file, each of them once."""
     places: dict[str, int] = {}
@@ -125,6 +138,9 @@ def share_weights(paths: list[Path], weights: Path) -> None:
             model = onnx.load(path)
             for node in model.graph.node:  # their names take a third of the file
                 node.ClearField("name")
+            domains = {node.domain for node in model.graph.node}
+            for opset in [opset for opset in model.opset_import if opset.domain not in domains]:
+                model.opset_import.remove(opset)  # which not all versions of ONNX Runtime know
             constants = [node for node in model.graph.node if node.op_type == "Constant"]
             for node in constants:  # such as buffers that are not stored in a checkpoint
                 if node.attribute[0].name == "value" and len(node.attribute[0].t.raw_data) > MAX_INLINE:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tqdm import tqdm
-
 from lev_plugins.utils.errors import UserError, at_line, require
+from lev_plugins.utils.progress import progress_bar
 
 
 def read_lines(path: Path, ending: bytes = b"\r") -> Iterator[str]:
@@ -17,10 +16,9 @@ def read_lines(path: Path, ending: bytes = b"\r") -> Iterator[str]:
     ``ending``: what belongs to the line feed if it stands before it
     """
     size = path.stat().st_size
-    # disable=None: shown only on a terminal
-    with path.open("rb") as file, tqdm(total=size, desc=path.name, unit="B", disable=None, leave=False) as progress:
+    with path.open("rb") as file, progress_bar(total=size, desc=path.name, unit="B", leave=False) as advance:
         for number, line in enumerate(file, 1):
-            progress.update(len(line))
+            advance(len(line))
             if number == 1 and line.startswith(codecs.BOM_UTF8):
                 raise UserError(
                     f"{path} begins with a byte order mark, which would be part of its first word: remove it, for "

@@ -51,7 +51,11 @@ class SegmentModel(Protocol):
     task: str  # --task of its training, which says what settings have an effect
     drafts: bool  # whether a segment may have a source of its own, and requests
     longest: int  # pieces that a segment may have, or its source
-    symbols: Collection[str]  # the pieces of its dictionaries
+
+    @property
+    def symbols(self) -> Collection[str]:
+        """The pieces of its dictionaries."""
+        ...
 
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         """Returns the edits of each segment, with their confidences and iterations."""

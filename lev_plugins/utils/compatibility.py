@@ -3,10 +3,10 @@
 import importlib.util
 import logging
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module, metadata
-from platform import python_version
+from importlib import import_module
 
 from lev_plugins.utils.errors import UserError
 
@@ -31,7 +31,9 @@ def problem() -> str | None:
     for name, command in (("torch 2.6 or newer", "pip install 'torch>=2.6'"), ("fairseq", INSTALL_FAIRSEQ)):
         if importlib.util.find_spec(name.split()[0]) is None:
             return f"lev-plugins needs {name}, but it is not installed: {command}"
-    torch = metadata.version("torch")
+    from importlib.metadata import version  # with many modules, which editing needs not
+
+    torch = version("torch")
     numbers = re.match(r"(\d+)\.(\d+)", torch)
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_TORCH:
         return f"lev-plugins needs torch 2.6 or newer, but {torch} is installed: pip install --upgrade 'torch>=2.6'"
@@ -42,7 +44,7 @@ def problem() -> str | None:
     except Exception as error:
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
         return (
-            f"the installed fairseq cannot be imported on Python {python_version()} ({reason}): "
+            f"the installed fairseq cannot be imported on Python {sys.version.split()[0]} ({reason}): "
             f"pip uninstall --yes fairseq && {INSTALL_FAIRSEQ}"
         )
     return None

@@ -22,8 +22,7 @@ import shlex
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import entry_points
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +35,7 @@ CONFIG, WEIGHTS, CARD, THRESHOLDS = "config.json", "model.safetensors", "README.
 KEPT = "words.txt"  # words that an editor leaves alone
 SAMPLE, PROMISED = "sample.txt", "promised.txt"  # for lev-plugins adapt: text of the training, and held-out text
 BACKBONE, GRAPHS = "backbone", "graphs"
-INSTALLED = "lev_plugins.models"  # entry points of the packages of scripts/model_wheel.py
+PACKAGE = "lev_plugins_{}"  # of an installed model, by its name: scripts/model_wheel.py
 EDITOR, LABELLER = "editor", "labeller"
 NOUNS, COMMANDS = {EDITOR: "an editor", LABELLER: "a labeller"}, {EDITOR: "edit", LABELLER: "label"}
 # fairseq's --bpe -> its flag that names a file, and that file in the folder
@@ -168,8 +167,10 @@ class ModelConfig:
 def model_path(path: str | Path) -> Path:
     """Returns the folder of a model that is installed or in the checkout, unless a file has this name, or ``path``."""
     if not Path(path).exists():
-        for point in entry_points(group=INSTALLED, name=str(path)):
-            return Path(str(files(point.module)))
+        package = PACKAGE.format(path)
+        spec = find_spec(package) if package.isidentifier() else None
+        if spec is not None and spec.origin is not None:
+            return Path(spec.origin).parent
         beside = Path(__file__).parents[2] / "models" / path
         if (beside / CONFIG).is_file():
             return beside

@@ -59,6 +59,13 @@ def test_the_name_en_finds_the_model_unless_a_file_has_it(tmp_path: Path, monkey
     assert model_path("en") == Path("en")
 
 
+def test_the_name_of_an_installed_model_finds_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lev_plugins_toy").mkdir()
+    (tmp_path / "lev_plugins_toy" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert model_path("toy") == tmp_path / "lev_plugins_toy"
+
+
 def test_the_card_of_models_en_has_a_licence_and_a_promise() -> None:
     config, card = model_folder.read(EN), (EN / model_folder.CARD).read_text(encoding="utf-8")
     assert "\nlicense: " in card and config.dials["read"] < config.dials["write"]

@@ -183,7 +183,8 @@ def bad_header(folder: Path) -> None:
 UNFIT: dict[str, Change] = {
     "weights": lambda folder: os.truncate(folder / "graphs" / "weights.bin", 0),
     "other shapes": index(lambda arrays: arrays.update(shapes=np.zeros(3, dtype=np.int64))),
-    "incomplete": index(lambda arrays: arrays.pop("numbers")),
+    "other types": index(lambda arrays: arrays.update(sizes=arrays["sizes"].astype(str))),
+    "incomplete": index(lambda arrays: arrays.pop("sizes")),
     "damaged": lambda folder: os.truncate(folder / "index.npz", 100),
     "header": bad_header,
 }

@@ -10,13 +10,14 @@ import torch.nn.functional as F
 
 import lev_plugins
 from lev_plugins.cli.main import main
-from lev_plugins.editor.folder import pack, unpack
+from lev_plugins.editor.folder import StoredIndex, Vocabulary, pack, unpack
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.edits.embedding import WHOLE_VOCABULARY
 from lev_plugins.export import load_model
 from lev_plugins.export.compact import CompactTables, scores, vectors
 from lev_plugins.levt.model import LevT
 from lev_plugins.utils import model_folder
+from lev_plugins.utils.errors import UserError
 from tests.helpers import Refusal, mentions
 from tests.systems import SYSTEMS, System
 
@@ -119,14 +120,20 @@ def test_only_a_folder_with_weights_can_be_exported_again(
     )
 
 
-@pytest.mark.parametrize("numbers", [[], [0], [127, 128, 16_383, 16_384, 2_097_152, 2**31 - 1]])
-def test_packed_numbers_unpack_or_are_refused(numbers: list[int]) -> None:
-    begins = np.array([0, 0, len(numbers), len(numbers)])
-    packed = pack(np.array(numbers, dtype=np.int32), begins)
-    assert unpack(packed, begins).tolist() == numbers
-    with pytest.raises(ValueError, match="too long"):  # before it takes a step for each byte
-        unpack(np.array([*[128] * 5, 1], dtype=np.uint8), np.array([0, 1]))
-    for damaged in (packed[:-1], np.append(packed, np.uint8(1)), np.append(packed, np.uint8(200))):
-        if len(damaged) != len(packed):
-            with pytest.raises(ValueError, match="too few or too many"):
-                unpack(damaged, begins)
+@pytest.mark.parametrize("numbers", [[], [0], [191, 192, 12_479, 12_480, 786_432, 50_331_648, 2**31 - 1]])
+def test_packed_numbers_unpack(numbers: list[int]) -> None:
+    packed, sizes = pack(np.array(numbers, dtype=np.int64), np.array([0, 0, len(numbers), len(numbers)]))
+    assert sizes.tolist() == [0, len(packed), 0]
+    assert unpack([packed])[0].tolist() == numbers
+    assert len(unpack([packed[:-1]])[0]) < max(len(numbers), 1)  # and the last number is lost
+
+
+def test_a_list_of_the_index_with_a_number_outside_the_dictionary_is_refused(
+    pair: tuple[Path, Path],
+) -> None:
+    (dictionary,) = pair[0].glob("dict.*.txt")
+    index = StoredIndex(Vocabulary(dictionary), pair[0], model_folder.read(pair[0]))
+    index.packed = np.full_like(index.packed, 191)
+    ngram = int(np.diff(index.begins).argmax())
+    with pytest.raises(UserError, match=r"index\.npz"):
+        index.owners([ngram])
