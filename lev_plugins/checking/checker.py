@@ -80,7 +80,9 @@ class Checker:
         format = format_of(path)
         if format is None or (self.formats and format.name not in self.formats) or is_generated(text):
             return None
-        return Prose(text, format.reader, self.knows, ignored_spans(text), self.editor.language)
+        readers = [format.reader, *([format.source_reader] if format.source_reader and self.source_strings else [])]
+        paragraphs = [entry for reader in readers for entry in reader(text)]
+        return Prose(text, paragraphs, self.knows, ignored_spans(text), self.editor.language)
 
     def scan(self, path: str) -> Scan | UserError:
         """Returns the words of a file, or the error that says why it cannot be read."""

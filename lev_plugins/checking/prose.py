@@ -13,7 +13,7 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
 from lev_plugins.editor.options import EditRequest
-from lev_plugins.text.documents.document import Paragraph, Reader, reading_view, rest
+from lev_plugins.text.documents.document import Paragraph, reading_view, rest
 from lev_plugins.text.edited import Edit, Span
 from lev_plugins.text.protected import Untouchable, merge_spans
 from lev_plugins.text.sentences import primary
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lev_plugins.editor.editor import Editor
 
 WORD = regex.compile(r"\p{L}[\p{L}\p{M}]*+(?:['\u2019]\p{L}[\p{L}\p{M}]*+)*+")
+PLAIN = regex.compile(r"[\p{L}\p{M}\p{N}'\u2019., -]*+")  # what a replacement may have
 GENITIVE = regex.compile(r"['\u2019][sS]?$")
 CODE_WORD = regex.compile(r"\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}++|\p{L}")  # of fooBar: foo, Bar
 OUTNUMBERED = 10  # a word is no word of the project if one that differs by a letter is so many times as frequent
@@ -43,8 +44,8 @@ class Prose:
 
     >>> from lev_plugins.text.documents.document import Part, paragraph
     >>> text = "# Teh etcd\\nrun_etcd()  # Etcd's port\\n"
-    >>> reader = lambda text: [paragraph(text, [Part(2, 10)]), paragraph(text, [Part(25, 36)])]
-    >>> prose = Prose(text, reader, {"run", "port"}.__contains__)
+    >>> paragraphs = [paragraph(text, [Part(2, 10)]), paragraph(text, [Part(25, 36)])]
+    >>> prose = Prose(text, paragraphs, {"run", "port"}.__contains__)
     >>> prose.words.unknown, prose.words.code
     (Counter({'etcd': 2, 'teh': 1}), frozenset({'etcd'}))
     >>> prose.request(words_of_project([prose.words])).places
@@ -52,17 +53,22 @@ class Prose:
     """
 
     def __init__(
-        self, text: str, reader: Reader, knows: Knows, ignored: Iterable[Span] = (), language: str | None = None
+        self,
+        text: str,
+        paragraphs: Iterable[Paragraph],
+        knows: Knows,
+        ignored: Iterable[Span] = (),
+        language: str | None = None,
     ) -> None:
         """
         text: the whole file
-        reader: that of its format
+        paragraphs: those that the reader of its format yields, in any order
         knows: whether the editor knows a word
         ignored: spans that comments exclude
         language: that of the editor, if it has one; paragraphs of other languages are left out
         """
         self.text, self.ignored = text, [*ignored]
-        self.paragraphs = [entry for entry in reader(text) if entry.parts and is_of(entry, language)]
+        self.paragraphs = sorted(entry for entry in paragraphs if entry.parts and is_of(entry, language))
         spans = [Span(start, end) for entry in self.paragraphs for start, end, prose in entry.parts if prose]
         matches = [match for start, end in spans for match in WORD.finditer(text, start, end)]
         self.unknown = [(Span(*match.span()), base_of(match[0])) for match in matches if not knows(match[0])]
@@ -86,10 +92,10 @@ class Prose:
         return EditRequest(view.text, protected=protected, places=None if whole else places)
 
     def edits(self, edits: Iterable[Edit]) -> list[Edit]:
-        """Returns the edits that are inside one part of prose: whatever the editor does, nothing else may change."""
+        """Returns the edits that are inside one part of prose, and add no sign that a format could give a meaning."""
         prose = (Span(part.start, part.end) for entry in self.paragraphs for part in entry.parts if part.prose)
         outside = Untouchable(rest(prose, len(self.text)))
-        return [edit for edit in edits if not outside.touched_by(edit)]
+        return [edit for edit in edits if not outside.touched_by(edit) and PLAIN.fullmatch(edit.replacement)]
 
 
 def is_of(paragraph: Paragraph, language: str | None) -> bool:

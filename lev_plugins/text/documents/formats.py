@@ -14,7 +14,7 @@ from lev_plugins.text.documents.latex import read_latex
 from lev_plugins.text.documents.markdown import read_markdown, read_mdx
 from lev_plugins.text.documents.notebook import read_notebook
 from lev_plugins.text.documents.plain import read_plain
-from lev_plugins.text.documents.po import read_translations
+from lev_plugins.text.documents.po import read_sources, read_translations
 from lev_plugins.text.documents.restructured import read_rst
 from lev_plugins.text.documents.subtitles import read_subtitles
 from lev_plugins.text.documents.xml import read_xliff
@@ -27,6 +27,7 @@ class Format(NamedTuple):
     reader: Reader
     suffixes: tuple[str, ...] = ()
     file_names: tuple[str, ...] = ()
+    source_reader: Reader | None = None  # of the texts that a file of translations translates
 
 
 FORMATS: tuple[Format, ...] = (
@@ -39,7 +40,7 @@ FORMATS: tuple[Format, ...] = (
     Format("xliff", read_xliff, (".xlf", ".xliff")),
     *(Format(language.name, partial(read_code, language), language.suffixes) for language in LANGUAGES),
     Format("latex", read_latex, (".tex", ".ltx")),
-    Format("po", read_translations, (".po", ".pot")),
+    Format("po", read_translations, (".po", ".pot"), source_reader=read_sources),
     Format("subtitles", read_subtitles, (".srt", ".vtt")),
     Format("commit", read_commit, file_names=FILE_NAMES),
 )
