@@ -68,7 +68,9 @@ class Prose:
         language: that of the editor, if it has one; paragraphs of other languages are left out
         """
         self.text, self.ignored = text, [*ignored]
-        self.paragraphs = sorted(entry for entry in paragraphs if entry.parts and is_of(entry, language))
+        self.paragraphs = sorted(
+            (entry for entry in paragraphs if entry.parts and is_of(entry, language)), key=lambda entry: entry.parts
+        )
         spans = [Span(start, end) for entry in self.paragraphs for start, end, prose in entry.parts if prose]
         matches = [match for start, end in spans for match in WORD.finditer(text, start, end)]
         self.unknown = [(Span(*match.span()), base_of(match[0])) for match in matches if not knows(match[0])]
