@@ -115,9 +115,8 @@ class Checker:
 
 
 def digest(path: str, text: str) -> str:
-    """Returns a name for the text of a file, as its format reads it."""
-    format = format_of(path)
-    return hashlib.sha256(f"{format and format.name}\n{text}".encode()).hexdigest()
+    """Returns a key of a file, which changes when it is written or renamed."""
+    return hashlib.sha256(f"{path}\n{text}".encode(errors="surrogatepass")).hexdigest()
 
 
 def is_foreign(words: FileWords) -> bool:
