@@ -35,11 +35,12 @@ test: setup  ## every unit and parity test, and each task from end to end, in mi
 test-all: setup  ## all tests that need no GPU: also the examples and every command of the documentation
 	$(RUN) python -m pytest $(TESTS) -m "not gpu" $(SPREAD)
 
-lint: setup  ## ruff, mypy and which folder may import which (import-linter)
+lint: setup  ## ruff, mypy, which folder may import which (import-linter), and the typos in our own texts
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
 	$(RUN) lint-imports
+	$(RUN) lev-plugins check
 
 format: setup  ## let ruff repair what it can
 	$(RUN) ruff check --fix .

@@ -162,5 +162,5 @@ def outnumbered(words: Iterable[str], counts: Counter[str], known: Counter[str])
     frequent = [word for word, count in known.items() if count > OUTNUMBERED]
     near = cdist(rare, frequent, scorer=OSA.distance, score_cutoff=1, dtype=np.uint8) <= 1
     pairs = ((rare[i], frequent[j]) for i, j in zip(*np.nonzero(near), strict=True))
-    # slips hardly ever change the first letter of a word, but names often put one before a word: ctypes, pnew
+    # slips hardly ever change the first letter of a word, but names often put one before a word, such as `ctypes`
     return {word for word, other in pairs if word[0] == other[0] and known[other] >= OUTNUMBERED * counts[word]}

@@ -367,7 +367,7 @@ class LayerShape:
 
 
 class Residual(nn.Module):
-    """Joins a sub-layer and the residual stream, normalising before (pre-norm) or after the sum."""
+    """Joins a sub-layer and the residual stream, normalizing before (pre-norm) or after the sum."""
 
     def __init__(self, shape: LayerShape) -> None:
         super().__init__()
