@@ -123,7 +123,8 @@ def knows_of(editor: Editor) -> Knows:
 
     @cache
     def knows(word: str) -> bool:
-        return any(map(editor.knows, {word, GENITIVE.sub("", word), word.lower(), base_of(word)}))
+        # one letter is a symbol
+        return len(word) == 1 or any(map(editor.knows, {word, GENITIVE.sub("", word), word.lower(), base_of(word)}))
 
     return knows
 
