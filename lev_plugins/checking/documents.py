@@ -13,7 +13,7 @@ from lev_plugins.text.documents.ignore import ignored_spans
 from lev_plugins.text.edited import Edited, require_text
 from lev_plugins.utils.errors import UserError, explain
 
-PLAIN = "plain"  # the format of which all is edited, as of a text without a format
+PLAIN_TEXT = "plain"  # the format of which all is edited, as of a text without a format
 LANGUAGE_IDS = {  # of VS Code and Vim: the names of formats, where they differ
     "restructuredtext": "rst",
     **dict.fromkeys(("tex", "plaintex"), "latex"),
@@ -44,7 +44,7 @@ def document_format(name: str | None, language_id: str | None = None) -> Format 
     """
     by_name = {format.name: format for format in FORMATS}
     format = by_name.get(LANGUAGE_IDS.get(language_id or "", language_id or "")) or format_of(name or "")
-    return None if format is None or format.name == PLAIN else format
+    return None if format is None or format.name == PLAIN_TEXT else format
 
 
 def edit_documents(editor: Editor, requests: Sequence[EditRequest]) -> list[Edited]:
