@@ -77,9 +77,13 @@ class FakeEditor(Editor):
     def answer(self, request: EditRequest) -> Edited:
         draft, glossary = request.draft, request.glossary
         edited = self.one(request.text, request.language) if draft is None else self.marked(draft)
-        edited = without_protected(edited, (span for words in request.words for span in words.spans(edited.original)))
+        own = (span for words in request.words for span in words.spans(edited.original))
+        edited = without_protected(edited, [*own, *request.protected])
         edited = replace(edited, terms=tuple(glossary.terms_in(request.text)) if glossary else ())
         return edited.without_unsure(request.min_confidence or 0.0)
+
+    def knows(self, word: str) -> bool:
+        return word not in ("teh", "tset")
 
     def one(self, text: str, language: str | None = None) -> Edited:
         if "crash" in text:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ PLAIN = regex.compile(r"[\p{L}\p{M}\p{N}'\u2019., -]*+")  # what a replacement m
 GENITIVE = regex.compile(r"['\u2019][sS]?$")
 CODE_WORD = regex.compile(r"\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}++|\p{L}")  # of fooBar: foo, Bar
 OUTNUMBERED = 10  # a word is no word of the project if one that differs by a letter is so many times as frequent
+CACHED_WORDS = 100_000  # of which ``base_of`` keeps the result; a server sees ever new ones
 MIN_LETTERS = 4  # of a word that another one can outnumber
 
 Knows = Callable[[str], bool]
@@ -108,7 +109,7 @@ def has_any(paragraph: Paragraph, places: Untouchable) -> bool:
     return places.touched_by(Span(paragraph.parts[0].start, paragraph.parts[-1].end))
 
 
-@cache
+@lru_cache(CACHED_WORDS)
 def base_of(word: str) -> str:
     """Returns a word in small letters, without the ending of a genitive.
 

@@ -23,6 +23,7 @@ from lev_plugins.cli.signals import exit_at_signals
 from lev_plugins.cli.streams import decode_utf8
 from lev_plugins.cli.trace import in_colour
 from lev_plugins.editor.options import EditOptions
+from lev_plugins.text.documents.formats import format_of
 from lev_plugins.text.edited import Edit, apply
 from lev_plugins.text.lines import read_lines
 from lev_plugins.utils.errors import UserError, explain, require
@@ -130,6 +131,8 @@ class Run:
         """Returns the words of each file that can be read."""
         scans, waiting = dict[str, Scan | None](), list[str]()
         for path in self.files:
+            if format_of(path) is None and os.path.isfile(path):
+                continue  # hooks name all files of a commit, also those that no text can be read from
             try:
                 text = read(Path(path))
             except UserError as error:

@@ -29,7 +29,7 @@ from lev_plugins.editor.seq2seq_segments import Seq2SeqSegments
 from lev_plugins.editor.session import after_trial
 from lev_plugins.text import marks
 from lev_plugins.text.control import BYTE_ORDER_MARK
-from lev_plugins.text.edited import Edit, Edited, Span, as_list, follow, require_text
+from lev_plugins.text.edited import Edit, Edited, Span, as_list, follow, require_text, spans_after
 from lev_plugins.text.glossary import Glossary, mark_terms, replacements
 from lev_plugins.text.ids import TokenDictionary
 from lev_plugins.text.lines import read_lines
@@ -182,8 +182,12 @@ class Editor:
         if terms:
             if draft is None:
                 translated = Edited(text, tuple(replacements(text, terms)))
-                translated = without_protected(translated, self.untouchable(text, words))
+                translated = without_protected(translated, [*self.untouchable(text, words), *request.protected])
                 text, edits_of_terms = translated.text, translated.edits
+                protected, places = (
+                    spans and spans_after(spans, edits_of_terms) for spans in (request.protected, request.places)
+                )
+                request = replace(request, protected=protected or (), places=places)
             else:
                 draft = mark_terms(draft, terms, self.term_mark)
             words = [*words, OwnWords(term.target for term in terms if self.term_mark == "!")]

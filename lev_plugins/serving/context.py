@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
+from lev_plugins.checking.documents import edit_documents
 from lev_plugins.editor.editor import Editor
 from lev_plugins.editor.labeller import Answer, Labeller
 from lev_plugins.editor.options import EditRequest
@@ -65,7 +66,7 @@ class ServedModel:
     def start(cls, name: str, model: Editor | Labeller, max_waiting: int) -> ServedModel:
         """Start the thread that answers requests with the model."""
         if isinstance(model, Editor):
-            edit = Worker(model.edit, size_of, max_waiting, BATCH_SIZE)
+            edit = Worker(partial(edit_documents, model), size_of, max_waiting, BATCH_SIZE)
             return cls(name, EDIT, model.model.drafts, model.language, model.min_confidence, model.dials, edit)
         label = Worker(partial(label_texts, model), size_of, max_waiting, BATCH_SIZE)
         return cls(name, LABEL, False, None, 0.0, {}, label)

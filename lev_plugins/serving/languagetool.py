@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from lev_plugins.checking.documents import DocumentRequest, document_format
 from lev_plugins.editor.options import EditRequest
 from lev_plugins.serving.annotated import Annotated, Part, Utf16
 from lev_plugins.serving.context import EDIT, Context, ServedModel
@@ -43,8 +44,13 @@ async def check(request: Request) -> Response:
     language, detected = language_of(form, text.plain, model)
     is_enabled = rule_filter(form)
     context.check_length([EditRequest(text.original)])  # markup may be longer than the text that it stands for
-    words = (context.words.protected,)
-    requested = EditRequest(text.plain, language=language.code, words=words, min_confidence=model.min_confidence)
+    requested = DocumentRequest(
+        text.plain,
+        language=language.code,
+        words=(context.words.protected,),
+        min_confidence=model.min_confidence,
+        format=document_format(form.get("filename")),
+    )
     (edited,) = await context.answers(request, model, [requested])
     described = {"name": language.name, "code": language.long_code, "detectedLanguage": detected}
     about = {"software": SOFTWARE, "warnings": {"incompleteResults": False}, "language": described}
@@ -75,6 +81,7 @@ def annotated(form: dict[str, str]) -> Annotated:
     """Return the text of a form, which is either plain or annotated with markup."""
     require("text" in form or "data" in form, "Missing 'text' or 'data' parameter")
     require(not ("text" in form and "data" in form), "'text' and 'data' exclude each other: send only one of them")
+    require("text" in form or "filename" not in form, "'filename' says where the prose of 'text' is: send no 'data'")
     if "text" in form:
         return Annotated([Part(form["text"], form["text"])])
     data = parse_object(form["data"].encode(), "data")

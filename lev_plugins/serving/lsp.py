@@ -8,8 +8,9 @@ from functools import partial
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
-from pygls.workspace import PositionCodec
+from pygls.workspace import PositionCodec, TextDocument
 
+from lev_plugins.checking.documents import DocumentRequest, MissingGrammar, document_format, edit_documents
 from lev_plugins.editor.editor import Editor
 from lev_plugins.serving.annotated import Annotated, Part
 from lev_plugins.serving.matches import matches
@@ -50,7 +51,10 @@ class Checker(LanguageServer):
         # full synchronisation: in incremental changes, pygls would count lines by str.splitlines, unlike clients
         super().__init__(SERVER_NAME, __version__, lsp.TextDocumentSyncKind.Full)
         editor = editor.with_model(CachedModel(editor.model))
-        self.words, self.worker = editor.words, Worker(editor.edit, len, max_waiting=1_000_000, batch_size=1)
+        self.words = editor.words
+        run, size = partial(edit_documents, editor), lambda request: len(request.text)
+        self.worker = Worker(run, size, max_waiting=1_000_000, batch_size=1)
+        self.warns = True  # of a missing extra, once
         self.tasks: dict[str, asyncio.Task[None]] = {}  # by URI
         self.diagnostics: dict[str, list[lsp.Diagnostic]] = {}  # by URI, of texts that have not changed since
         for change in (lsp.TEXT_DOCUMENT_DID_OPEN, lsp.TEXT_DOCUMENT_DID_CHANGE, lsp.TEXT_DOCUMENT_DID_CLOSE):
@@ -70,8 +74,13 @@ class Checker(LanguageServer):
         document = self.workspace.text_documents.get(uri)  # None: closed
         try:
             self.words.read()  # another server may have added words
-            (edited,) = await self.worker.answers([document.source if document else ""])
+            (edited,) = await self.worker.answers([request_of(document)])
             self.diagnostics[uri] = list(diagnostics_of(edited, self.workspace.position_codec))
+        except MissingGrammar as error:
+            self.diagnostics[uri] = []
+            if self.warns:
+                self.warns = False
+                self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, str(error)))
         except UserError as error:
             start = lsp.Position(0, 0)
             self.diagnostics[uri] = [lsp.Diagnostic(lsp.Range(start, start), str(error), source=SERVER_NAME)]
@@ -96,6 +105,13 @@ class Checker(LanguageServer):
         self.words.add(word)
         for uri in self.workspace.text_documents:
             self.changed(uri)
+
+
+def request_of(document: TextDocument | None) -> DocumentRequest:
+    """Returns what the editor is asked about a text; None: it is closed."""
+    if document is None:
+        return DocumentRequest("")
+    return DocumentRequest(document.source, format=document_format(document.filename, document.language_id))
 
 
 def diagnostics_of(edited: Edited, codec: PositionCodec) -> Iterator[lsp.Diagnostic]:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from lev_plugins.checking.documents import DocumentRequest, document_format
 from lev_plugins.editor.options import EditRequest
 from lev_plugins.serving.context import EDIT, LABEL, Context, TextToLabel
 from lev_plugins.serving.journal import Decision, append_pairs, decided_pairs
@@ -31,6 +32,7 @@ class EditBody:
     min_confidence: float | str | None = None
     words: list[str] = field(default_factory=list)
     glossary: str = ""
+    filename: str | None = None
     model: str | None = None
 
 
@@ -60,11 +62,13 @@ async def edit(request: Request) -> Response:
     glossary = await asyncio.to_thread(Glossary.parse, lines, "the glossary") if body.glossary else None
     texts, drafts = body.texts, body.drafts
     require(drafts is None or model.drafts, f"drafts are for a levt, but {model.name} edits the text itself")
+    format = document_format(body.filename)
+    require(drafts is None or format is None, "filename is for texts without drafts: leave one of them out")
     rows: Sequence[str | None] = [None] * len(texts) if drafts is None else drafts
     require(len(rows) == len(texts), f"there are {len(rows)} drafts for {len(texts)} texts: send one for each")
     words = (protected, context.words.protected)
     requested = [
-        EditRequest(text, draft, words=words, glossary=glossary, min_confidence=min_confidence)
+        DocumentRequest(text, draft, words=words, glossary=glossary, min_confidence=min_confidence, format=format)
         for text, draft in zip(texts, rows, strict=True)
     ]
     edits = await context.answers(request, model, requested)

@@ -7,8 +7,10 @@ words it covers whole characters, as a reader sees them.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
 import regex
@@ -112,6 +114,24 @@ def apply(original: str, edits: Sequence[Edit]) -> str:
         parts += [original[end : edit.start], edit.replacement]
         end = edit.end
     return "".join([*parts, original[end:]])
+
+
+def spans_after(spans: Iterable[Span], edits: Sequence[Edit]) -> list[Span]:
+    """Returns where the spans of a text are after edits of it; a part of what an edit replaces becomes all of it.
+
+    >>> spans_after([Span(0, 1), Span(4, 5), Span(6, 7)], [Edit(2, 5, "longer")])
+    [Span(start=0, end=1), Span(start=2, end=8), Span(start=9, end=10)]
+    """
+    ends = [edit.end for edit in edits]
+    growth = [0, *accumulate(len(edit.replacement) + edit.start - edit.end for edit in edits)]
+
+    def place(at: int, is_end: bool) -> int:
+        number = bisect_right(ends, at)
+        if number < len(edits) and edits[number].start < at:
+            return edits[number].start + growth[number] + is_end * len(edits[number].replacement)
+        return at + growth[number]
+
+    return [Span(place(start, False), place(end, True)) for start, end in spans]
 
 
 def follow(original: str, prior_edits: Sequence[Edit], edited: Edited) -> Edited:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data.encoders import BPE_REGISTRY
 from fairseq.models import ARCH_MODEL_REGISTRY
@@ -16,12 +17,15 @@ from fairseq.scoring import SCORER_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 
 import lev_plugins
+from lev_plugins.checking.report import REPORTS
+from lev_plugins.checking.settings import Settings
 from lev_plugins.cli.main import COMMANDS
 from lev_plugins.noise import NOISE_KINDS
 from lev_plugins.noise.layouts import known_layouts
+from lev_plugins.text.documents.formats import FORMATS
 from tests import pretrained
 from tests.commands import ROOT, succeed
-from tests.pages import FIRST_PAGE, commands, numbers_in, outputs_of, read, run_commands
+from tests.pages import FIRST_PAGE, blocks, commands, numbers_in, outputs_of, read, run_commands
 
 DOCS = sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))
 PAGES_WITH_COMMANDS = [page for page in ["user_dir.md", *DOCS] if commands(page)]
@@ -156,3 +160,18 @@ def test_every_registered_name_is_on_the_page() -> None:
     assert "noise" in COMMANDS and [name for name in COMMANDS if not re.search(rf"`(lev-plugins )?{name}`", page)] == []
     noise = read("docs/noise.md")
     assert [name for name in (*NOISE_KINDS, *known_layouts()) if f"`{name}`" not in noise] == []
+
+
+def test_formats_settings_and_reports_are_on_the_page_of_check() -> None:
+    page = read("docs/check.md")
+    names = [name for format in FORMATS for name in (format.name, *format.suffixes, *format.file_names)]
+    assert len(names) > 70 and [name for name in names if f"`{name}`" not in page] == []
+    assert [name for name in REPORTS if f"`{name}`" not in page] == []
+    (table,) = [text for _, text in blocks("docs/check.md", "toml")]
+    keys = {name.replace("_", "-") for name in Settings.__dataclass_fields__}
+    assert set(re.findall(r"^([\w-]+) = ", table, re.MULTILINE)) == keys
+    snippets = [yaml.safe_load(text.replace("@REV", "")) for _, text in blocks("docs/check.md", "yaml")]
+    assert snippets[0]["repos"][0]["hooks"][0]["id"] == yaml.safe_load(read(".pre-commit-hooks.yaml"))[0]["id"]
+    assert (
+        snippets[1]["jobs"]["typos"]["steps"][1]["with"].keys() <= yaml.safe_load(read("action.yml"))["inputs"].keys()
+    )

@@ -30,12 +30,13 @@ class EditorClient(LanguageClient):
         self.published: asyncio.Queue[Any] = asyncio.Queue()
         self.version = 0
         self.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda message: self.published.put_nowait(message))
-        self.feature(lsp.WINDOW_SHOW_MESSAGE)(lambda message: None)
+        self.messages: list[str] = []
+        self.feature(lsp.WINDOW_SHOW_MESSAGE)(lambda shown: self.messages.append(shown.message))
         # lsprotocol takes an action with a command for a command
         self.protocol.get_result_type = lambda method: None  # type: ignore[method-assign]
 
-    def open(self, text: str, uri: str = "file:///a.txt") -> None:
-        item = lsp.TextDocumentItem(uri, "plaintext", 0, text)
+    def open(self, text: str, uri: str = "file:///a.txt", language: str = "plaintext") -> None:
+        item = lsp.TextDocumentItem(uri, language, 0, text)
         self.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
 
     def write(self, text: str, uri: str = "file:///a.txt") -> None:
@@ -196,6 +197,36 @@ def test_only_new_sentences_of_the_latest_text_are_edited(server_command: list[o
 
     asyncio.run(talk())
     assert read_calls(server_command) == [["I saw teh cat.", "I saw it."], ["I saw a hat."]]
+
+
+def test_of_a_document_only_the_prose_has_diagnostics(server_command: list[object]) -> None:
+    text = "I saw teh.\n\n\n    tset\n"
+
+    async def talk() -> None:
+        async with connected(*server_command) as client:
+            for uri, language in (("file:///docs/a.md", "plaintext"), ("untitled:Untitled-1", "markdown")):
+                client.open(text, uri, language)
+                assert [(d.range.start.line, d.data[0]) for d in await client.diagnostics()] == [(0, "teh")]
+                assert len(await client.actions(0, 7, uri)) == 3
+            client.open(text, "file:///b.txt", "plaintext")
+            assert [d.range.start.line for d in await client.diagnostics()] == [0, 3]
+
+    asyncio.run(talk())
+
+
+def test_without_grammars_only_plain_text_has_diagnostics(server_command: list[object]) -> None:
+    hidden = "import runpy, sys; sys.modules['tree_sitter'] = None; runpy.run_module(sys.argv.pop(1), None, '__main__')"
+
+    async def talk() -> None:
+        async with connected("-c", hidden, *server_command[1:]) as client:
+            for uri in ("file:///a.md", "file:///b.md"):
+                client.open("I saw teh.", uri)
+                assert not await client.diagnostics()
+            client.open("I saw teh.")
+            assert len(await client.diagnostics()) == 1
+            assert len(client.messages) == 1 and "pip install 'lev-plugins[check]'" in client.messages[0]
+
+    asyncio.run(talk())
 
 
 def test_malformed_requests_and_errors_leave_the_server_running(server_command: list[object]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lev_plugins.cli.main import main
 from lev_plugins.editor.editor import Editor
 from lev_plugins.editor.options import EditOptions, EditRequest
+from lev_plugins.text.edited import Span
 from lev_plugins.text.glossary import Glossary, as_dict, find_terms
 from lev_plugins.utils.errors import UserError
 from tests.helpers import thorough, write_lines
@@ -125,6 +126,19 @@ def test_a_request_overrides_the_glossary_of_the_options(reluctant: Editor) -> N
         EditRequest("w1", glossary=glossary, min_confidence=1.0) for glossary in (Glossary({"w1": "a b"}), None)
     ]
     assert [result.text for result in reluctant.edit(requests)] == ["a b", "v5"]  # None: that of the options
+
+
+def test_spans_of_a_request_are_those_of_its_text_before_terms_replace_words(
+    levt_folder: Path, reluctant: Editor
+) -> None:
+    glossary, last = {"w1": "much longer"}, Span(6, 8)
+    eager = Editor.load(levt_folder, EditOptions(keep_bias=-900))  # deletes all that it may
+    (edited,) = eager.edit([EditRequest("w1 w2 w8", protected=[last], glossary=glossary)])
+    assert edited.original[slice(*edited.protected[-1])] == "w8" in edited.text.split()
+    (edited,) = reluctant.edit([EditRequest("w1 w1", protected=[Span(0, 2)], glossary=glossary)])
+    assert edited.text == "w1 much longer"
+    (edited,) = reluctant.edit([EditRequest("w1 w1. Is w8. w2.", places=[Span(10, 12)], glossary=glossary)])
+    assert edited.sentences == ((7, 13),)
 
 
 def test_marks_of_the_draft_hold_beside_a_glossary(reluctant: Editor) -> None:

@@ -141,6 +141,13 @@ def test_offsets_in_annotated_text_count_the_markup(server: Client) -> None:
     assert values(plain["matches"]) == ["the"]
 
 
+def test_of_a_text_with_a_file_name_only_the_prose_has_matches(server: Client) -> None:
+    text = "😀 teh end.\n\n```\ntset\n```\n\nI saw hat.\n"
+    matches = server.check(text, filename="docs/a.md")
+    assert apply_matches(text, matches) == text.replace("teh", "the").replace("saw hat", "saw a hat")
+    assert len(server.check(text)) == len(server.check(text, filename="a.txt")) == len(matches) + 1
+
+
 def test_text_inside_of_markup_has_no_matches(server: Client) -> None:
     parts = [{"text": "a "}, {"markup": "<code>", "interpretAs": "teh"}, {"text": " b"}]
     assert server.form("/v2/check", {"language": "en", "data": json.dumps({"annotation": parts})}).json["matches"] == []
@@ -203,6 +210,7 @@ def test_rules_and_categories_select_matches(server: Client) -> None:
         ({"language": "en"}, "'text' 'data'"),
         ({"text": "a"}, "'language' 'language=auto'"),
         ({"language": "en", "text": "a", "data": "{}"}, "'text' 'data' exclude"),
+        ({"language": "en", "filename": "a.md", "data": '{"text": "a"}'}, "'filename' 'data'"),
         ({"language": "qq-QQ", "text": "a"}, "language='qq-QQ' /v2/languages"),
         ({"language": "en", "data": "{"}, "data valid JSON"),
         ({"language": "en", "data": "[]"}, "data JSON object"),

@@ -38,6 +38,13 @@ def test_fields_of_an_edit_request_are_used(server: Client) -> None:
     assert texts("teh", model="m2") == ["the"]
 
 
+def test_of_a_text_with_a_file_name_only_the_prose_is_edited(server: Client) -> None:
+    text = "Here is teh end.\n\n    tset\n"
+    answer = server.edit(text, filename="a.md").json
+    assert answer["results"][0]["text"] == "Here is the end.\n\n    tset\n"
+    assert server.edit(text, filename="a.xyz").json == server.edit(text).json
+
+
 def test_an_edit_request_reports_the_terms_of_its_glossary(server: Client) -> None:
     answer = server.edit("teh hat", "no", drafts=["der Hut", "nein"], model="m2", glossary="hat\tHut\n\nteh\tDer\n")
     assert [result.get("terms") for result in answer.json["results"]] == [
@@ -81,6 +88,7 @@ def test_models_and_healthz_are_listed(server: Client) -> None:
         ({"texts": ["a"], "drafts": ["b"]}, "drafts levt m1"),
         ({"texts": ["a"], "drafts": [], "model": "m2"}, "0 drafts 1 texts"),
         ({"texts": ["a"], "drafts": ["⟦!b"], "model": "m2"}, "closed ⟧"),
+        ({"texts": ["a"], "drafts": ["b"], "model": "m2", "filename": "a.md"}, "filename drafts"),
         ({"texts": ["\ud800"]}, "JSON '\\ud800'"),
     ],
 )
