@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lev_plugins.editor.editor import Editor
 
 MAX_FOREIGN = 0.5  # share of unknown words in the prose of a file from which it is in another language
+MIN_FOREIGN = 50  # words of prose, without which a few typos may be half of them
 BATCH_PLACES = 64  # words that may be typos, whose sentences are decoded together
 BATCH_CHARS = 20_000  # of files that are edited as a whole
 
@@ -122,7 +123,7 @@ def digest(path: str, text: str) -> str:
 def is_foreign(words: FileWords) -> bool:
     """Returns whether the prose of a file is in a language that the editor does not know."""
     unknown, known = sum(words.unknown.values()), sum(words.known.values())
-    return unknown > MAX_FOREIGN * (unknown + known)
+    return unknown + known >= MIN_FOREIGN and unknown > MAX_FOREIGN * (unknown + known)
 
 
 def batches(tasks: Iterable[Task], whole: bool) -> Iterator[list[Task]]:
