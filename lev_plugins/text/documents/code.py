@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lev_plugins.text.documents.document import Embedded, Paragraph
 from lev_plugins.text.documents.notes import LINE, read_notes
-from lev_plugins.text.documents.tree import char_offsets, parser, span_of
+from lev_plugins.text.documents.tree import parse
 from lev_plugins.text.edited import Span
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 SLASHES = rb"//|/\*"
 HASH = rb"#"
 DOCUMENTED = frozenset({"module", "function_definition", "class_definition"})  # of Python
@@ -53,24 +54,35 @@ def read_code(language: Language, text: str) -> Iterator[Paragraph]:
     """Yields the paragraphs of the comments and docstrings of a program."""
     if language.candidates == SLASHES and text.rfind("/*") > text.rfind("*/"):
         text += "*/"  # the grammars take time that is quadratic in the length of an open comment
-    data, offset = text.encode(), char_offsets(text)
-    root = parser(language.package, language.function).parse(data).root_node
+    data = NOT_ASCII.sub(ascii_of, text).encode()  # a byte for each character
     places = [match.end() - 1 for match in re.finditer(language.candidates, data)]
+    if not places:
+        return
+    root = parse(data, language.package, language.function)
     comments, docstrings = list[Span](), list[Span]()
     waiting = [root]
     while waiting:  # a query would take time that is quadratic in the length of an error
         node = waiting.pop()
         if node.type in COMMENT_TYPES:
-            start, end = span_of(node, offset)
-            comments.append(Span(start, start + len(text[start:end].rstrip())))
+            start = node.start_byte
+            comments.append(Span(start, start + len(text[start : node.end_byte].rstrip())))
         elif bisect_left(places, node.start_byte) < bisect_left(places, node.end_byte):
             waiting += reversed(node.children)
             if node.type in DOCUMENTED and (string := first_string(node)):
-                docstrings.append(Span(offset(string.children[0].end_byte), offset(string.children[-1].start_byte)))
+                docstrings.append(Span(string.children[0].end_byte, string.children[-1].start_byte))
     texts = [[line for span in spans for line in lines_of(text, span)] for spans in joined(text, comments)]
     for lines in sorted([*texts, *([span] for span in docstrings)]):
         embedded = Embedded.of_lines(text, lines)
         yield from map(embedded.in_file, read_notes(embedded.text))
+
+
+def ascii_of(sign: re.Match[str]) -> str:
+    r"""Returns a letter or blank instead of a sign that is not ASCII: the grammar of Bash crashes at some.
+
+    >>> NOT_ASCII.sub(ascii_of, "# \u201cÄ\u00a0\u2028\ufeff") == "# xx \n "
+    True
+    """
+    return "\n" if sign[0] in "\u2028\u2029" else " " if sign[0].isspace() or sign[0] == "\ufeff" else "x"
 
 
 def first_string(node: Node) -> Node | None:

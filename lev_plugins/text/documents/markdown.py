@@ -10,7 +10,7 @@ from functools import partial
 from lev_plugins.text.documents.document import Paragraph
 from lev_plugins.text.documents.html import html_areas
 from lev_plugins.text.documents.inline import ADDRESSES, Area, expressions, matches, paragraphs_of, within, without
-from lev_plugins.text.documents.tree import char_offsets, parser, query, span_of
+from lev_plugins.text.documents.tree import char_offsets, parse, query, span_of
 from lev_plugins.text.edited import Span
 from lev_plugins.text.protected import merge_spans
 
@@ -58,7 +58,7 @@ read_mdx = partial(read_markdown, mdx=True)
 def areas(text: str, mdx: bool) -> Iterator[Area]:
     """Yields the stretches with prose, in order."""
     data, offset = text.encode(), char_offsets(text)
-    blocks = query(BLOCKS, PACKAGE).captures(parser(PACKAGE).parse(data).root_node)
+    blocks = query(BLOCKS, PACKAGE).captures(parse(data, PACKAGE))
     prose, html, code, indented, signs = (
         sorted(span_of(node, offset) for node in blocks.get(kind, ()))
         for kind in ("prose", "html", "code", "indented", "margin")
@@ -76,9 +76,7 @@ def areas(text: str, mdx: bool) -> Iterator[Area]:
         for a, b in margins[bisect_left(margins, (start, start)) : bisect_left(margins, (end, end))]:
             chunk[a - start : b - start] = b" " * (b - a)
         source = TEMPLATE.sub(lambda match: b"x" * len(match[0]), bytes(chunk))  # [text]({{ address }}) is a link
-        found = query(INLINE, PACKAGE, "inline_language").captures(
-            parser(PACKAGE, "inline_language").parse(source).root_node
-        )
+        found = query(INLINE, PACKAGE, "inline_language").captures(parse(source, PACKAGE, "inline_language"))
         for kind, result in ("code", code), ("sign", signs):
             result += [Span(offset(start + n.start_byte), offset(start + n.end_byte)) for n in found.get(kind, ())]
     rest = without(text, [*code, *signs, *([] if mdx else indented)])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lev_plugins.text.documents.document import Embedded, Paragraph, Reader
 from lev_plugins.text.documents.markdown import read_markdown
-from lev_plugins.text.documents.tree import char_offsets, nodes, parser, span_of
+from lev_plugins.text.documents.tree import char_offsets, nodes, parse, span_of
 from lev_plugins.text.edited import Span
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ PIECE = re.compile(rf'(?P<escape>{SURROGATES}|\\u[\da-fA-F]{{4}}|\\[bfnrt"\\/])|
 def read_notebook(text: str) -> Iterator[Paragraph]:
     """Yields the paragraphs of its cells."""
     data, offset = text.encode(), char_offsets(text)
-    root = parser("tree_sitter_json").parse(data).root_node
+    root = parse(data, "tree_sitter_json")
     if root.has_error:
         return
     for notebook in nodes(root, ["object"])[:1]:

@@ -10,24 +10,42 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
+from time import thread_time
 from typing import TYPE_CHECKING
 
 from lev_plugins.text.edited import Span
+from lev_plugins.utils.errors import UserError
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Parser, QueryCursor
+    from tree_sitter import Language, Node, QueryCursor
+
+MIN_SECONDS, SECONDS_PER_BYTE = 0.1, 2e-5  # to parse a text; 2e-7 are usual
+CHUNK = 2**16  # bytes that a parser reads at once
 
 
-@cache
-def parser(package: str, function: str = "language") -> Parser:
-    """Returns the parser of a grammar.
+def parse(data: bytes, package: str, function: str = "language") -> Node:
+    """Returns the root of the tree of a text; raises ``UserError`` if that takes too long.
 
-    package: such as tree_sitter_python
+    The grammars take quadratic time for some texts with many errors.
+
+    package: that of the grammar, such as tree_sitter_python
     function: that of the package which returns the grammar
     """
     from tree_sitter import Parser  # not at once: only documents need it
 
-    return Parser(language_of(package, function))
+    end = thread_time() + MIN_SECONDS + SECONDS_PER_BYTE * len(data)
+    try:
+        return (
+            Parser(language_of(package, function))
+            .parse(
+                lambda start, _: data[start : start + CHUNK],
+                encoding="utf8",
+                progress_callback=lambda *_: thread_time() > end,
+            )
+            .root_node
+        )
+    except ValueError as error:
+        raise UserError("its syntax has too many errors to tell prose from code: --exclude it") from error
 
 
 @cache
