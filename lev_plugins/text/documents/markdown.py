@@ -20,6 +20,7 @@ BLOCKS = """
 (html_block) @html
 [(fenced_code_block) (minus_metadata) (plus_metadata) (link_reference_definition)] @code
 (indented_code_block) @indented
+[(pipe_table_cell) @item (list_item . (_) . (paragraph (inline) @item) .)]
 (inline (block_continuation) @margin)
 (html_block (block_continuation) @margin)
 """
@@ -59,10 +60,11 @@ def areas(text: str, mdx: bool) -> Iterator[Area]:
     """Yields the stretches with prose, in order."""
     data, offset = text.encode(), char_offsets(text)
     blocks = query(BLOCKS, PACKAGE).captures(parse(data, PACKAGE))
-    prose, html, code, indented, signs = (
+    prose, html, code, indented, signs, items = (
         sorted(span_of(node, offset) for node in blocks.get(kind, ()))
-        for kind in ("prose", "html", "code", "indented", "margin")
+        for kind in ("prose", "html", "code", "indented", "margin", "item")
     )
+    code += (item for item in items if len(text[slice(*item)].split()) == 1)  # most likely a name
     margins = sorted((node.start_byte, node.end_byte) for node in blocks.get("margin", ()))
     for node in blocks.get("prose", ()):
         start, end = node.start_byte, node.end_byte

@@ -54,13 +54,16 @@ INLINE = re.compile(
 )
 
 REFERENCE = re.compile(r"`([^`<]+)`_|<([^<>`]+)_>|(?<![\w.+:-])([\w.+:-]*[^\W_])_(?!\w)")
+NAME = re.compile(r"(?<=[*+•-] )[\w.+-]+$")  # an item that is one word
+SHORT_TITLE = re.compile(r"[ \t]*\r?\n([^\w\s])\1\1[ \t]*$", re.MULTILINE)  # a longer word would make it a sentence
 
 
 def read_rst(text: str) -> Iterator[Paragraph]:
     """Yields paragraphs, titles, list items, definitions, and the content of directives such as note."""
     names = {normalized(next(filter(None, match.groups()))) for match in REFERENCE.finditer(text)}
-    prose = (block for block in blocks(text) if normalized(text[slice(*block)]) not in names)  # titles are names
-    return paragraphs_of(text, map(partial(area, text), prose))
+    prose = (block for block in blocks(text) if not NAME.match(text, *block) and not SHORT_TITLE.match(text, block.end))
+    sentences = (block for block in prose if normalized(text[slice(*block)]) not in names)  # titles are names
+    return paragraphs_of(text, map(partial(area, text), sentences))
 
 
 def normalized(name: str) -> str:

@@ -10,7 +10,8 @@ from tests.unit.text.documents.prose import prose
     ("text", "expected"),
     [
         ("=====\nTitle\n=====\n\nOne\ntwo.\n", ["Title", "One|two."]),
-        ("Title\n-----\nText", ["Title", "Text"]),
+        ("Title\n-----\nText\n\nENV\n---\nText", ["Title", "Text", "Text"]),
+        ("- some item\n- name\n- other\n  item", ["some item", "other|item"]),
         ("The title\n---------\nSee `the  title`_\n\nOther\n-----\nMore", ["See|<`the  title`_>", "Other", "More"]),
         ("Code::\n\n  x\n\n  y\n\nText", ["Code::", "Text"]),
         ("* item::\n\n    x\n\n  more\n\n::\n\n  code\n", ["item::", "more"]),

@@ -8,7 +8,7 @@ from lev_plugins.text.documents.formats import FORMATS, format_of
 
 pytest.importorskip("docutils")
 pytest.importorskip("markdown_it")
-from scripts.check_documents import check  # noqa: E402
+from scripts.check_documents import check
 
 COMMENTS = {
     "c": "/* A comment. */\nint a = 'b'; // Another comment\n",
@@ -22,7 +22,7 @@ MARKDOWN = (
     "# A title\n\nSome *text* with `code` and [a link](b.md).\n\n```\na b\n```\n\n| Some text |\n|---|\n| a cell |\n"
 )
 TEXTS = {
-    **{name: SLASHES for name in ("javascript", "typescript", "tsx", "cpp", "java")},
+    **dict.fromkeys(("javascript", "typescript", "tsx", "cpp", "java"), SLASHES),
     **COMMENTS,
     "commit": "Mend the reader\n\nIt was broken.\n\nSigned-off-by: A <a@b.c>\n# On branch main\n",
     "html": "<p>Some <code>code &lt;= b</code></p>\n<p lang=en>and text &gt; code.</p><pre>a b</pre>\n",
@@ -32,7 +32,7 @@ TEXTS = {
     "notebook": json.dumps({"cells": [{"cell_type": "markdown", "source": [MARKDOWN], "metadata": {}}]}),
     "plain": "It says so at https://a.b/cc and nowhere else.\n",
     "po": 'msgid ""\nmsgstr "Language: de\\n"\n\n#, c-format\nmsgid "It has %d files"\nmsgstr "Es hat %d Dateien"\n',
-    "rst": "A title\n=======\n\nSome *text* with ``code`` and :ref:`role`.\n\n.. note:: A note\n\n.. code::\n\n   a b\n",
+    "rst": "A title\n=======\n\nSome *text* with ``code`` and :ref:`role`.\n\n.. note:: One\n\n.. code::\n\n   a b\n",
     "subtitles": "1\n00:01.000 --> 00:02.000\n<i>Hello</i> to you.\n",
     "xliff": "<xliff><trans-unit id='a b'><source>Good day</source><target>Guten Tag</target></trans-unit></xliff>",
 }
