@@ -88,13 +88,13 @@ def shape_of(entry: Format, text: str) -> list[Any] | None:
 
 def shape_of_code(entry: Format, text: str) -> list[Any]:
     language = next(language for language in LANGUAGES if language.name == entry.name)
-    data, waiting, leaves = text.encode(), [], list[Any]()
-    waiting = [parse(data, language.package, language.function)]
+    leaves = list[Any]()
+    waiting = [parse(text, language.package, language.function)]
     while waiting:
         node = waiting.pop()
         if node.type not in COMMENT_TYPES:
             waiting += reversed(node.children)
-            leaves += [] if node.children else [(node.type, data[node.start_byte : node.end_byte])]
+            leaves += [] if node.children else [(node.type, text[node.start_byte : node.end_byte])]
     return leaves
 
 

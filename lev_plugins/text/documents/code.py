@@ -15,9 +15,8 @@ from lev_plugins.text.edited import Span
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-SLASHES = rb"//|/\*"
-HASH = rb"#"
+SLASHES = r"//|/\*"
+HASH = r"#"
 DOCUMENTED = frozenset({"module", "function_definition", "class_definition"})  # of Python
 COMMENT_TYPES = frozenset({"comment", "line_comment", "block_comment"})
 # A docstring has no prefix but r or u, and no single quote, which an apostrophe would close.
@@ -32,12 +31,12 @@ class Language(NamedTuple):
     name: str
     suffixes: tuple[str, ...]
     package: str
-    candidates: bytes = SLASHES  # a pattern of what begins all comments and docstrings
+    candidates: str = SLASHES  # a pattern of what begins all comments and docstrings
     function: str = "language"
 
 
 LANGUAGES = (
-    Language("python", (".py", ".pyi", ".pyw"), "tree_sitter_python", rb"#|\"\"\"|'''|(?::|\A)\s*[rRuU]?\""),
+    Language("python", (".py", ".pyi", ".pyw"), "tree_sitter_python", r"#|\"\"\"|'''|(?::|\A)\s*[rRuU]?\""),
     Language("javascript", (".js", ".mjs", ".cjs", ".jsx"), "tree_sitter_javascript"),
     Language("typescript", (".ts", ".mts", ".cts"), "tree_sitter_typescript", function="language_typescript"),
     Language("tsx", (".tsx",), "tree_sitter_typescript", function="language_tsx"),
@@ -54,11 +53,10 @@ def read_code(language: Language, text: str) -> Iterator[Paragraph]:
     """Yields the paragraphs of the comments and docstrings of a program."""
     if language.candidates == SLASHES and text.rfind("/*") > text.rfind("*/"):
         text += "*/"  # the grammars take time that is quadratic in the length of an open comment
-    data = NOT_ASCII.sub(ascii_of, text).encode()  # a byte for each character
-    places = [match.end() - 1 for match in re.finditer(language.candidates, data)]
+    places = [match.end() - 1 for match in re.finditer(language.candidates, text)]
     if not places:
         return
-    root = parse(data, language.package, language.function)
+    root = parse(text, language.package, language.function)
     comments, docstrings = list[Span](), list[Span]()
     waiting = [root]
     while waiting:  # a query would take time that is quadratic in the length of an error
@@ -74,15 +72,6 @@ def read_code(language: Language, text: str) -> Iterator[Paragraph]:
     for lines in sorted([*texts, *([span] for span in docstrings)]):
         embedded = Embedded.of_lines(text, lines)
         yield from map(embedded.in_file, read_notes(embedded.text))
-
-
-def ascii_of(sign: re.Match[str]) -> str:
-    r"""Returns a letter or blank instead of a sign that is not ASCII: the grammar of Bash crashes at some.
-
-    >>> NOT_ASCII.sub(ascii_of, "# \u201cÄ\u00a0\u2028\ufeff") == "# xx \n "
-    True
-    """
-    return "\n" if sign[0] in "\u2028\u2029" else " " if sign[0].isspace() or sign[0] == "\ufeff" else "x"
 
 
 def first_string(node: Node) -> Node | None:

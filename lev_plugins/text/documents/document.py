@@ -60,7 +60,7 @@ def paragraph(text: str, parts: Iterable[Part], language: str | None = None) -> 
         for match in LINE.finditer(text, part.start, part.end):
             start, end = match.span()
             if LINE_BREAK.search(text, max(start - 1, 0) if last is None else last, start) or not start:
-                start += len(match[0]) - len(match[0].lstrip(" \t"))
+                start += len(match[0]) - len(match[0].lstrip(" \t\ufeff"))
             last = end
             if text[end : end + 1] in ("", "\r", "\n"):
                 end = max(start, match.start() + len(match[0].rstrip(" \t")))

@@ -45,7 +45,7 @@ LINE = re.compile(r"\|\s+")  # of a line block
 TERM_OF_CODE = re.compile(r"[_()=<>{}/\\`\[\]*$@]|\s:\s|^\S*[.-]\S*$|^[a-z]\S*$")
 ROLE = r"(?::[\w+.-]{1,40}){1,3}:"
 INLINE = re.compile(
-    rf"""(?P<code>{ADDRESSES}|{TEMPLATES}|\{{[^{{}}\n]*\}}|``.*?(?:``|\Z)
+    rf"""(?P<code>{ADDRESSES}|{TEMPLATES}|\{{[^{{}}\n]*\}}|``.*?(?:``(?!\w)|\Z)
     |(?:{ROLE})?_?`[^`<]*(?:`(?:{ROLE})?_{{0,2}}|\Z)|\|[^|\s](?:[^|\n]*[^|\s])?\|_{{0,2}}|\[[^\[\]\s]*\]_|<[^<>\n]*>|\\.
     |(?<![\w`.+:-])[^\W_](?:[\w.+:-]*[^\W_])?__?(?!\w))
     |(?P<role>:(?:ref|doc|term|any|numref):|(?<![:\w]))`(?P<text>[^`<]+)(?P<target><[^`<>]*>`_{{0,2}})
@@ -55,7 +55,9 @@ INLINE = re.compile(
 
 REFERENCE = re.compile(r"`([^`<]+)`_|<([^<>`]+)_>|(?<![\w.+:-])([\w.+:-]*[^\W_])_(?!\w)")
 NAME = re.compile(r"(?<=[*+•-] )[\w.+-]+$")  # an item that is one word
-SHORT_TITLE = re.compile(r"[ \t]*\r?\n([^\w\s])\1\1[ \t]*$", re.MULTILINE)  # a longer word would make it a sentence
+SHORT_TITLE = re.compile(
+    r"[ \t]*\r?\n([^\w\s:.])\1{1,2}[ \t]*$", re.MULTILINE
+)  # a longer word would make it a sentence
 
 
 def read_rst(text: str) -> Iterator[Paragraph]:
