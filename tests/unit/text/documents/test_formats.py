@@ -53,6 +53,8 @@ SIGNS = [
     ),
     *("\\", "\\\\", "&amp;", ":", "::\n\n", ".. note:: ", ".. code::\n", ":ref:`", ":a: ", "`_", "---\n", "===\n"),
     *("|a|b|\n|-|-|\n", "<target>", "</target>", "<x/>", "import a\n", "http://a.b", '"', "'", ",", " ", "    ", "\t"),
+    *("// ", "/* ", " */", '"""', "=", ";", "\\begin{a}", "\\end{a}", "\\begin{document}", "\\emph", "%", "&", "~"),
+    *("\\verb|", "@param ", "msgid ", "msgstr ", "00:01 --> ", ">>> ", ".. ", "# -- >8 --", "a\u2028"),
     *("\n", "\r\n", "\r", "\n\n", "word", "Zwei", "é", "\U0001f600", "\ufeff", "\x00", "\x85", "\u2028"),
 ]
 TEXTS = st.one_of(st.text(), st.lists(st.sampled_from(SIGNS), max_size=40).map("".join))
