@@ -124,7 +124,12 @@ def shape_of_rst(entry: Format, text: str) -> list[Any]:
     code = ("literal", "literal_block", "doctest_block", "comment", "math", "math_block", "target", "reference")
     attributes = ("refuri", "format", "uri")
     return [
-        (node.tagname, [node.get(name) for name in attributes], node.astext() if node.tagname in code[:6] else None)
+        # a reference to a name that several titles have is problematic, until one is spelt otherwise
+        (
+            node.tagname.replace("problematic", "reference"),
+            [node.get(name) for name in attributes],
+            node.astext() if node.tagname in code[:6] else None,
+        )
         for node in nodes
         if not isinstance(node, docutils.nodes.Text)
         and "system_message" not in (node.tagname, getattr(node.parent, "tagname", None))
