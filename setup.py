@@ -26,10 +26,7 @@ SCORE = [
     "rouge-score",
 ]
 
-GRAMMARS = (
-    *("bash", "c", "cpp", "go", "java", "javascript", "json", "python", "rust", "typescript"),
-    *("html", "markdown", "rst", "xml"),
-)
+GRAMMARS = ["bash", "c", "cpp", "go", "java", "javascript", "json", "markdown", "python", "rust", "typescript"]
 
 setup(
     name="lev-plugins",

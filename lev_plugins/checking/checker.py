@@ -82,7 +82,10 @@ class Checker:
         if format is None or (self.formats and format.name not in self.formats) or is_generated(text):
             return None
         readers = [format.reader, *([format.source_reader] if format.source_reader and self.source_strings else [])]
-        paragraphs = [entry for reader in readers for entry in reader(text)]
+        try:
+            paragraphs = [entry for reader in readers for entry in reader(text)]
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from error
         return Prose(text, paragraphs, self.knows, ignored_spans(text), self.editor.language)
 
     def scan(self, path: str) -> Scan | UserError:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lev_plugins.text.documents.document import Embedded, Paragraph
 from lev_plugins.text.documents.notes import LINE, read_notes
-from lev_plugins.text.documents.tree import char_offsets, parser, span_of
+from lev_plugins.text.documents.tree import parse
 from lev_plugins.text.edited import Span
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-SLASHES = rb"//|/\*"
-HASH = rb"#"
+SLASHES = r"//|/\*"
+HASH = r"#"
 DOCUMENTED = frozenset({"module", "function_definition", "class_definition"})  # of Python
 COMMENT_TYPES = frozenset({"comment", "line_comment", "block_comment"})
 # A docstring has no prefix but r or u, and no single quote, which an apostrophe would close.
@@ -31,12 +31,12 @@ class Language(NamedTuple):
     name: str
     suffixes: tuple[str, ...]
     package: str
-    candidates: bytes = SLASHES  # a pattern of what begins all comments and docstrings
+    candidates: str = SLASHES  # a pattern of what begins all comments and docstrings
     function: str = "language"
 
 
 LANGUAGES = (
-    Language("python", (".py", ".pyi", ".pyw"), "tree_sitter_python", rb"#|\"\"\"|'''|(?::|\A)\s*[rRuU]?\""),
+    Language("python", (".py", ".pyi", ".pyw"), "tree_sitter_python", r"#|\"\"\"|'''|(?::|\A)\s*[rRuU]?\""),
     Language("javascript", (".js", ".mjs", ".cjs", ".jsx"), "tree_sitter_javascript"),
     Language("typescript", (".ts", ".mts", ".cts"), "tree_sitter_typescript", function="language_typescript"),
     Language("tsx", (".tsx",), "tree_sitter_typescript", function="language_tsx"),
@@ -53,20 +53,21 @@ def read_code(language: Language, text: str) -> Iterator[Paragraph]:
     """Yields the paragraphs of the comments and docstrings of a program."""
     if language.candidates == SLASHES and text.rfind("/*") > text.rfind("*/"):
         text += "*/"  # the grammars take time that is quadratic in the length of an open comment
-    data, offset = text.encode(), char_offsets(text)
-    root = parser(language.package, language.function).parse(data).root_node
-    places = [match.end() - 1 for match in re.finditer(language.candidates, data)]
+    places = [match.end() - 1 for match in re.finditer(language.candidates, text)]
+    if not places:
+        return
+    root = parse(text, language.package, language.function)
     comments, docstrings = list[Span](), list[Span]()
     waiting = [root]
     while waiting:  # a query would take time that is quadratic in the length of an error
         node = waiting.pop()
         if node.type in COMMENT_TYPES:
-            start, end = span_of(node, offset)
-            comments.append(Span(start, start + len(text[start:end].rstrip())))
+            start = node.start_byte
+            comments.append(Span(start, start + len(text[start : node.end_byte].rstrip())))
         elif bisect_left(places, node.start_byte) < bisect_left(places, node.end_byte):
             waiting += reversed(node.children)
             if node.type in DOCUMENTED and (string := first_string(node)):
-                docstrings.append(Span(offset(string.children[0].end_byte), offset(string.children[-1].start_byte)))
+                docstrings.append(Span(string.children[0].end_byte, string.children[-1].start_byte))
     texts = [[line for span in spans for line in lines_of(text, span)] for spans in joined(text, comments)]
     for lines in sorted([*texts, *([span] for span in docstrings)]):
         embedded = Embedded.of_lines(text, lines)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import combining
 
@@ -39,7 +38,7 @@ class Paragraph(NamedTuple):
     language: str | None = None  # a code such as de, if the file says so
 
 
-LINE_BREAK = re.compile(r"[\r\n]")
+LINE, LINE_BREAK = re.compile(r"[^\r\n]+"), re.compile(r"[\r\n]")
 Reader = Callable[[str], Iterable[Paragraph]]
 
 
@@ -56,20 +55,17 @@ def paragraph(text: str, parts: Iterable[Part], language: str | None = None) -> 
     >>> paragraph("a\\r\\n  b c ", [Part(0, 9)]).parts
     (Part(start=0, end=1, prose=True), Part(start=5, end=8, prose=True))
     """
-    lines = [
-        Part(start + match.start(), start + match.end(), prose)
-        for start, end, prose in parts
-        for match in re.finditer(r"[^\r\n]+", text[start:end])
-    ]
-    breaks = [True, *(bool(LINE_BREAK.search(text, a.end, b.start)) for a, b in pairwise(lines)), True]
-    trimmed = []
-    for (start, end, prose), begins_line, ends_line in zip(lines, breaks, breaks[1:], strict=False):
-        while begins_line and start < end and text[start] in " \t":
-            start += 1
-        while ends_line and start < end and text[end - 1] in " \t":
-            end -= 1
-        trimmed += [Part(start, end, prose)] if start < end else []
-    return Paragraph(tuple(trimmed), language)
+    lines, last = list[Part](), None
+    for part in parts:
+        for match in LINE.finditer(text, part.start, part.end):
+            start, end = match.span()
+            if LINE_BREAK.search(text, max(start - 1, 0) if last is None else last, start) or not start:
+                start += len(match[0]) - len(match[0].lstrip(" \t\ufeff"))
+            last = end
+            if text[end : end + 1] in ("", "\r", "\n"):
+                end = max(start, match.start() + len(match[0].rstrip(" \t")))
+            lines += [Part(start, end, part.prose)] if start < end else []
+    return Paragraph(tuple(lines), language)
 
 
 def divided(text: str, span: Span, aside: re.Pattern[str]) -> Iterator[Part]:

@@ -15,7 +15,7 @@ from lev_plugins.text.documents.inline import ADDRESSES, RAW_ELEMENTS, TEMPLATES
 from lev_plugins.text.edited import Span
 
 TAG = r"""<(?P<close>/?)(?P<name>[A-Za-z][^\s<>/"']*)(?P<rest>(?:[^<>"']+|"[^"]*(?:"|\Z)|'[^']*(?:'|\Z))*)>?"""
-ENTITY = r"&lt;[^\s&](?:(?!&lt;).)*?&gt;|&\#?\w+;"  # also a tag that is shown
+ENTITY = r"&lt;[^\s&](?:(?!&lt;)[^<>])*?&gt;|&\#?\w+;"  # also a tag that is shown
 TOKEN = re.compile(
     rf"(?P<layout><!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<![^<>]*>?)|{TAG}"
     rf"|(?P<code>{TEMPLATES}|\$?\{{[^{{}}\n]*\}}|{ENTITY}|{ADDRESSES})",
@@ -53,7 +53,7 @@ def html_areas(text: str, begin: int, end: int, code: list[Span], layout: list[S
     """
     document = Element("", begin, None, True)
     opened, names = [document], Counter[str]()
-    resume, holes, signs = begin, list[Span](), list[Span]()
+    place, holes, signs = begin, list[Span](), list[Span]()
 
     def area(start: int, stop: int) -> Iterator[Area]:
         if opened[-1].prose and start < stop:
@@ -67,25 +67,23 @@ def html_areas(text: str, begin: int, end: int, code: list[Span], layout: list[S
         holes.clear()
         signs.clear()
 
-    for match in TOKEN.finditer(text, begin, end):
-        start, stop = match.span()
+    while match := TOKEN.search(text, place, end):
+        start, place = match.span()
         name = (match["name"] or "").lower()
-        if start < resume:
-            continue
         if not name:
-            (signs if match["layout"] else holes).append(Span(start, stop))
+            (signs if match["layout"] else holes).append(Span(start, place))
             continue
         raw = name in RAW_ELEMENTS and not match["close"] and not match["rest"].endswith("/")
         if raw:
-            last = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, stop, end)
-            stop = resume = last.end() if last else end
+            last = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, place, end)
+            place = last.end() if last else end
         if not INLINE.fullmatch(name):
             yield from area(begin, start)
-            begin = stop
+            begin = place
         elif raw:
-            holes.append(Span(start, stop))
+            holes.append(Span(start, place))
         else:
-            signs.append(Span(start, stop))
+            signs.append(Span(start, place))
         if raw or VOID.fullmatch(name) or match["rest"].endswith("/"):
             continue
         if names[name] and (match["close"] or (name in CLOSES_ITSELF and opened[-1].name == name)):
@@ -93,7 +91,7 @@ def html_areas(text: str, begin: int, end: int, code: list[Span], layout: list[S
                 names[element.name] -= 1
             names[name] -= 1
             if element[2:] != opened[-1][2:] and element.start >= begin:  # a foreign word in a sentence
-                holes.append(Span(element.start, stop))
+                holes.append(Span(element.start, place))
         if not match["close"]:
             language = LANGUAGE.search(match["rest"])
             prose = opened[-1].prose and not NOT_PROSE.search(match["rest"])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
 
 from lev_plugins.text.documents.document import Paragraph
 from lev_plugins.text.documents.html import html_areas
 from lev_plugins.text.documents.inline import ADDRESSES, Area, expressions, matches, paragraphs_of, within, without
-from lev_plugins.text.documents.tree import char_offsets, parser, query, span_of
+from lev_plugins.text.documents.tree import parse, query
 from lev_plugins.text.edited import Span
 from lev_plugins.text.protected import merge_spans
 
@@ -20,6 +19,7 @@ BLOCKS = """
 (html_block) @html
 [(fenced_code_block) (minus_metadata) (plus_metadata) (link_reference_definition)] @code
 (indented_code_block) @indented
+[(pipe_table_cell) @item (list_item . (_) . (paragraph (inline) @item) .)]
 (inline (block_continuation) @margin)
 (html_block (block_continuation) @margin)
 """
@@ -31,10 +31,10 @@ INLINE = """
 (full_reference_link ["[" "]" (link_label)] @sign)
 (image ["!" "[" "]" "(" ")" (link_destination) (link_title) (link_label)] @sign)
 """
-WITH_INLINE = re.compile(rb"[\\*_\[<&$~]|``")  # more than the code of this pattern:
+WITH_INLINE = re.compile(r"[\\*_\[<&$~]|``")  # more than the code of this pattern:
 SIMPLE_CODE = re.compile(r"`[^`]*`")
-TEMPLATE = re.compile(rb"\{\{[^{}]*\}\}|\{%[^{}]*%\}")
-MAX_INLINE = 8_000  # bytes: the inline grammar takes quadratic time
+TEMPLATE = re.compile(r"\{\{[^{}]*\}\}|\{%[^{}]*%\}")
+MAX_INLINE = 8_000  # characters: the inline grammar takes quadratic time
 CODE = re.compile(
     rf"{ADDRESSES}|`[^`\n]*`|(?<=\])\([^()\n]*\)"  # the grammar knows the code and links outside of HTML
     r"|(?m:^[ \t>]*(?::{3,}|!!!|\?\?\?|/{3,}|--8<--|<<<|\{%|@\[).*$)"  # lines of extensions, such as :::note
@@ -57,30 +57,23 @@ read_mdx = partial(read_markdown, mdx=True)
 
 def areas(text: str, mdx: bool) -> Iterator[Area]:
     """Yields the stretches with prose, in order."""
-    data, offset = text.encode(), char_offsets(text)
-    blocks = query(BLOCKS, PACKAGE).captures(parser(PACKAGE).parse(data).root_node)
-    prose, html, code, indented, signs = (
-        sorted(span_of(node, offset) for node in blocks.get(kind, ()))
-        for kind in ("prose", "html", "code", "indented", "margin")
+    blocks = query(BLOCKS, PACKAGE).captures(parse(text, PACKAGE))
+    prose, html, code, indented, signs, items = (
+        sorted(Span(node.start_byte, node.end_byte) for node in blocks.get(kind, ()))
+        for kind in ("prose", "html", "code", "indented", "margin", "item")
     )
-    margins = sorted((node.start_byte, node.end_byte) for node in blocks.get("margin", ()))
-    for node in blocks.get("prose", ()):
-        start, end = node.start_byte, node.end_byte
-        if not WITH_INLINE.search(data, start, end):
-            code += matches(SIMPLE_CODE, text, *span_of(node, offset))
+    code += (item for item in items if len(text[slice(*item)].split()) == 1)  # most likely a name
+    source = TEMPLATE.sub(lambda match: "x" * len(match[0]), without(text, signs))  # [text]({{ address }}) is a link
+    for start, end in prose:
+        if not WITH_INLINE.search(text, start, end):
+            code += matches(SIMPLE_CODE, text, start, end)
             continue
         if end - start > MAX_INLINE:
-            code.append(span_of(node, offset))
+            code.append(Span(start, end))
             continue
-        chunk = bytearray(data[start:end])
-        for a, b in margins[bisect_left(margins, (start, start)) : bisect_left(margins, (end, end))]:
-            chunk[a - start : b - start] = b" " * (b - a)
-        source = TEMPLATE.sub(lambda match: b"x" * len(match[0]), bytes(chunk))  # [text]({{ address }}) is a link
-        found = query(INLINE, PACKAGE, "inline_language").captures(
-            parser(PACKAGE, "inline_language").parse(source).root_node
-        )
+        found = query(INLINE, PACKAGE, "inline_language").captures(parse(source[start:end], PACKAGE, "inline_language"))
         for kind, result in ("code", code), ("sign", signs):
-            result += [Span(offset(start + n.start_byte), offset(start + n.end_byte)) for n in found.get(kind, ())]
+            result += [Span(start + n.start_byte, start + n.end_byte) for n in found.get(kind, ())]
     rest = without(text, [*code, *signs, *([] if mdx else indented)])
     stretches = sorted(prose + html)
     embedded, tags = expressions(rest, [Span(0, len(text))] if mdx else stretches, text, keep_open=mdx)

@@ -7,34 +7,32 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lev_plugins.text.documents.document import Embedded, Paragraph, Reader
+from lev_plugins.text.documents.document import Embedded, Paragraph
 from lev_plugins.text.documents.markdown import read_markdown
-from lev_plugins.text.documents.tree import char_offsets, nodes, parser, span_of
+from lev_plugins.text.documents.tree import parse
 from lev_plugins.text.edited import Span
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-READERS: dict[str, Reader] = {"markdown": read_markdown}  # by the type of a cell
 SURROGATES = r"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}"
 PIECE = re.compile(rf'(?P<escape>{SURROGATES}|\\u[\da-fA-F]{{4}}|\\[bfnrt"\\/])|[^\\]+|\\')
 
 
 def read_notebook(text: str) -> Iterator[Paragraph]:
     """Yields the paragraphs of its cells."""
-    data, offset = text.encode(), char_offsets(text)
-    root = parser("tree_sitter_json").parse(data).root_node
+    root = parse(text, "tree_sitter_json")
     if root.has_error:
         return
-    for notebook in nodes(root, ["object"])[:1]:
+    for notebook in root.named_children[:1]:
         cells = values(notebook).get(b'"cells"')
-        for cell in map(values, nodes(cells, ["object"]) if cells else []):
+        for cell in map(values, cells.named_children if cells else []):
             kind, source = cell.get(b'"cell_type"'), cell.get(b'"source"')
-            reader = READERS.get(data[kind.start_byte + 1 : kind.end_byte - 1].decode()) if kind else None
-            if source and reader:
-                strings = [span_of(node, offset) for node in nodes(source, ["string"])]
+            if kind and kind.text == b'"markdown"' and source:
+                lines = source.named_children if source.type == "array" else [source]
+                strings = (Span(line.start_byte, line.end_byte) for line in lines if line.type == "string")
                 embedded = Embedded.of(text, [piece for span in strings for piece in pieces(text, span)])
-                yield from map(embedded.in_file, reader(embedded.text))
+                yield from map(embedded.in_file, read_markdown(embedded.text))
 
 
 def values(node: Node) -> dict[bytes | None, Node]:

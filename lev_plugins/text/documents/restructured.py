@@ -45,7 +45,7 @@ LINE = re.compile(r"\|\s+")  # of a line block
 TERM_OF_CODE = re.compile(r"[_()=<>{}/\\`\[\]*$@]|\s:\s|^\S*[.-]\S*$|^[a-z]\S*$")
 ROLE = r"(?::[\w+.-]{1,40}){1,3}:"
 INLINE = re.compile(
-    rf"""(?P<code>{ADDRESSES}|{TEMPLATES}|\{{[^{{}}\n]*\}}|``.*?(?:``|\Z)
+    rf"""(?P<code>{ADDRESSES}|{TEMPLATES}|\{{[^{{}}\n]*\}}|``.*?(?:``(?!\w)|\Z)
     |(?:{ROLE})?_?`[^`<]*(?:`(?:{ROLE})?_{{0,2}}|\Z)|\|[^|\s](?:[^|\n]*[^|\s])?\|_{{0,2}}|\[[^\[\]\s]*\]_|<[^<>\n]*>|\\.
     |(?<![\w`.+:-])[^\W_](?:[\w.+:-]*[^\W_])?__?(?!\w))
     |(?P<role>:(?:ref|doc|term|any|numref):|(?<![:\w]))`(?P<text>[^`<]+)(?P<target><[^`<>]*>`_{{0,2}})
@@ -54,13 +54,18 @@ INLINE = re.compile(
 )
 
 REFERENCE = re.compile(r"`([^`<]+)`_|<([^<>`]+)_>|(?<![\w.+:-])([\w.+:-]*[^\W_])_(?!\w)")
+NAME = re.compile(r"(?<=[*+•-] )[\w.+-]+$")  # an item that is one word
+SHORT_TITLE = re.compile(
+    r"[ \t]*\r?\n([^\w\s:.])\1{1,2}[ \t]*$", re.MULTILINE
+)  # a longer word would make it a sentence
 
 
 def read_rst(text: str) -> Iterator[Paragraph]:
     """Yields paragraphs, titles, list items, definitions, and the content of directives such as note."""
     names = {normalized(next(filter(None, match.groups()))) for match in REFERENCE.finditer(text)}
-    prose = (block for block in blocks(text) if normalized(text[slice(*block)]) not in names)  # titles are names
-    return paragraphs_of(text, map(partial(area, text), prose))
+    prose = (block for block in blocks(text) if not NAME.match(text, *block) and not SHORT_TITLE.match(text, block.end))
+    sentences = (block for block in prose if normalized(text[slice(*block)]) not in names)  # titles are names
+    return paragraphs_of(text, map(partial(area, text), sentences))
 
 
 def normalized(name: str) -> str:
@@ -88,6 +93,7 @@ class Opening(NamedTuple):
     skipped: int = -1  # lines that have more are code
     until_blank: bool = False  # lines are code until one is blank
     options: bool = False  # fields that follow are options
+    quoted: int = -1  # the indentation of literal text that may come without more of it, behind a sign for each line
 
 
 def opening(text: str, line: Line) -> Opening:
@@ -140,13 +146,15 @@ def blocks(text: str) -> Iterator[Span]:
         if start >= 0:
             yield Span(start, end)
             skipped = state.literal if text.endswith("::", start, end) else -1
-            state = Opening(0, 0, skipped=skipped, options=state.options)
+            state = Opening(0, 0, skipped=skipped, options=state.options, quoted=skipped)
             start = -1
         if place == line_end:
             state = state._replace(until_blank=False, options=False)
-        elif not (
-            state.until_blank or 0 <= state.skipped < column or (state.options and FIELD.match(text, place, line_end))
-        ):
+        elif state.until_blank or 0 <= state.skipped < column or (state.options and FIELD.match(text, place, line_end)):
+            state = state._replace(quoted=-1)
+        elif state.quoted == column and not text[place].isalnum():
+            state = Opening(line_end, column, until_blank=True)
+        else:
             state = opening(text, line)
             is_term = state.exact and following.indent > column and following.start < following.end
             if state.place < line_end and not (is_term and TERM_OF_CODE.search(text, place, line_end)):

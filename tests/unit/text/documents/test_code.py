@@ -8,6 +8,7 @@ import tokenize
 import pytest
 
 from lev_plugins.text.documents.formats import format_of
+from lev_plugins.utils.errors import UserError
 from tests.helpers import growth
 from tests.unit.text.documents.reading import prose_of
 
@@ -96,3 +97,13 @@ def tokens_of(text: str) -> list[tuple[int, str]]:
 )
 def test_time_of_broken_programs_is_linear(name: str, unit: str) -> None:
     assert growth(lambda size: prose_of(name, unit * size), 1_000) < 10
+
+
+def test_signs_that_the_grammar_of_bash_crashes_at() -> None:
+    assert prose_of("a.sh", "# Oné thing\n~{\U0010de62 \u1f51&(\n" * 100) == ["Oné thing"] * 100
+
+
+def test_a_program_of_errors_is_refused() -> None:
+    with pytest.raises(UserError, match="too many errors"):
+        prose_of("a.go", "// A comment\n" + "<!--" * 5_000)
+    assert prose_of("a.go", "// A comment\n") == ["A comment"]

@@ -28,9 +28,12 @@ from tests.unit.text.documents.prose import prose
         ("A $x + y$ b \\(z\\) c", ["A|<$x + y$>|b|<\\(z\\)>|c"]),
         ("A\n\n$$\nx\n\ny\n$$\n\nb", ["A", "b"]),
         ("A <b>bold</b> word<!-- no --> &amp; <kbd>Ctrl</kbd>", ["A|bold|word|<&amp;>|<<kbd>Ctrl</kbd>>"]),
-        ("> One\n> two `a\n> b`\n\n- item\n  more\n  1. deep", ["One|two|<`a>|<> b`>", "item|more", "deep"]),
+        (
+            "> One\n> two `a\n> b`\n\n- item\n  more\n  1. deep `x`\n  - name",
+            ["One|two|<`a>|<> b`>", "item|more", "deep|<`x`>"],
+        ),
         ("- item\n\n  second\n\n      code\n", ["item", "second"]),
-        ("| a | `b` c |\n|---|---|\n| d \\| e | f |", ["a", "<`b`>|c", "d|<\\|>|e", "f"]),
+        ("| a | `b` c |\n|---|---|\n| d \\| e | f |", ["<`b`>|c", "d|<\\|>|e"]),
         ("<details>\n<summary>A `b`</summary>\n\nInner\n\n</details>\n", ["A|<`b`>", "Inner"]),
         ("<div>\n<pre>\na\n\nb</pre>\n</div>\n\nText", ["Text"]),
         (

@@ -10,10 +10,16 @@ from tests.unit.text.documents.prose import prose
     ("text", "expected"),
     [
         ("=====\nTitle\n=====\n\nOne\ntwo.\n", ["Title", "One|two."]),
-        ("Title\n-----\nText", ["Title", "Text"]),
+        ("Title\n-----\nText\n\nENV\n---\nText", ["Title", "Text", "Text"]),
+        ("- some item\n- name\n- other\n  item", ["some item", "other|item"]),
         ("The title\n---------\nSee `the  title`_\n\nOther\n-----\nMore", ["See|<`the  title`_>", "Other", "More"]),
         ("Code::\n\n  x\n\n  y\n\nText", ["Code::", "Text"]),
         ("* item::\n\n    x\n\n  more\n\n::\n\n  code\n", ["item::", "more"]),
+        (
+            "See::\n\n* no\n* no\n\n* some item\n\nSee::\n\n no\n\n* one item",
+            ["See::", "some item", "See::", "one item"],
+        ),
+        ("A ``code``s and ``b``, c", ["A|<``code``s and ``b``>|, c"]),
         ("A ``code`` and :ref:`text <x>`, :ref:`x`.", ["A|<``code``>|and|text|,|<:ref:`x`>|."]),
         ("`web <http://a>`_ `name`_ name_ |sub| [1]_", ["web|<`name`_>|<name_>|<|sub|>|<[1]_>"]),
         (":class:`A <b>` *em* **bold** ``a``\\ s", ["<:class:`A <b>`>|em|bold|<``a``\\ s>"]),
