@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -147,6 +146,7 @@ worker: list[Checker] = []  # of a process of the pool
 
 
 def start(checker: Checker) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
     worker[:] = [checker]
 
 
@@ -163,5 +163,13 @@ def processes(checker: Checker, jobs: int) -> Iterator[Map]:
     if jobs == 1:
         yield lambda function, items: (function(checker, item) for item in items)
         return
+    from concurrent.futures import ProcessPoolExecutor, process  # not at once: a few files need none
+    from multiprocessing import get_context
+
     with ProcessPoolExecutor(jobs, get_context("spawn"), start, (checker,)) as pool:
-        yield lambda function, items: pool.map(partial(call, function), items)
+        try:
+            yield lambda function, items: pool.map(partial(call, function), items)
+        except process.BrokenProcessPool as error:
+            raise UserError("a process ended by itself, most likely for lack of memory: lower --jobs") from error
+        finally:
+            pool.shutdown(cancel_futures=True)  # of a run that is interrupted
