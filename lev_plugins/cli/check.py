@@ -32,6 +32,7 @@ from lev_plugins.utils.ranges import at_least
 from lev_plugins.utils.version import __version__
 
 CLEAN, FOUND, ERROR = 0, 1, 2  # exit statuses
+MAX_TOKENS = 128  # in a batch of the model: more take more memory, and are no faster
 FILES_OF_JOB = 50  # with fewer files, another process takes longer to start than it saves
 STDIN = "-"
 
@@ -82,7 +83,7 @@ def checker_of(args: argparse.Namespace, settings: Settings, own: Sequence[str])
     least = settings.min_confidence if args.min_confidence is None else args.min_confidence
     dials = read_unchecked(model).dials
     whole = confidence_of("--min-confidence", least, dials) < dials.get(WRITE, 1.0)
-    options = EditOptions(min_confidence=least, words=own)
+    options = EditOptions(min_confidence=least, words=own, max_tokens=MAX_TOKENS)
     strings = args.source_strings or settings.source_strings
     return Checker(model, options, whole, tuple(settings.formats), strings)
 

@@ -24,7 +24,9 @@ from tests.helpers import Run, mentions
 from tests.unit.checking.conftest import Git, git  # noqa: F401
 
 TYPOS = {"teh": "the", "recieve": "receive"}
-KNOWN = ("a an and are cat dog for hat here in is it of on one sat saw the this was we with word words your").split()
+KNOWN = re.findall(
+    r"\w+", "a an and are cat dog for hat here in is it of on one sat saw the this was we with word words"
+)
 TEXT, CORRECT = "We saw teh cat on the hat.\n", "We saw the cat on the hat.\n"
 SECOND, SECOND_CORRECT = "We recieve the cat on the hat.\n", "We receive the cat on the hat.\n"
 NOT_UTF_8 = "\udce9"
