@@ -22,7 +22,7 @@ from lev_plugins.utils.files import all_or_nothing
 
 def cache_path(settings: object) -> Path:
     """Returns where the cache of a run in this folder is; ``settings``: all that decides, besides the files."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # unchanged where nobody has a home
     key = hashlib.sha256(repr((os.getcwd(), settings)).encode(errors="surrogatepass")).hexdigest()
     return Path(home) / "lev-plugins" / "check" / f"{key[:32]}.json"
 
@@ -35,7 +35,7 @@ class Cache:
         self.path = path
         self.old_words, self.words = dict[str, FileWords](), dict[str, FileWords]()
         self.old_edits, self.edits = dict[str, list[Edit]](), dict[str, list[Edit]]()
-        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             if path is not None:
                 entries = json.loads(path.read_bytes())
                 self.old_words = {name: FileWords(*words) for name, words in entries["words"].items()}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -115,7 +115,15 @@ class Checker:
         requests = [prose.request(task.project, self.whole) for prose, task in zip(proses, checked, strict=True)]
         edited = zip(proses, self.editor.edit(requests), strict=True)
         edits = (prose.edits(result.edits) for prose, result in edited)
-        return [next(edits) if isinstance(result, list) else result for result in results]
+        results = [next(edits) if isinstance(result, list) else result for result in results]
+        give_back_memory()
+        return results
+
+
+def give_back_memory() -> None:
+    """Returns to the system what the C library keeps for later, which grows with each batch: glibc alone does that."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def digest(path: str, text: str) -> str:
@@ -150,6 +158,7 @@ worker: list[Checker] = []  # of a process of the pool
 
 
 def start(checker: Checker) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
     worker[:] = [checker]
 
 
@@ -166,5 +175,15 @@ def processes(checker: Checker, jobs: int) -> Iterator[Map]:
     if jobs == 1:
         yield lambda function, items: (function(checker, item) for item in items)
         return
+    from concurrent.futures import ProcessPoolExecutor, process  # not at once: a few files need none
+    from multiprocessing import active_children, get_context
+
     with ProcessPoolExecutor(jobs, get_context("spawn"), start, (checker,)) as pool:
-        yield lambda function, items: pool.map(partial(call, function), items)
+        try:
+            yield lambda function, items: pool.map(partial(call, function), items)
+        except process.BrokenProcessPool as error:
+            raise UserError("a process ended by itself, most likely for lack of memory: lower --jobs") from error
+        except BaseException:  # such as Ctrl-C
+            for child in active_children():
+                child.terminate()
+            raise

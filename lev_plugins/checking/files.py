@@ -32,6 +32,10 @@ class NoWorkTree(UserError):
     """A folder is in no work tree of git, or git is not installed."""
 
 
+class NotText(UserError):
+    """A file is not one that has prose: it is left out, which is no error."""
+
+
 def files_of(paths: Sequence[str], exclude: Sequence[str]) -> Iterator[Path]:
     """Yields the files to check, each once and in order.
 
@@ -54,7 +58,7 @@ def files_of(paths: Sequence[str], exclude: Sequence[str]) -> Iterator[Path]:
             absolute = Path(os.path.abspath(file))
             base = Path.cwd() if absolute.is_relative_to(Path.cwd()) else root
             if not excluded.match_file(os.path.relpath(absolute, base)):
-                files.setdefault(absolute, file)
+                files.setdefault(Path(os.path.realpath(file)), file)
     yield from sorted(files.values())
 
 
@@ -102,12 +106,18 @@ def read(path: Path) -> str:
         content = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
-    require(b"\0" not in content, f"{path} is a binary file: byte {content.find(0)} is 0")
+    return decode(content, str(path))
+
+
+def decode(content: bytes, name: str) -> str:
+    """Returns the text that these bytes are; ``name`` is for messages."""
+    if b"\0" in content:
+        raise NotText(f"{name} is a binary file, which is left out: byte {content.find(0)} is 0")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         place = f"byte 0x{content[error.start]:02x} at {error.start}"
-        raise UserError(f"{path} is not UTF-8 ({place}): convert it, as iconv -f latin1 -t utf-8 does") from error
+        raise UserError(f"{name} is not UTF-8 ({place}): convert it, as iconv -f latin1 -t utf-8 does") from error
 
 
 def is_generated(text: str) -> bool:

@@ -10,17 +10,14 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from tqdm import tqdm
-
 from lev_plugins.checking.cache import Cache, cache_path
 from lev_plugins.checking.checker import Checker, Map, Scan, Task, batches, digest, is_foreign, processes
-from lev_plugins.checking.files import changed_lines, files_of, read
+from lev_plugins.checking.files import NotText, changed_lines, decode, files_of, read
 from lev_plugins.checking.prose import base_of, words_of_project
 from lev_plugins.checking.report import REPORTS, CheckedFile, checked_file, report
 from lev_plugins.checking.settings import Settings, read_settings, words_file
-from lev_plugins.cli.flags import number_or_name
+from lev_plugins.cli.flags import number_or_name, requires
 from lev_plugins.cli.signals import exit_at_signals
-from lev_plugins.cli.streams import decode_utf8
 from lev_plugins.cli.trace import in_colour
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.text.documents.formats import format_of
@@ -30,10 +27,12 @@ from lev_plugins.utils.errors import UserError, explain, require
 from lev_plugins.utils.files import all_or_nothing
 from lev_plugins.utils.model_folder import CONFIG, WRITE, confidence_of, model_path, read_unchecked
 from lev_plugins.utils.model_folder import digest as digest_of_file
+from lev_plugins.utils.progress import progress_bar, write_beside_bar
 from lev_plugins.utils.ranges import at_least
 from lev_plugins.utils.version import __version__
 
 CLEAN, FOUND, ERROR = 0, 1, 2  # exit statuses
+MAX_TOKENS = 128  # in a batch of the model: more take more memory, and are no faster
 FILES_OF_JOB = 50  # with fewer files, another process takes longer to start than it saves
 STDIN = "-"
 
@@ -73,9 +72,10 @@ def run(args: argparse.Namespace) -> int:
     checker = checker_of(args, settings, own)
     if STDIN in args.paths or args.stdin_filename is not None:
         require(args.paths in ([], [STDIN]), "standard input is checked by itself: leave out the other files")
+        requires(args, "files", present=False, staged=False, since=None, learn_words=False)
         return check_stdin(args, checker, own)
     run = Run(args, checker, own, [*settings.exclude, *args.exclude])
-    return run.learn(words, own) if args.learn_words else run.report()
+    return run.learn(words) if args.learn_words else run.report()
 
 
 def checker_of(args: argparse.Namespace, settings: Settings, own: Sequence[str]) -> Checker:
@@ -83,14 +83,16 @@ def checker_of(args: argparse.Namespace, settings: Settings, own: Sequence[str])
     least = settings.min_confidence if args.min_confidence is None else args.min_confidence
     dials = read_unchecked(model).dials
     whole = confidence_of("--min-confidence", least, dials) < dials.get(WRITE, 1.0)
-    options = EditOptions(min_confidence=least, words=own)
+    options = EditOptions(min_confidence=least, words=own, max_tokens=MAX_TOKENS)
     strings = args.source_strings or settings.source_strings
     return Checker(model, options, whole, tuple(settings.formats), strings)
 
 
 def check_stdin(args: argparse.Namespace, checker: Checker, own: Sequence[str]) -> int:
     name = args.stdin_filename or "standard input"
-    text = decode_utf8(sys.stdin.buffer.read(), 1)
+    text = decode(sys.stdin.buffer.read(), "standard input")
+    if args.stdin_filename and format_of(args.stdin_filename) is None:
+        say(f"--stdin-filename {args.stdin_filename} has no known format, so standard input is not checked")
     prose = checker.prose(args.stdin_filename or "stdin.txt", text)
     edits = list[Edit]()
     if prose and not is_foreign(prose.words):
@@ -124,8 +126,8 @@ class Run:
 
     def fail(self, error: Exception) -> None:
         """Reports a file that is left out; the others are checked all the same."""
-        self.errors += 1
-        tqdm.write(f"lev-plugins: {explain(error) or error}", sys.stderr)
+        self.errors += not isinstance(error, NotText)
+        say(explain(error) or str(error))
 
     def scans(self, map_in_processes: Map) -> dict[str, Scan]:
         """Returns the words of each file that can be read."""
@@ -134,6 +136,8 @@ class Run:
             if format_of(path) is None and os.path.isfile(path):
                 continue  # hooks name all files of a commit, also those that no text can be read from
             try:
+                if os.path.exists(path) and format_of(path) is None:
+                    raise NotText(f"{path} has no known format, so it is not checked")
                 text = read(Path(path))
             except UserError as error:
                 self.fail(error)
@@ -144,7 +148,7 @@ class Run:
             if words is None:
                 waiting.append(path)
         results = map_in_processes(Checker.scan, waiting)
-        for path, scan in zip(waiting, progress(results, len(waiting), "reading", " files"), strict=True):
+        for path, scan in zip(waiting, progress(results, len(waiting), "reading"), strict=True):
             if isinstance(scan, UserError):
                 self.fail(scan)
                 continue
@@ -171,7 +175,7 @@ class Run:
             waiting = [task for task in tasks if self.cache.edits_of(task.key) is None]
             groups = [*batches(waiting, self.checker.whole)]
             results = chain.from_iterable(map_in_processes(Checker.check, groups))
-            bar = progress(results, len(waiting), "checking", " files")
+            bar = progress(results, len(waiting), "checking")
             for task in tasks:
                 edits = self.cache.edits_of(task.key)
                 if edits is None:
@@ -210,8 +214,8 @@ class Run:
             return ERROR
         return FOUND if self.typos and not self.args.exit_zero else CLEAN
 
-    def learn(self, path: Path, listed: Sequence[str]) -> int:
-        """Adds the words of the project that are in its prose to the user's own words."""
+    def learn(self, path: Path) -> int:
+        """Adds the words of the project that are in its prose to a file of the user's own words."""
         with processes(self.checker, self.jobs) as map_in_processes:
             scans = self.scans(map_in_processes)
         files = [scan.words for scan in scans.values()]
@@ -220,9 +224,12 @@ class Run:
             counts.update(file_words.unknown)
         project = words_of_project(files) - self.own
         words = [word for word, _ in counts.most_common() if word in project]
-        with all_or_nothing(path) as file:
-            file.writelines(f"{word}\n".encode() for word in (*listed, *words))
-        sys.stderr.write(f"lev-plugins: {len(words):,} words are new in {path}: remove those that are typos\n")
+        if words:
+            present = path.read_bytes() if path.exists() else b""
+            with all_or_nothing(path) as file:
+                file.write(present if present.endswith(b"\n") or not present else present + b"\n")
+                file.writelines(f"{word}\n".encode() for word in words)
+        say(f"{len(words):,} words are new in {path}: remove those that are typos")
         return ERROR if self.errors else CLEAN
 
 
@@ -230,16 +237,24 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def progress(items: Iterable[Item], total: int, what: str, unit: str) -> Iterator[Item]:
+def progress(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
     """Yields the items, with a bar if standard error is a terminal."""
-    return iter(tqdm(items, what, total, leave=False, unit=unit, disable=None))
+    with progress_bar(total=total, desc=what, unit=" files", leave=False) as advance:
+        for item in items:
+            yield item
+            advance(1)
+
+
+def say(message: str) -> None:
+    write_beside_bar(f"lev-plugins: {message}\n", sys.stderr)
 
 
 def print_report(args: argparse.Namespace, files: Iterable[CheckedFile]) -> None:
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="surrogateescape")  # names of files need not be UTF-8
+        # a diff has the bytes of the files, and names of files need not be UTF-8
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     for part in report(args.format, files, args.format == "text" and in_colour(None)):
-        sys.stdout.write(part)
+        write_beside_bar(part, sys.stdout)
 
 
 def write(file: CheckedFile) -> None:

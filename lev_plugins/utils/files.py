@@ -21,22 +21,25 @@ def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
     require(place.is_file() or not place.exists(), f"{path} exists but is not a regular file: name another one")
     place.parent.mkdir(parents=True, exist_ok=True)
     scratch = place.parent / f".{place.name}.{secrets.token_hex(4)}"
-    try:
-        # unlike the files of tempfile, readable as the user's umask says
-        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    except OSError as error:
-        error.filename = str(path)  # the path that the user knows
-        raise
-    try:
+    try:  # a signal may come at any place
+        try:
+            # unlike the files of tempfile, readable as the user's umask says
+            handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        except OSError as error:
+            error.filename = str(path)  # the path that the user knows
+            raise
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         if place.exists():
-            os.chmod(scratch, stat.S_IMODE(place.stat().st_mode))
+            status = place.stat()
+            with suppress(PermissionError, AttributeError):  # only root may do that; Windows has no chown
+                os.chown(scratch, status.st_uid, status.st_gid)
+            os.chmod(scratch, stat.S_IMODE(status.st_mode))
         os.replace(scratch, place)
     except BaseException:
-        os.unlink(scratch)
+        scratch.unlink(missing_ok=True)
         raise
 
 

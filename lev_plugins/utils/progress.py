@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 
 @contextmanager
@@ -20,3 +20,11 @@ def progress_bar(hidden: bool = False, **settings: Any) -> Iterator[Callable[[in
 
     with tqdm(**settings) as bar:
         yield bar.update
+
+
+def write_beside_bar(text: str, stream: TextIO) -> None:
+    """Writes text to standard output or standard error, where a progress bar may be."""
+    if "tqdm" in sys.modules:
+        sys.modules["tqdm"].tqdm.write(text, stream, end="")
+    else:
+        stream.write(text)
