@@ -28,7 +28,7 @@ def cache_path(settings: object) -> Path:
 
 
 class Cache:
-    """What an earlier run found out; ``save`` keeps what this run asked for."""
+    """What earlier runs found out."""
 
     def __init__(self, path: Path | None) -> None:
         """path: the file; None: there is none, and nothing is kept"""
@@ -52,11 +52,14 @@ class Cache:
             self.edits[key] = self.old_edits[key]
         return self.edits.get(key)
 
-    def save(self) -> None:
-        if self.path is None or (self.words == self.old_words and self.edits == self.old_edits):
+    def save(self, some: bool) -> None:
+        """Keeps what this run asked for, and if it was about some files only, what the cache has of others as well."""
+        more_words, more_edits = (self.old_words, self.old_edits) if some else ({}, {})
+        all_words, all_edits = {**more_words, **self.words}, {**more_edits, **self.edits}
+        if self.path is None or (all_words == self.old_words and all_edits == self.old_edits):
             return
-        words = {name: (*words[:2], sorted(words.code)) for name, words in self.words.items()}
-        edits = {key: [*map(written, edits)] for key, edits in self.edits.items()}
+        words = {name: (*words[:2], sorted(words.code)) for name, words in all_words.items()}
+        edits = {key: [*map(written, edits)] for key, edits in all_edits.items()}
         with suppress(OSError, UserError), all_or_nothing(self.path) as file:
             file.write(json.dumps({"words": words, "edits": edits}, ensure_ascii=False).encode())
 

@@ -69,9 +69,12 @@ class Prose:
         language: that of the editor, if it has one; paragraphs of other languages are left out
         """
         self.text, self.ignored = text, [*ignored]
-        self.paragraphs = sorted(
-            (entry for entry in paragraphs if entry.parts and is_of(entry, language)), key=lambda entry: entry.parts
-        )
+        self.paragraphs = list[Paragraph]()
+        for entry in sorted((entry for entry in paragraphs if entry.parts), key=lambda entry: entry.parts):
+            # in a file with errors, one thing may be read as two
+            apart = not self.paragraphs or self.paragraphs[-1].parts[-1].end <= entry.parts[0].start
+            if apart and is_of(entry, language):
+                self.paragraphs.append(entry)
         spans = [Span(start, end) for entry in self.paragraphs for start, end, prose in entry.parts if prose]
         matches = [match for start, end in spans for match in WORD.finditer(text, start, end)]
         self.unknown = [(Span(*match.span()), base_of(match[0])) for match in matches if not knows(match[0])]

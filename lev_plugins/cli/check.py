@@ -132,12 +132,15 @@ class Run:
     def scans(self, map_in_processes: Map) -> dict[str, Scan]:
         """Returns the words of each file that can be read."""
         scans, waiting = dict[str, Scan | None](), list[str]()
+        # hooks name all files of a commit
+        others = dict.fromkeys(path for path in self.files if format_of(path) is None and os.path.exists(path))
+        if others:
+            example = next(iter(others))
+            say(f"{len(others):,} of these files have no known format, such as {example}: they are not checked")
         for path in self.files:
-            if format_of(path) is None and os.path.isfile(path):
-                continue  # hooks name all files of a commit, also those that no text can be read from
+            if path in others:
+                continue
             try:
-                if os.path.exists(path) and format_of(path) is None:
-                    raise NotText(f"{path} has no known format, so it is not checked")
                 text = read(Path(path))
             except UserError as error:
                 self.fail(error)
@@ -209,7 +212,7 @@ class Run:
     def report(self) -> int:
         """Prints what is found, and returns the exit status."""
         print_report(self.args, self.checked())
-        self.cache.save()
+        self.cache.save(some=not all(map(os.path.isdir, self.args.paths)))
         if self.errors:
             return ERROR
         return FOUND if self.typos and not self.args.exit_zero else CLEAN

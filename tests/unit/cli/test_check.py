@@ -252,7 +252,7 @@ def test_excluded_files(check: Run) -> None:
 
 def test_what_is_left_alone(check: Run) -> None:
     put("generated.md", f"<!-- @generated -->\n\n{TEXT}")
-    put("foreign.md", "Il pleut depuis ce matin et personne ne veut sortir de teh maison.\n")
+    put("foreign.md", "Il pleut depuis ce matin et personne ne veut sortir de teh maison.\n" * 5)
     put("ignored.md", f"{TEXT.strip()} <!-- lev-plugins: ignore -->\n")
     put("vendor/a.md")
     assert check() == (0, b"", "")
