@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from lev_plugins.checking.cache import edits_key
 from lev_plugins.checking.files import is_generated, read
 from lev_plugins.checking.prose import FileWords, Prose, knows_of
+from lev_plugins.editor.known_words import KnownWords
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.text.documents.formats import format_of
 from lev_plugins.text.documents.ignore import ignored_spans
 from lev_plugins.text.edited import Edit
 from lev_plugins.utils.errors import UserError, require
+from lev_plugins.utils.model_folder import read_unchecked
 
 if TYPE_CHECKING:
     from lev_plugins.editor.editor import Editor
@@ -67,14 +69,18 @@ class Checker:
     source_strings: bool = False
 
     @cached_property
+    def language(self) -> str | None:
+        return read_unchecked(self.model).decoding.language
+
+    @cached_property
     def editor(self) -> Editor:
-        from lev_plugins.editor.editor import Editor  # not at once: a run may find all it needs in the cache
+        from lev_plugins.editor.editor import Editor  # not at once: there may be nothing to edit
 
         return Editor.load(self.model, self.options)
 
     @cached_property
     def knows(self) -> Callable[[str], bool]:
-        return knows_of(self.editor)
+        return knows_of(KnownWords.load(self.model))
 
     def prose(self, path: str, text: str) -> Prose | None:
         """Returns the prose of a file; None: it has none that people have written in a known format."""
@@ -86,7 +92,7 @@ class Checker:
             paragraphs = [entry for reader in readers for entry in reader(text)]
         except UserError as error:
             raise UserError(f"{path}: {error}") from error
-        return Prose(text, paragraphs, self.knows, ignored_spans(text), self.editor.language)
+        return Prose(text, paragraphs, self.knows, ignored_spans(text), self.language)
 
     def scan(self, path: str) -> Scan | UserError:
         """Returns the words of a file, or the error that says why it cannot be read."""

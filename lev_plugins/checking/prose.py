@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import regex
@@ -17,9 +17,6 @@ from lev_plugins.text.documents.document import Paragraph, reading_view, rest
 from lev_plugins.text.edited import Edit, Span
 from lev_plugins.text.protected import Untouchable, merge_spans
 from lev_plugins.text.sentences import primary
-
-if TYPE_CHECKING:
-    from lev_plugins.editor.editor import Editor
 
 WORD = regex.compile(r"\p{L}[\p{L}\p{M}]*+(?:['\u2019]\p{L}[\p{L}\p{M}]*+)*+")
 PLAIN = regex.compile(r"[\p{L}\p{M}\p{N}'\u2019., -]*+")  # what a replacement may have
@@ -122,13 +119,16 @@ def base_of(word: str) -> str:
     return GENITIVE.sub("", word).lower()
 
 
-def knows_of(editor: Editor) -> Knows:
-    """Returns the function that says whether an editor knows a word, which may have capitals of the sentence."""
+def knows_of(dictionary: Knows) -> Knows:
+    """Returns the function that says whether an editor knows a word, which may have capitals of the sentence.
+
+    dictionary: whether the editor knows a word as it is written
+    """
 
     @cache
     def knows(word: str) -> bool:
         # one letter is a symbol
-        return len(word) == 1 or any(map(editor.knows, {word, GENITIVE.sub("", word), word.lower(), base_of(word)}))
+        return len(word) == 1 or any(map(dictionary, {word, GENITIVE.sub("", word), word.lower(), base_of(word)}))
 
     return knows
 

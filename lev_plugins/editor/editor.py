@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lev_plugins.editor.calibration import calibrate, recurring_words, with_recurring
+from lev_plugins.editor.known_words import KnownWords, style_of
 from lev_plugins.editor.levt_segments import LevTSegments
 from lev_plugins.editor.options import EditOptions, EditRequest
 from lev_plugins.editor.own_words import WordList
@@ -51,7 +52,6 @@ from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import at_line, require
-from lev_plugins.utils.json_schema import from_entries
 
 UNUSUAL_LETTER = "\ua9a0"  # of Javanese: only a model that reads bytes has pieces for it
 
@@ -113,6 +113,7 @@ class Editor:
         )
         document = "" if options.document is None else "\n".join(read_lines(Path(options.document)))
         self.recurring = recurring_words(document, sentences(document, self.language))
+        self.knows = KnownWords(self.tokeniser, self.form, model.symbols)
         self.lock = threading.Lock()
 
     @classmethod
@@ -128,7 +129,7 @@ class Editor:
         options = options.over(config.decoding)
         kind = LevTSegments if config.task == LevTSegments.task else Seq2SeqSegments
         model = after_trial(kind(folder, config, options), folder)
-        form = from_entries(TextStyle, config.text_style, f"{path}: text_style")
+        form = style_of(folder, config)
         words = folder / model_folder.KEPT if model_folder.KEPT in config.files else None
         return cls(model, Tokeniser(config.bpe(folder)), options, form, config.calibration, words, config.dials)
 
@@ -240,11 +241,6 @@ class Editor:
         more = (word if isinstance(word, OwnWords) else OwnWords([word]) for word in as_list("words", words))
         lists = (self.words.protected, self.words_of_model.protected, *more)
         return tuple(span for own_words in lists for span in own_words.spans(text))
-
-    def knows(self, word: str) -> bool:
-        """Returns whether a word is a single piece of a dictionary."""
-        pieces = self.tokeniser.pieces(self.form.read(word))
-        return len(pieces) == 1 and pieces[0] in self.model.symbols
 
     @cached_property
     def letters(self) -> Letters | None:

@@ -116,3 +116,7 @@ def dictionaries_of(folder: Path, config: ModelConfig) -> tuple[tuple[Vocabulary
 
 def sigmoid(log_odds: float) -> float:
     return 1 / (1 + exp(-max(-MAX_EXPONENT, log_odds)))
+
+
+def symbols_of(dictionaries: Iterable[Vocabulary]) -> Collection[str]:
+    return {symbol for words in dictionaries for symbol in words.symbols[words.nspecial :]}

@@ -302,7 +302,7 @@ def test_a_levt_keeps_protected_parts(tmp_path: Path) -> None:
         assert_parts_kept(edited, parts)
         edits += len(edited.edits)
         lost += any(edit.start < end and start < edit.end for edit in free.edits for start, end in parts)
-        segments = [segment for _, segment in editor.segments(text, None, None, ())[1]]
+        segments = [segment for _, segment in editor.segments(EditRequest(text))[1]]
         for edits_of_segment in editor.model.decode(segments):  # by the model itself, before any edit is left out
             assert not any(edit.start < end and start < edit.end for edit in edits_of_segment for start, end in parts)
     assert edits > 40 and lost > 10
