@@ -24,6 +24,6 @@ def needs(distribution: str, extra: str = "") -> set[str]:
 
 
 if __name__ == "__main__":
-    extras = ("train", "dev", "pretrained", "plot", "serve", "lsp", "baselines", "errant")
+    extras = ("train", "dev", "pretrained", "plot", "serve", "lsp", "check", "baselines", "errant")
     ours = [needs("lev-plugins", extra) for extra in extras]
     print("\n".join(sorted(set().union(*ours) | needs("fairseq-fixed"))))

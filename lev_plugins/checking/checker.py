@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -189,7 +190,8 @@ def processes(checker: Checker, jobs: int) -> Iterator[Map]:
             yield lambda function, items: pool.map(partial(call, function), items)
         except process.BrokenProcessPool as error:
             raise UserError("a process ended by itself, most likely for lack of memory: lower --jobs") from error
-        except BaseException:  # such as Ctrl-C
+        except (KeyboardInterrupt, SystemExit):
+            threading.excepthook = lambda _: None  # the thread of the pool would report that its work is canceled
             for child in active_children():
                 child.terminate()
             raise
