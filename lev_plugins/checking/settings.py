@@ -13,6 +13,7 @@ from typing import Any, get_type_hints
 from lev_plugins.text.documents.formats import FORMATS
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.json_schema import fits, shown
+from lev_plugins.utils.model_folder import DIALS
 from lev_plugins.utils.ranges import bounded
 
 if sys.version_info >= (3, 11):
@@ -22,7 +23,6 @@ else:
 
 SETTINGS_FILE, PROJECT_FILE, TABLE = ".lev-plugins.toml", "pyproject.toml", "lev-plugins"
 WORDS_FILE = ".lev-words.txt"
-DIALS = ("write", "read")
 
 
 @dataclass(frozen=True)

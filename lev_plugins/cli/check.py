@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--exclude", metavar="PATTERN", action="append", default=[], help="leave out files, as in .gitignore")
     add("--stdin-filename", metavar="NAME", help="what standard input would be called, which says its format")
     add("--model", metavar="MODEL", help="a model folder, or the name of an installed model (default: en)")
-    least = "leave out edits less sure than this: 0 to 1, write (strict, the default) or read (for people who look)"
-    add("--min-confidence", metavar="P", type=number_or_name, help=least)
+    minimum = "leave out edits less sure than this: 0 to 1, write (strict, the default) or read (for people who look)"
+    add("--min-confidence", metavar="P", type=number_or_name, help=minimum)
     add("--words", metavar="FILE", type=Path, help="words that are no typos, one per line (default: .lev-words.txt)")
     add("--learn-words", action="store_true", help="add the words of the project to that file, most frequent first")
     add("--source-strings", action="store_true", help="check the source texts of translation files as well")
@@ -80,10 +80,10 @@ def run(args: argparse.Namespace) -> int:
 
 def checker_of(args: argparse.Namespace, settings: Settings, own: Sequence[str]) -> Checker:
     model = model_path(args.model or settings.model)
-    least = settings.min_confidence if args.min_confidence is None else args.min_confidence
+    minimum = settings.min_confidence if args.min_confidence is None else args.min_confidence
     dials = read_unchecked(model).dials
-    whole = confidence_of("--min-confidence", least, dials) < dials.get(WRITE, 1.0)
-    options = EditOptions(min_confidence=least, words=own, max_tokens=MAX_TOKENS)
+    whole = confidence_of("--min-confidence", minimum, dials) < dials.get(WRITE, 1.0)
+    options = EditOptions(min_confidence=minimum, words=own, max_tokens=MAX_TOKENS)
     strings = args.source_strings or settings.source_strings
     return Checker(model, options, whole, tuple(settings.formats), strings)
 
@@ -194,8 +194,8 @@ class Run:
         """Returns a file with its typos, which --write corrects; None: that failed."""
         try:
             text = read(Path(task.path))
-            same = digest(task.path, text) == task.digest
-            require(same, f"{task.path} changed while it was checked, so it is left as it is: check it again")
+            unchanged = digest(task.path, text) == task.digest
+            require(unchanged, f"{task.path} changed while it was checked, so it is left as it is: check it again")
             file = checked_file(task.path, text, edits)
             if self.changed is not None:
                 lines = self.changed[Path(task.path).resolve()]

@@ -106,18 +106,18 @@ def parts_around(text: str, start: int, end: int, code: Iterable[Span], signs: I
         last = hole[1]
     result, at = list[Part](), start
     for run in runs:
-        first, last = run[0][0], run[-1][1]
-        before = first > start and is_word(text[first - 1])
-        after = last < end and is_word(text[last])
+        start_of_run, end_of_run = run[0][0], run[-1][1]
+        before = start_of_run > start and is_word(text[start_of_run - 1])
+        after = end_of_run < end and is_word(text[end_of_run])
         if (before and after) or ((before or after) and not all(is_sign for _, _, is_sign in run)):
-            while first > at and is_word(text[first - 1]):
-                first -= 1
-            while last < end and is_word(text[last]):
-                last += 1
-            run = [(max(first, at), last, False)]
-        result.append(Part(at, first))
+            while start_of_run > at and is_word(text[start_of_run - 1]):
+                start_of_run -= 1
+            while end_of_run < end and is_word(text[end_of_run]):
+                end_of_run += 1
+            run = [(max(start_of_run, at), end_of_run, False)]
+        result.append(Part(at, start_of_run))
         result += [Part(a, b, False) for a, b, is_sign in run if not is_sign]
-        at = last
+        at = end_of_run
     return [part for part in [*result, Part(at, end)] if part.start < part.end]
 
 
@@ -128,18 +128,18 @@ def is_word(char: str) -> bool:
 
 def reading_view(text: str, paragraphs: Iterable[Paragraph]) -> View:
     """Returns the paragraphs of a text as an editor reads them."""
-    written: list[str] = []
+    pieces: list[str] = []
     prose: list[Span] = []
     end = 0
     for number, (parts, _) in enumerate(paragraphs):
         for place, part in enumerate(parts):
             layout = " " * (part.start - end)
-            written += [f"{layout[1:]}\n" if layout and number and not place else layout, text[part.start : part.end]]
+            pieces += [f"{layout[1:]}\n" if layout and number and not place else layout, text[part.start : part.end]]
             end = part.end
             if part.prose:
                 prose.append(Span(part.start, part.end))
-    written.append(" " * (len(text) - end))
-    return View("".join(written), rest(prose, len(text)))
+    pieces.append(" " * (len(text) - end))
+    return View("".join(pieces), rest(prose, len(text)))
 
 
 def rest(spans: Iterable[Span], length: int) -> list[Span]:

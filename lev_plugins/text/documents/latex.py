@@ -1,8 +1,8 @@
 r"""The prose of LaTeX (.tex, .ltx).
 
 >>> text = r"\begin{document}\section{A title} See \cite{a}, $x$ and \emph{this}.\begin{verbatim}x\end{verbatim}"
->>> for found in read_latex(text):
-...     print([text[part.start : part.end] for part in found.parts])
+>>> for entry in read_latex(text):
+...     print([text[part.start : part.end] for part in entry.parts])
 ['A title']
 [' See ', '\\cite{a}', ', ', '$x$', ' and ', 'this', '.']
 """
@@ -83,8 +83,8 @@ def read_latex(text: str) -> Iterator[Paragraph]:
     end = regex.search(r"(?m)^[^%\r\n]*?\\end\{document\}", text, pos=begin.end() if begin else 0)
     start = begin.end() if begin else 0
     regions = [(0, start, False), (start, end.end() if end else len(text), True)]
-    found = (paragraph for region in regions for paragraph in read_region(text, *region))
-    yield from (paragraph for paragraph in found if any(part.prose for part in paragraph.parts))
+    paragraphs = (paragraph for region in regions for paragraph in read_region(text, *region))
+    yield from (paragraph for paragraph in paragraphs if any(part.prose for part in paragraph.parts))
 
 
 def read_region(text: str, start: int, end: int, is_body: bool) -> Iterator[Paragraph]:

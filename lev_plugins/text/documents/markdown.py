@@ -71,9 +71,11 @@ def areas(text: str, mdx: bool) -> Iterator[Area]:
         if end - start > MAX_INLINE:
             code.append(Span(start, end))
             continue
-        found = query(INLINE, PACKAGE, "inline_language").captures(parse(source[start:end], PACKAGE, "inline_language"))
+        captures = query(INLINE, PACKAGE, "inline_language").captures(
+            parse(source[start:end], PACKAGE, "inline_language")
+        )
         for kind, result in ("code", code), ("sign", signs):
-            result += [Span(start + n.start_byte, start + n.end_byte) for n in found.get(kind, ())]
+            result += [Span(start + n.start_byte, start + n.end_byte) for n in captures.get(kind, ())]
     rest = without(text, [*code, *signs, *([] if mdx else indented)])
     stretches = sorted(prose + html)
     embedded, tags = expressions(rest, [Span(0, len(text))] if mdx else stretches, text, keep_open=mdx)

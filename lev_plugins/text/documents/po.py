@@ -1,9 +1,9 @@
 r"""The messages of gettext (.po, .pot): translations, or the strings of the program.
 
 >>> text = 'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "Hi %s"\nmsgid_plural "Hi"\nmsgstr[0] "Hallo "\n"du, %s"\n'
->>> [(found.language, [text[part.start : part.end] for part in found.parts]) for found in read_translations(text)]
+>>> [(entry.language, [text[part.start : part.end] for part in entry.parts]) for entry in read_translations(text)]
 [('de', ['Hallo ', 'du, ', '%s'])]
->>> [[text[part.start : part.end] for part in found.parts if part.prose] for found in read_sources(text)]
+>>> [[text[part.start : part.end] for part in entry.parts if part.prose] for entry in read_sources(text)]
 [['Hi '], ['Hi']]
 """
 
@@ -54,8 +54,8 @@ def read_fields(text: str, names: Collection[str]) -> Iterator[Paragraph]:
         if field == "msgid":
             header = not content and (not i or fields[i - 1][0] != "msgctxt")
         if field == "msgstr" and header:
-            found = LANGUAGE.search(content)
-            language = found[1] if found else None
+            match = LANGUAGE.search(content)
+            language = match[1] if match else None
         elif field in names:
             embedded, spoken = unescaped(text, spans), language if field == "msgstr" else None
             for block in re.finditer(r"(?:[^\n]+\n?)+", embedded.text):

@@ -32,7 +32,7 @@ def areas(text: str) -> Iterator[Area]:
     language, prose = None, True
     for match in ELEMENT.finditer(text):
         attributes = match["attributes"] or match["language"] or ""
-        own_language = found[1] if (found := LANGUAGE.search(attributes)) else language
+        own_language = match_of_language[1] if (match_of_language := LANGUAGE.search(attributes)) else language
         if match["attributes"] is not None:
             language, prose = own_language, not NOT_PROSE.search(attributes)
         elif match["text"] and prose and match["open"] is None:
