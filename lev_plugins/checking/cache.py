@@ -28,7 +28,7 @@ def cache_path(settings: object) -> Path:
 
 
 class Cache:
-    """What earlier runs found out."""
+    """The words and the edits that earlier runs computed."""
 
     def __init__(self, path: Path | None) -> None:
         """path: the file; None: there is none, and nothing is kept"""
@@ -52,9 +52,9 @@ class Cache:
             self.edits[key] = self.old_edits[key]
         return self.edits.get(key)
 
-    def save(self, some: bool) -> None:
-        """Keeps what this run asked for, and if it was about some files only, what the cache has of others as well."""
-        more_words, more_edits = (self.old_words, self.old_edits) if some else ({}, {})
+    def save(self, keep_others: bool) -> None:
+        """Writes the entries that this run used; ``keep_others``: and those of other files."""
+        more_words, more_edits = (self.old_words, self.old_edits) if keep_others else ({}, {})
         all_words, all_edits = {**more_words, **self.words}, {**more_edits, **self.edits}
         if self.path is None or (all_words == self.old_words and all_edits == self.old_edits):
             return

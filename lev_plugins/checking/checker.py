@@ -37,9 +37,9 @@ Result = TypeVar("Result")
 
 
 class Scan(NamedTuple):
-    """The words of a file, or why it has none."""
+    """The words of a file, and the key under which the cache has them."""
 
-    digest: str  # of its bytes
+    digest: str  # of its path and text
     words: FileWords
     size: int = 0  # characters
 
@@ -190,6 +190,9 @@ def processes(checker: Checker, jobs: int) -> Iterator[Map]:
             yield lambda function, items: pool.map(partial(call, function), items)
         except process.BrokenProcessPool as error:
             raise UserError("a process ended by itself, most likely for lack of memory: lower --jobs") from error
+        except GeneratorExit:  # nobody reads the report further
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
         except (KeyboardInterrupt, SystemExit):
             threading.excepthook = lambda _: None  # the thread of the pool would report that its work is canceled
             for child in active_children():

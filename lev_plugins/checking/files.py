@@ -7,7 +7,7 @@ import re
 import stat
 import subprocess
 from ast import literal_eval
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -36,16 +36,17 @@ class NotText(UserError):
     """A file is not one that has prose: it is left out, which is no error."""
 
 
-def files_of(paths: Sequence[str], exclude: Sequence[str]) -> Iterator[Path]:
+def files_of(paths: Sequence[str], exclude: Sequence[str], base: Path = Path()) -> Iterator[Path]:
     """Yields the files to check, each once and in order.
 
-    In a folder, these are the files that git tracks and that have a known format, or all such files if the folder is in
-    no work tree; no links. A file that is named comes, whatever its format; but what is excluded is left out even if
+    In a folder, these are the files that git tracks and that have a known format, or all such files if git tracks none
+    there; no links. A file that is named comes, whatever its format; but what is excluded is left out even if
     it is named, because hooks name all files of a commit.
 
     paths: files and folders; none: the current folder
-    exclude: patterns of .gitignore, for paths from the current folder, or from the folder that is named if it is
-        elsewhere; they come after those of ``VENDORED``, which ``!vendor/`` takes back
+    exclude: patterns of .gitignore, for paths from ``base``, or from the folder that is named if it is elsewhere; they
+        come after those of ``VENDORED``, which ``!vendor/`` takes back
+    base: a folder
     """
     try:
         excluded = GitIgnoreSpec.from_lines([*VENDORED, *exclude])
@@ -56,8 +57,8 @@ def files_of(paths: Sequence[str], exclude: Sequence[str]) -> Iterator[Path]:
         root, candidates = (path, files_below(path)) if os.path.isdir(path) else (path.parent, [path])
         for file in candidates:
             absolute = Path(os.path.abspath(file))
-            base = Path.cwd() if absolute.is_relative_to(Path.cwd()) else root
-            if not excluded.match_file(os.path.relpath(absolute, base)):
+            start = base if absolute.is_relative_to(base.absolute()) else root
+            if not excluded.match_file(os.path.relpath(absolute, start)):
                 files.setdefault(Path(os.path.realpath(file)), file)
     yield from sorted(files.values())
 
@@ -65,10 +66,10 @@ def files_of(paths: Sequence[str], exclude: Sequence[str]) -> Iterator[Path]:
 def files_below(folder: Path) -> Iterator[Path]:
     """Yields the files in a folder and its subfolders that have a known format."""
     try:
-        names: Iterable[str] = os.fsdecode(git(folder, "ls-files", "-z")).split("\0")
+        tracked = os.fsdecode(git(folder, "ls-files", "-z"))
     except NoWorkTree:
-        names = all_names(folder)
-    for name in names:
+        tracked = ""
+    for name in tracked.split("\0") if tracked else all_names(folder):
         if format_of(name) and os.path.isfile(folder / name) and not os.path.islink(folder / name):
             yield folder / name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from inspect import formatannotation
 from pathlib import Path
@@ -34,20 +34,22 @@ class Settings:
     words: list[str] = field(default_factory=list)  # that are no typos
     exclude: list[str] = field(default_factory=list)  # patterns of .gitignore
     formats: list[str] = field(default_factory=list)  # names of formats; none: all
-    source_strings: bool = False  # check the source texts of translation files as well
+    source_strings: bool = False  # check the source texts of PO files as well
+    # no key: the folder of the file that has these settings, which its paths are from; None: there is no such file
+    folder: Path | None = field(default=None, compare=False)
 
 
 def read_settings(folder: Path) -> Settings:
     """Returns the settings of the first file that has some, from this folder upward to the top of its work tree."""
     for place in (folder.absolute(), *folder.absolute().parents):
         if (place / SETTINGS_FILE).is_file():
-            return settings_of(parsed(place / SETTINGS_FILE), str(place / SETTINGS_FILE))
+            return replace(settings_of(parsed(place / SETTINGS_FILE), str(place / SETTINGS_FILE)), folder=place)
         project = place / PROJECT_FILE
         # parsed only if it may have settings: what else is wrong there is for others to say
         if project.is_file() and TABLE.encode() in project.read_bytes():
             tool = parsed(project).get("tool", {})
             if isinstance(tool, dict) and TABLE in tool:
-                return settings_of(tool[TABLE], f"{project}, [tool.{TABLE}]")
+                return replace(settings_of(tool[TABLE], f"{project}, [tool.{TABLE}]"), folder=place)
         if (place / ".git").exists():
             break
     return Settings()
@@ -81,7 +83,7 @@ def settings_of(entries: Any, where: str) -> Settings:
     Traceback (most recent call last):
     lev_plugins.utils.errors.UserError: a.toml: there is no setting word; did you mean words?
     """
-    hints = {name.replace("_", "-"): hint for name, hint in get_type_hints(Settings).items()}
+    hints = {name.replace("_", "-"): hint for name, hint in get_type_hints(Settings).items() if name != "folder"}
     require(isinstance(entries, dict), f"{where} must be a table, but is {shown(entries)}")
     for key, value in entries.items():
         known(key, hints, f"{where}: there is no setting")

@@ -13,7 +13,7 @@ from typing import TypeVar
 from lev_plugins.checking.cache import Cache, cache_path
 from lev_plugins.checking.checker import Checker, Map, Scan, Task, batches, digest, is_foreign, processes
 from lev_plugins.checking.files import NotText, changed_lines, decode, files_of, read
-from lev_plugins.checking.prose import base_of, words_of_project
+from lev_plugins.checking.prose import FileWords, base_of, words_of_project
 from lev_plugins.checking.report import REPORTS, CheckedFile, checked_file, report
 from lev_plugins.checking.settings import Settings, read_settings, words_file
 from lev_plugins.cli.flags import number_or_name, requires
@@ -74,12 +74,13 @@ def run(args: argparse.Namespace) -> int:
         require(args.paths in ([], [STDIN]), "standard input is checked by itself: leave out the other files")
         requires(args, "files", present=False, staged=False, since=None, learn_words=False)
         return check_stdin(args, checker, own)
-    run = Run(args, checker, own, [*settings.exclude, *args.exclude])
+    run = Run(args, checker, own, settings)
     return run.learn(words) if args.learn_words else run.report()
 
 
 def checker_of(args: argparse.Namespace, settings: Settings, own: Sequence[str]) -> Checker:
-    model = model_path(args.model or settings.model)
+    beside = (settings.folder or Path()) / settings.model
+    model = model_path(args.model or (beside if beside.is_dir() else settings.model))
     minimum = settings.min_confidence if args.min_confidence is None else args.min_confidence
     dials = read_unchecked(model).dials
     whole = confidence_of("--min-confidence", minimum, dials) < dials.get(WRITE, 1.0)
@@ -110,13 +111,11 @@ def check_stdin(args: argparse.Namespace, checker: Checker, own: Sequence[str]) 
 class Run:
     """One run over files: first for their words, which say what the words of the project are, then for their typos."""
 
-    def __init__(self, args: argparse.Namespace, checker: Checker, own: Sequence[str], exclude: Sequence[str]) -> None:
-        """
-        own: the user's own words
-        exclude: patterns of files to leave out
-        """
+    def __init__(self, args: argparse.Namespace, checker: Checker, own: Sequence[str], settings: Settings) -> None:
+        """``own``: the user's own words."""
         self.args, self.checker, self.own = args, checker, frozenset(map(base_of, own))
-        self.files = [str(path) for path in files_of(args.paths, exclude)]
+        exclude = [*settings.exclude, *args.exclude]
+        self.files = [str(path) for path in files_of(args.paths, exclude, settings.folder or Path())]
         changed = args.staged or args.since is not None
         self.changed = changed_lines(Path(), args.since, args.staged) if changed else None
         model = digest_of_file(checker.model / CONFIG)
@@ -173,7 +172,7 @@ class Run:
         """Yields the files with typos."""
         with processes(self.checker, self.jobs) as map_in_processes:
             scans = self.scans(map_in_processes)
-            project = words_of_project([scan.words for scan in scans.values()]) | self.own
+            project = words_of_project(words_of(scans)) | self.own
             tasks = [*self.tasks(scans, project)]
             waiting = [task for task in tasks if self.cache.edits_of(task.key) is None]
             groups = [*batches(waiting, self.checker.whole)]
@@ -212,7 +211,7 @@ class Run:
     def report(self) -> int:
         """Prints what is found, and returns the exit status."""
         print_report(self.args, self.checked())
-        self.cache.save(some=not all(map(os.path.isdir, self.args.paths)))
+        self.cache.save(keep_others=bool(self.args.paths or self.args.exclude or self.changed is not None))
         if self.errors:
             return ERROR
         return FOUND if self.typos and not self.args.exit_zero else CLEAN
@@ -221,7 +220,7 @@ class Run:
         """Adds the words of the project that are in its prose to a file of the user's own words."""
         with processes(self.checker, self.jobs) as map_in_processes:
             scans = self.scans(map_in_processes)
-        files = [scan.words for scan in scans.values()]
+        files = words_of(scans)
         counts = Counter[str]()
         for file_words in files:
             counts.update(file_words.unknown)
@@ -232,8 +231,13 @@ class Run:
             with all_or_nothing(path) as file:
                 file.write(present if present.endswith(b"\n") or not present else present + b"\n")
                 file.writelines(f"{word}\n".encode() for word in words)
-        say(f"{len(words):,} words are new in {path}: remove those that are typos")
+        say(f"{len(words):,} new words are in {path}: remove the typos" if words else "there are no new words")
         return ERROR if self.errors else CLEAN
+
+
+def words_of(scans: Mapping[str, Scan]) -> list[FileWords]:
+    """Returns the words of the files that are in the language of the editor."""
+    return [scan.words for scan in scans.values() if not is_foreign(scan.words)]
 
 
 def cores() -> int:

@@ -11,7 +11,7 @@ from lev_plugins.text.documents.html import html_areas
 from lev_plugins.text.documents.inline import ADDRESSES, Area, expressions, matches, paragraphs_of, within, without
 from lev_plugins.text.documents.tree import parse, query
 from lev_plugins.text.edited import Span
-from lev_plugins.text.protected import merge_spans
+from lev_plugins.text.protected import Untouchable, merge_spans
 
 PACKAGE = "tree_sitter_markdown"
 BLOCKS = """
@@ -80,7 +80,8 @@ def areas(text: str, mdx: bool) -> Iterator[Area]:
     stretches = sorted(prose + html)
     embedded, tags = expressions(rest, [Span(0, len(text))] if mdx else stretches, text, keep_open=mdx)
     code += [*embedded, *matches(CODE, rest), *matches(MATH, text), *(matches(MODULE_LINES, rest) if mdx else ())]
-    signs += [*tags, *matches(HARD_BREAK, rest)]
+    inside_tag = Untouchable(tags)
+    signs = [sign for sign in signs if not inside_tag.touched_by(sign)] + [*tags, *matches(HARD_BREAK, rest)]
     code, signs, blocks_of_html = merge_spans(code), sorted(signs), set(html)
     for start, end in stretches:
         holes = within(code, start, end), within(signs, start, end)

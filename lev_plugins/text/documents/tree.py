@@ -33,16 +33,13 @@ def parse(text: str, package: str, function: str = "language") -> Node:
 
     data = NOT_ASCII.sub(ascii_of, text).encode()
     end = thread_time() + MIN_SECONDS + SECONDS_PER_BYTE * len(data)
+    parser = Parser(language_of(package, function))
     try:
-        return (
-            Parser(language_of(package, function))
-            .parse(
-                lambda start, _: data[start : start + CHUNK],
-                encoding="utf8",
-                progress_callback=lambda *_: thread_time() > end,
-            )
-            .root_node
-        )
+        return parser.parse(
+            lambda start, _: data[start : start + CHUNK],
+            encoding="utf8",
+            progress_callback=lambda *_: thread_time() > end,
+        ).root_node
     except ValueError as error:
         raise UserError("its syntax has too many errors to tell prose from code: --exclude it") from error
 

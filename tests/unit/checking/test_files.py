@@ -35,6 +35,20 @@ def test_what_git_tracks_in_a_known_format(git: Git) -> None:
     assert listed(["b.md", "./b.md", "a", str(Path("b.md").absolute())]) == ["a/é b.md", "b.md"]
 
 
+def test_a_folder_without_tracked_files_is_listed_whole(git: Git) -> None:
+    write("a.md", "new/b.md", "new/.hidden/c.md")
+    git("add", "a.md")
+    assert listed(["new"]) == ["new/b.md"]
+
+
+def test_patterns_of_settings_are_from_their_folder(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("docs/old/a.md", "docs/b.md")
+    git("add", ".")
+    base = Path.cwd()
+    monkeypatch.chdir("docs")
+    assert [path.as_posix() for path in files_of([], ["docs/old/"], base)] == ["b.md"]
+
+
 def test_a_hook_sets_the_folder_of_git(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
     write("a/b.md")
     git("add", ".")

@@ -278,6 +278,12 @@ def test_words_of_the_user(check: Run) -> None:
     assert check()[0] == 0
 
 
+def test_words_of_other_languages_are_not_learned(check: Run) -> None:
+    put("a.md", "The zorbl is here. One zorbl.\n")
+    put("b.md", "Il pleut depuis ce matin et personne ne veut sortir de la maison.\n" * 5)
+    assert check("--learn-words")[0] == 0 and Path(".lev-words.txt").read_text() == "zorbl\n"
+
+
 def test_words_of_the_project_are_learned_once(check: Run) -> None:
     put("a.md", "The frob is on the zorbl. The zorbl saw a frob and a zorbl.\n" + TEXT * 3), put("b.py", "frob(quux)\n")
     put(".lev-plugins.toml", 'words = ["zzz"]\n')

@@ -57,3 +57,7 @@ def test_module_lines_and_expressions_of_mdx_are_not_prose() -> None:
         "<A b={() => 1 > 2}>\n  Inside `c` {e}.\n</A>\n\n<A\n  b={x}\n>\n\nText.\n\n</A>\n\n```js\n{\n```\nLast.\n"
     )
     assert prose(read_mdx, text) == ["Head|<{/* id */}>", "Inside|<`c`>|<{e}>|.", "Text.", "Last."]
+
+
+def test_signs_inside_a_tag_do_not_end_it() -> None:
+    assert prose(read_mdx, "<Foo a={`*x*\n\nteh word`} b='2' />\n\nText") == ["Text"]
