@@ -1,7 +1,7 @@
 """The words of files and the edits of their typos, kept from one run to the next.
 
-What decides is the model with its settings, the bytes of a file, and which of its unknown words are words of the
-project. A cache that is damaged or cannot be written costs time, and nothing else.
+An entry depends on the model and its settings, the path and text of a file, and which of its unknown words are words
+of the project. A cache that is damaged or cannot be written costs time, and nothing else.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -76,12 +75,3 @@ def written(edit: Edit) -> list[object]:
 def read_edit(entries: list[Any]) -> Edit:
     start, end, replacement, confidence, alternatives = entries
     return Edit(start, end, replacement, confidence, alternatives=tuple(map(read_edit, alternatives)))
-
-
-def edits_key(digest: str, project: Iterable[str]) -> str:
-    """Returns the key of the edits of a file.
-
-    digest: that of its bytes
-    project: the words of the project among its unknown words
-    """
-    return hashlib.sha256("\n".join([digest, *sorted(project)]).encode()).hexdigest()

@@ -13,7 +13,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from lev_plugins.checking.cache import edits_key
 from lev_plugins.checking.files import is_generated, read
 from lev_plugins.checking.prose import FileWords, Prose, knows_of
 from lev_plugins.editor.known_words import KnownWords
@@ -56,7 +55,7 @@ class Task(NamedTuple):
     @property
     def key(self) -> str:
         """The key of its edits in the cache."""
-        return edits_key(self.digest, self.project)
+        return hashlib.sha256("\n".join([self.digest, *sorted(self.project)]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -106,25 +105,30 @@ class Checker:
 
     def check(self, tasks: Sequence[Task]) -> list[list[Edit] | UserError]:
         """Returns the edits of each file, or the error that says why it could not be checked."""
-        results: list[list[Edit] | UserError] = []
-        proses = list[Prose]()
-        for task in tasks:
-            try:
-                text = read(Path(task.path))
-                require(digest(task.path, text) == task.digest, f"{task.path} changed meanwhile: check it again")
-                prose = self.prose(task.path, text)
-                assert prose is not None  # because it had words
-                proses.append(prose)
-                results.append([])
-            except UserError as error:
-                results.append(error)
-        checked = [task for task, result in zip(tasks, results, strict=True) if isinstance(result, list)]
-        requests = [prose.request(task.project, self.whole) for prose, task in zip(proses, checked, strict=True)]
-        edited = zip(proses, self.editor.edit(requests), strict=True)
-        edits = (prose.edits(result.edits) for prose, result in edited)
-        results = [next(edits) if isinstance(result, list) else result for result in results]
+        proses = [self.prose_of(task) for task in tasks]
+        pairs = zip(proses, tasks, strict=True)
+        requests = [prose.request(task.project, self.whole) for prose, task in pairs if isinstance(prose, Prose)]
+        edited = iter(self.editor.edit(requests))
+        results = [prose.edits(next(edited).edits) if isinstance(prose, Prose) else prose for prose in proses]
         give_back_memory()
         return results
+
+    def prose_of(self, task: Task) -> Prose | UserError:
+        """Returns the prose of a file that had some when it was scanned, or the error that says why it has none."""
+        try:
+            prose = self.prose(task.path, read_unchanged(task))
+        except UserError as error:
+            return error
+        assert prose is not None
+        return prose
+
+
+def read_unchanged(task: Task) -> str:
+    """Returns the text of a file, which must be the one that was scanned."""
+    text = read(Path(task.path))
+    unchanged = digest(task.path, text) == task.digest
+    require(unchanged, f"{task.path} changed while it was checked, so it is left as it is: check it again")
+    return text
 
 
 def give_back_memory() -> None:

@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import TypeVar
 
 from lev_plugins.checking.cache import Cache, cache_path
-from lev_plugins.checking.checker import Checker, Map, Scan, Task, batches, digest, is_foreign, processes
+from lev_plugins.checking.checker import (
+    Checker,
+    Map,
+    Scan,
+    Task,
+    batches,
+    digest,
+    is_foreign,
+    processes,
+    read_unchanged,
+)
 from lev_plugins.checking.files import NotText, changed_lines, decode, files_of, read
 from lev_plugins.checking.prose import FileWords, base_of, words_of_project
 from lev_plugins.checking.report import REPORTS, CheckedFile, checked_file, report
@@ -192,10 +202,7 @@ class Run:
     def file(self, task: Task, edits: Sequence[Edit]) -> CheckedFile | None:
         """Returns a file with its typos, which --write corrects; None: that failed."""
         try:
-            text = read(Path(task.path))
-            unchanged = digest(task.path, text) == task.digest
-            require(unchanged, f"{task.path} changed while it was checked, so it is left as it is: check it again")
-            file = checked_file(task.path, text, edits)
+            file = checked_file(task.path, read_unchanged(task), edits)
             if self.changed is not None:
                 lines = self.changed[Path(task.path).resolve()]
                 findings = (finding for finding in file.findings if any(finding.line in part for part in lines))
