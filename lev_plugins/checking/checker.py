@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MAX_FOREIGN = 0.5  # share of unknown words in the prose of a file from which it is in another language
 MIN_FOREIGN = 50  # words of prose, without which a few typos may be half of them
-BATCH_PLACES = 64  # words that may be typos, whose sentences are decoded together
+BATCH_SUSPECTS = 64  # words that may be typos, whose sentences are decoded together
 BATCH_CHARS = 20_000  # of files that are edited as a whole
 
 Item = TypeVar("Item")
@@ -48,7 +48,7 @@ class Task(NamedTuple):
 
     path: str
     digest: str
-    places: int  # words that may be typos
+    suspects: int  # unknown words that are not words of the project
     project: frozenset[str]  # words of this file that are words of the project
     size: int
 
@@ -64,7 +64,8 @@ class Checker:
 
     model: Path
     options: EditOptions
-    whole: bool = False  # edit all sentences; a strict dial changes nothing in one whose words are all known
+    # edit all sentences, and not only those with an unknown word, which is enough at a strict confidence
+    whole: bool = False
     formats: tuple[str, ...] = ()  # names of formats; none: all
     source_strings: bool = False
 
@@ -153,8 +154,8 @@ def batches(tasks: Iterable[Task], whole: bool) -> Iterator[list[Task]]:
     batch, size = list[Task](), 0
     for task in tasks:
         batch.append(task)
-        size += task.size if whole else task.places
-        if size >= (BATCH_CHARS if whole else BATCH_PLACES):
+        size += task.size if whole else task.suspects
+        if size >= (BATCH_CHARS if whole else BATCH_SUSPECTS):
             yield batch
             batch, size = [], 0
     if batch:

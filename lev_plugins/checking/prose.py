@@ -22,7 +22,7 @@ WORD = regex.compile(r"\p{L}[\p{L}\p{M}]*+(?:['\u2019]\p{L}[\p{L}\p{M}]*+)*+")
 PLAIN = regex.compile(r"[\p{L}\p{M}\p{N}'\u2019., -]*+")  # what a replacement may have
 GENITIVE = regex.compile(r"['\u2019][sS]?$")
 CODE_WORD = regex.compile(r"\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}++|\p{L}")  # of fooBar: foo, Bar
-OUTNUMBERED = 10  # a word is no word of the project if one that differs by a letter is so many times as frequent
+OUTNUMBERED = 10  # an unknown word that recurs is a typo if a known one a letter away is so many times as frequent
 CACHED_WORDS = 100_000  # of which ``base_of`` keeps the result; a server sees ever new ones
 MIN_LETTERS = 4  # of a word that another one can outnumber
 

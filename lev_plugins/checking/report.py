@@ -1,6 +1,6 @@
 r"""Reports of the typos in files: text, JSON, annotations of GitHub, SARIF and diffs.
 
-``json`` is one object a line, with the keys of ``Finding``: ``path``, ``line``, ``column``, ``start``, ``end``,
+``json`` is one object per line, with the keys of ``Finding``: ``path``, ``line``, ``column``, ``start``, ``end``,
 ``original``, ``replacement``, ``confidence`` and ``alternatives``, a list of other replacements, most likely first.
 
 >>> file = checked_file("a.md", "A\nteh cat\n", [Edit(2, 5, "the", confidence=0.98)])
