@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from inspect import formatannotation
@@ -39,9 +39,17 @@ class Settings:
     folder: Path | None = field(default=None, compare=False)
 
 
+def folders_upward(folder: Path) -> Iterator[Path]:
+    """Yields this folder and those above it, to the top of its work tree."""
+    for place in (folder.absolute(), *folder.absolute().parents):
+        yield place
+        if (place / ".git").exists():
+            return
+
+
 def read_settings(folder: Path) -> Settings:
     """Returns the settings of the first file that has some, from this folder upward to the top of its work tree."""
-    for place in (folder.absolute(), *folder.absolute().parents):
+    for place in folders_upward(folder):
         if (place / SETTINGS_FILE).is_file():
             return replace(settings_of(parsed(place / SETTINGS_FILE), str(place / SETTINGS_FILE)), folder=place)
         project = place / PROJECT_FILE
@@ -50,8 +58,6 @@ def read_settings(folder: Path) -> Settings:
             tool = parsed(project).get("tool", {})
             if isinstance(tool, dict) and TABLE in tool:
                 return replace(settings_of(tool[TABLE], f"{project}, [tool.{TABLE}]"), folder=place)
-        if (place / ".git").exists():
-            break
     return Settings()
 
 
@@ -60,7 +66,7 @@ def words_file(folder: Path) -> Path:
 
     Without one, it is where such a list would be for all of the project.
     """
-    for place in (folder.absolute(), *folder.absolute().parents):
+    for place in folders_upward(folder):
         if (place / WORDS_FILE).is_file() or (place / ".git").exists():
             return place / WORDS_FILE
     return folder / WORDS_FILE
