@@ -19,7 +19,7 @@ from tests.serving import edits_of
 class Model:
     """Applies fixed patterns instead of a neural model, and logs its inputs."""
 
-    task, drafts, longest = "text_editing", True, 100
+    task, drafts, longest, lexicon = "text_editing", True, 100, None
     symbols: Collection[str] = {"I", "saw", "the", "hat"}
 
     def __init__(self, log: str):

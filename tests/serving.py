@@ -82,6 +82,8 @@ class FakeEditor(Editor):
         edited = replace(edited, terms=tuple(glossary.terms_in(request.text)) if glossary else ())
         return edited.without_unsure(request.min_confidence or 0.0)
 
+    lexicon = None
+
     def knows(self, word: str) -> bool:
         return word not in ("teh", "tset")
 

@@ -2,7 +2,7 @@
 
 import shutil
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
@@ -11,6 +11,7 @@ from typing import Any
 
 from lev_plugins.cli.main import main
 from lev_plugins.editor.options import EditOptions, LabelOptions
+from lev_plugins.text.lexicon import LEXICON, Lexicon
 from tests import labelling, pretrained, teachers
 from tests.commands import ROOT
 from tests.torch_models import editor_of, labeller_of
@@ -90,9 +91,19 @@ def speller(folder: Path) -> System:
     return spelling_system(folder, ["the", "value", "of", "function"], texts)
 
 
-def spelling_system(folder: Path, words: list[str], texts: list[str], *flags: object) -> System:
+def speller_with_lexicon(folder: Path) -> System:
+    """Returns a levt with a lexicon, which has *teh* for *of*, so that it matters."""
+    texts = ["the vlaue of teh function.", "Zürich", "Teh value of Lexica."]
+    return spelling_system(folder, ["the", "value", "of", "function"], texts, lexicon=["teh,of", "lexica", "zürich"])
+
+
+def spelling_system(
+    folder: Path, words: list[str], texts: list[str], *flags: object, lexicon: Sequence[str] = ()
+) -> System:
     lines = zip([*(f"▁{word}" for word in words), "."], (9, 3, 7, 1, 5), strict=True)
     data = with_dictionary(folder, "".join(f"{word} {count}\n" for word, count in lines))
+    if lexicon:
+        Lexicon.of_lines(lexicon).write(data / LEXICON)
     flags = ("-s", "noisy", "-t", "clean", "--spelling", "--spelling-buckets", 300, "--share-all-embeddings", *flags)
     checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *teachers.LEVT, *flags, seed=1)
     search = {"iter_decode_max_iter": 1, "iter_decode_eos_penalty": 5.0}
@@ -165,6 +176,7 @@ def pretrained_labeller(kind: str, folder: Path, *flags: object) -> System:
 SYSTEMS: dict[str, Callable[[Path], System]] = {
     "levt": levt_system,
     "levt that spells": speller,
+    "levt with a lexicon": speller_with_lexicon,
     "levt on subwords": levt_on_subwords,
     "pbd": partial(corrector_system, "pbd"),
     "gated_trans": partial(corrector_system, "gated"),

@@ -41,7 +41,7 @@ class TorchLevT(LevTSegments):
 
     def __init__(self, decoder: CheckpointDecoder, max_tokens: int) -> None:
         set_up(self, decoder, max_tokens, decoder.task.word_index is not None)
-        self.decoder = decoder
+        self.decoder, self.lexicon = decoder, decoder.task.lexicon
 
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
         batch, lengths = self.batch(sources, unknown), [*map(len, sources)]

@@ -1,7 +1,7 @@
 """Training text and a dictionary for an editor, from clean sentences and a list of frequent words.
 
     python examples/english/text.py FOLDER --text FILE ... [--valid FILE] [--frequencies FILE] [--rare-words]
-        [--language-files NAME]
+        [--language-files NAME] [--lexicon FILE]
 
 writes FOLDER/train.clean, FOLDER/valid.clean, FOLDER/unexpected.clean, which is the held-out text with many unexpected
 words, FOLDER/calibration.clean, the same where some sentences look like another language, FOLDER/dict.txt, a
@@ -13,6 +13,9 @@ text are replaced by others, on both sides of the pairs: by words of the list, b
 names and abbreviations. A made-up word looks like a word because each of its letters is drawn given the two before it.
 Some sentences are written as in a chat. The held-out text also has words of kinds that training does not show (unless
 with ``--rare-words``): rare words of the list, which the dictionary lacks, and words with foreign letters.
+
+With ``--lexicon``, sentences that have a misspelling of it are left out, and so are the misspellings of the list of
+frequent words; words of the lexicon that the dictionary lacks are among the unexpected ones.
 """
 
 import argparse
@@ -20,7 +23,7 @@ import random
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
@@ -50,6 +53,7 @@ ABBREVIATION_LENGTHS = range(2, 5)
 INFORMAL = 0.1  # share of the sentences
 GREETED = 0.06  # share of the sentences that begin with a word of chat
 END = "\n"
+WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 
 
 def count_words(lines: Iterable[str]) -> dict[str, int]:
@@ -110,6 +114,7 @@ class UnexpectedWords:
         listed: Mapping[str, float],
         chat: Sequence[str],
         rare: Sequence[str],
+        lexical: Sequence[str],
         draw: random.Random,
     ) -> None:
         """
@@ -118,11 +123,13 @@ class UnexpectedWords:
             listed: words of the list, and how likely each is drawn
             chat: words of chat, the usual ones first
             rare: words that the dictionary lacks, if such words and words with marks are to come as well
+            lexical: words of the lexicon that the dictionary lacks
             draw: the source of random numbers
         """
         self.token = re.compile(rf"(\W*)([{letters}][{letters}'-]+)(\W*)", re.IGNORECASE)
         self.capitals = letters.upper()
         self.listed, self.chat, self.rare = [word for word in listed if word.isalpha()], chat, rare
+        self.lexical = lexical
         self.listed_up_to = list(accumulate(listed[word] for word in self.listed))
         self.draw = draw
         self.known = set(self.listed)
@@ -135,6 +142,8 @@ class UnexpectedWords:
         self.kinds = [self.made_up] * 5 + [self.listed_word] * 12 + [self.abbreviation]
         if chat:
             self.kinds[-1:] = [self.chat_word] * 4 + [self.abbreviation]
+        if lexical:
+            self.kinds += [self.lexical_word] * 4
         if rare:
             self.kinds += [self.rare_word] * 3 + [self.marked]
 
@@ -179,6 +188,9 @@ class UnexpectedWords:
     def rare_word(self) -> str:
         return self.cased(self.draw.choice(self.rare), CAPITALISED)
 
+    def lexical_word(self) -> str:
+        return self.cased(self.draw.choice(self.lexical), 0.2)
+
     def chat_word(self) -> str:
         return self.cased(self.draw.choices(self.chat, self.chat_weights)[0], 0.2)
 
@@ -194,15 +206,19 @@ class UnexpectedWords:
         return word.capitalize() if self.draw.random() < capitals else word
 
 
-def sentences(files: Iterable[tuple[Path, int]]) -> Iterator[tuple[str, int]]:
-    """The sentences of a fitting length, each once, with straight apostrophes and quotes, and its file's number."""
-    style, seen = TextStyle(straight_quotes=True), set()
+def sentences(files: Iterable[tuple[Path, int]], misspellings: Set[str]) -> Iterator[tuple[str, int]]:
+    """Yields the sentences of a fitting length, each once, with straight apostrophes and quotes, and its file's number.
+
+    Sentences with one of the ``misspellings`` are left out.
+    """
+    style, seen = TextStyle(straight_quotes=True), set[str]()
     for path, number in files:
         for line in read_lines(path):
             text = " ".join(style.read(line).split())
             if len(text.split()) in SENTENCE_WORDS and text not in seen:
                 seen.add(text)
-                yield text, number
+                if misspellings.isdisjoint(WORD.findall(text.lower())):
+                    yield text, number
 
 
 def main() -> None:
@@ -217,11 +233,14 @@ def main() -> None:
     add("--occurrences", metavar="N", type=int, default=3, help="least count of a word that is not in the list")
     add("--copies", metavar="N", type=int, nargs="+", default=[1], help="copies, of each file or of all alike")
     add("--language-files", metavar="NAME", default="en", help="letters and words of chat (default: en)")
+    add("--lexicon", type=Path, help="lines WORD, or MISSPELLING,CORRECTION,... (default: none)")
     args = parser.parse_args()
     draw = random.Random(1)
     language = language_folder(args.language_files)
     copies = args.copies * len(args.text) if len(args.copies) == 1 else args.copies
-    lines = [(line, number) for line, number in sentences(zip(args.text, copies, strict=True))]
+    entries = [line.split(",") for line in read_lines(args.lexicon)] if args.lexicon else []
+    misspellings = {word for word, *corrections in entries if corrections}
+    lines = [*sentences(zip(args.text, copies, strict=True), misspellings)]
     draw.shuffle(lines)
     size = 0 if args.valid else min(HELD_OUT_SENTENCES, max(1, len(lines) // 5))
     train = [line for line, _ in lines[size:]]
@@ -230,6 +249,7 @@ def main() -> None:
     listed, unlisted = text_counts, list[str]()
     if args.frequencies or find_spec("symspellpy"):
         counts = symspell.listed(read_lines(Path(args.frequencies or symspell.own_list()))).most_common()
+        counts = [(word, count) for word, count in counts if word not in misspellings]
         listed, unlisted = dict(counts[: args.listed]), [word for word, _ in counts[args.listed :]]
     alphabet, chat = language_words(language, ALPHABET), language_words(language, CHAT)
     letters = (
@@ -242,7 +262,8 @@ def main() -> None:
         draw.shuffle(rare)
         train_rare, rare = rare[::2], rare[1::2]
     weights = lacking(listed, text_counts)
-    for_train, for_valid = (UnexpectedWords(letters, weights, chat, some, draw) for some in (train_rare, rare))
+    lexical = [word for word, *corrections in entries if not corrections and BLANK + word not in words]
+    for_train, for_valid = (UnexpectedWords(letters, weights, chat, some, lexical, draw) for some in (train_rare, rare))
     copied = (line for copy in range(max(copies)) for line, number in lines[size:] if copy < number)
     write_lines(args.folder / "train.clean", (for_train.put_into(line, TRAIN_SHARES) for line in copied))
     write_lines(args.folder / "valid.clean", valid)

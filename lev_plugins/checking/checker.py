@@ -80,8 +80,12 @@ class Checker:
         return Editor.load(self.model, self.options)
 
     @cached_property
+    def words(self) -> KnownWords:
+        return KnownWords.load(self.model)
+
+    @cached_property
     def knows(self) -> Callable[[str], bool]:
-        return knows_of(KnownWords.load(self.model))
+        return knows_of(self.words)
 
     def prose(self, path: str, text: str) -> Prose | None:
         """Returns the prose of a file; None: it has none that people have written in a known format."""

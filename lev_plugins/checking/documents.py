@@ -11,6 +11,7 @@ from lev_plugins.editor.options import EditRequest
 from lev_plugins.text.documents.formats import FORMATS, Format, format_of
 from lev_plugins.text.documents.ignore import ignored_spans
 from lev_plugins.text.edited import Edited, require_text
+from lev_plugins.text.lexicon import Lexicon
 from lev_plugins.utils.errors import UserError, explain
 
 PLAIN_TEXT = "plain"  # the format of which all is edited, as of a text without a format
@@ -50,8 +51,8 @@ def document_format(name: str | None, language_id: str | None = None) -> Format 
 def edit_documents(editor: Editor, requests: Sequence[EditRequest]) -> list[Edited]:
     """Edits texts. In a text with a format, unknown words that recur, or that its code has, stay as they are."""
     proses = [prose_of(editor, request) for request in requests]
-    rows = zip(requests, proses, strict=True)
-    edited = editor.edit([prose_request(request, prose) if prose else request for request, prose in rows])
+    rows, lexicon = zip(requests, proses, strict=True), editor.lexicon
+    edited = editor.edit([prose_request(request, prose, lexicon) if prose else request for request, prose in rows])
     return [
         replace(result, original=prose.text, edits=tuple(prose.edits(result.edits))) if prose else result
         for prose, result in zip(proses, edited, strict=True)
@@ -70,7 +71,7 @@ def prose_of(editor: Editor, request: EditRequest) -> Prose | None:
     return Prose(request.text, paragraphs, knows_of(editor.knows), ignored_spans(request.text), language)
 
 
-def prose_request(request: EditRequest, prose: Prose) -> EditRequest:
+def prose_request(request: EditRequest, prose: Prose, lexicon: Lexicon | None) -> EditRequest:
     """Returns a request about the prose of a text."""
-    view = prose.request(words_of_project([prose.words]), whole=True)
+    view = prose.request(words_of_project([prose.words], lexicon), whole=True)
     return replace(request, text=view.text, protected=view.protected)

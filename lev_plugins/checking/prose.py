@@ -15,6 +15,7 @@ from rapidfuzz.process import cdist
 from lev_plugins.editor.options import EditRequest
 from lev_plugins.text.documents.document import Paragraph, reading_view, rest
 from lev_plugins.text.edited import Edit, Span
+from lev_plugins.text.lexicon import Lexicon
 from lev_plugins.text.protected import Untouchable, merge_spans
 from lev_plugins.text.sentences import primary
 
@@ -143,14 +144,17 @@ def words_of_code(text: str) -> set[str]:
     return {word.lower() for name in names for word in (name, *CODE_WORD.findall(name))}
 
 
-def words_of_project(files: Collection[FileWords]) -> set[str]:
+def words_of_project(files: Collection[FileWords], lexicon: Lexicon | None = None) -> set[str]:
     """Returns the unknown words that code has, or that recur: most likely they are names and terms.
 
-    A word that recurs is a typo all the same where another one is much more frequent from which it differs by a letter.
+    A word that recurs is a typo all the same if the lexicon lists it as one, or where another one is much more frequent
+    from which it differs by a letter.
 
     >>> files = [FileWords(Counter(receive=20), Counter(etcd=2, recieve=1, teh=1), frozenset({"fooz"}))]
     >>> sorted(words_of_project([*files, FileWords(Counter(), Counter(recieve=1), frozenset())]))
     ['etcd', 'fooz']
+    >>> words_of_project([FileWords(unknown=Counter(etcd=2, teh=2))], Lexicon.of_lines(["teh,the"]))
+    {'etcd'}
     """
     known, unknown, code = Counter[str](), Counter[str](), set[str]()
     for file in files:
@@ -158,6 +162,8 @@ def words_of_project(files: Collection[FileWords]) -> set[str]:
         unknown.update(file.unknown)
         code.update(file.code)
     recurring = [word for word, count in unknown.items() if count > 1 and word not in code]
+    if lexicon is not None:
+        recurring = [word for word in recurring if not lexicon.corrections(word)]
     return {*code, *recurring} - outnumbered(recurring, unknown, known)
 
 

@@ -28,11 +28,12 @@ from lev_plugins.cli.signals import exit_at_signals
 from lev_plugins.editor.editor import Editor
 from lev_plugins.editor.held_out import Tuning, edit_held_out
 from lev_plugins.export import load_model
-from lev_plugins.export.exporting import Extras, export
+from lev_plugins.export.exporting import Extras, copy_existing, export
 from lev_plugins.levt.config import LevTConfig
 from lev_plugins.levt.task import TextEditingConfig
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
 from lev_plugins.noise.confusions import confuser
+from lev_plugins.text.lexicon import LEXICON
 from lev_plugins.text.lines import nonempty_lines, require_parallel, write_lines
 from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser
@@ -245,6 +246,7 @@ def train_further(args: argparse.Namespace, config: ModelConfig, scratch: Path) 
     files = ["--srcdict", scratch / "dict.txt", "--train-prefix", scratch / "train", "--dest", scratch / "data"]
     with redirect_stdout(io.StringIO()):  # which would be about files that are removed
         prepare.run(parser.parse_args([*words, *map(str, files)]))
+    copy_existing(args.folder, scratch / "data", [LEXICON])
     command = [sys.executable, "-m", "fairseq_cli.train", str(scratch / "data"), "--save-dir", str(scratch / "model")]
     command += ["--user-dir", lev_plugins.__path__[0], "--finetune-from-model", str(scratch / "start.pt")]
     command += TRAINING_FLAGS.split()

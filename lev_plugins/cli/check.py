@@ -107,7 +107,7 @@ def check_stdin(args: argparse.Namespace, checker: Checker, own: Sequence[str]) 
     prose = checker.prose(args.stdin_filename or "stdin.txt", text)
     edits = list[Edit]()
     if prose and not is_foreign(prose.words):
-        project = words_of_project([prose.words]) | {*map(base_of, own)}
+        project = words_of_project([prose.words], checker.words.lexicon) | {*map(base_of, own)}
         (edited,) = checker.editor.edit([prose.request(project, checker.whole)])
         edits = prose.edits(edited.edits)
     file = checked_file(name, text, edits)
@@ -182,7 +182,7 @@ class Run:
         """Yields the files with typos."""
         with processes(self.checker, self.jobs) as map_in_processes:
             scans = self.scans(map_in_processes)
-            project = words_of_project(words_of(scans)) | self.own
+            project = words_of_project(words_of(scans), self.checker.words.lexicon) | self.own
             tasks = [*self.tasks(scans, project)]
             waiting = [task for task in tasks if self.cache.edits_of(task.key) is None]
             groups = [*batches(waiting, self.checker.whole)]
@@ -231,7 +231,7 @@ class Run:
         counts = Counter[str]()
         for file_words in files:
             counts.update(file_words.unknown)
-        project = words_of_project(files) - self.own
+        project = words_of_project(files, self.checker.words.lexicon) - self.own
         words = [word for word, _ in counts.most_common() if word in project]
         if words:
             present = path.read_bytes() if path.exists() else b""

@@ -17,6 +17,7 @@ from lev_plugins.cli.reporting import table
 from lev_plugins.levt import notes
 from lev_plugins.scoring import m2
 from lev_plugins.text import marks
+from lev_plugins.text.lexicon import LEXICON, Lexicon
 from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel, write_lines
 from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments
 from lev_plugins.training.binarise import binarise, load_dictionary
@@ -58,6 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(f"--{side}dict", metavar="FILE", type=Path, help=f"use this {name} dictionary instead of learning one")
         add(f"--threshold{side}", metavar="N", type=int, default=0, help=f"treat rarer {name} words as unknown")
         add(f"--nwords{side}", metavar="N", type=int, default=-1, help=f"size of the {name} dictionary (-1: no limit)")
+    lexicon = "words and misspellings that everybody knows, for --spelling: lines WORD, or MISSPELLING,CORRECTION,..."
+    add("--lexicon", metavar="FILE", type=Path, help=lexicon)
     add("--workers", metavar="N", type=int, default=1, help="number of processes")
     add_bpe_arguments(parser)
 
@@ -165,6 +168,8 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
     source, target = dictionaries(args, learned_from)
     source.save(str(folder / f"dict.{args.source_lang}.txt"))
     target.save(str(folder / f"dict.{args.target_lang}.txt"))
+    if args.lexicon:
+        Lexicon.of_lines(read_lines(args.lexicon)).write(folder / LEXICON)
     encode = Tokeniser(bpe).encode
     spelling = args.clean_dictionary or args.bpe == "words"  # --spelling learns from misspelt words
     rows, remarks = [["part", "side", "lines", "tokens", "unknown", "empty", "longest"]], []

@@ -40,6 +40,7 @@ class Evidence(NamedTuple):
     signs: float  # 1: the replaced text has digits or signs
     foreign: float  # 1: the dictionary lacks most of the other words of the sentence
     recurring: float = 0.0  # 1: the dictionary lacks the replaced words, and the text has them in several sentences
+    listed: float = 0.0  # 1: the lexicon has the inserted word as the correction of the replaced one
 
 
 WEIGHTS = (CONSTANT, *Evidence._fields)

@@ -113,7 +113,7 @@ class Editor:
         )
         document = "" if options.document is None else "\n".join(read_lines(Path(options.document)))
         self.recurring = recurring_words(document, sentences(document, self.language))
-        self.knows = KnownWords(self.tokeniser, self.form, model.symbols)
+        self.knows, self.lexicon = KnownWords(self.tokeniser, self.form, model.symbols, model.lexicon), model.lexicon
         self.lock = threading.Lock()
 
     @classmethod

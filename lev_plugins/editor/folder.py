@@ -5,6 +5,7 @@ graphs/start.onnx, step.onnx, score.onnx        a model that writes from left to
 graphs/label.onnx                               an enct5
 graphs/weights.bin                              the weights of all of them, mapped into memory
 index.npz                                       with --spelling, what is known of each word (``stored_arrays``)
+lexicon.txt.gz                                  with --spelling, words and misspellings that everybody knows
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from lev_plugins.edits.candidates import Spellings, WordIndex, letter_hashes, words_and_counts
 from lev_plugins.edits.word_pieces import WordPieces, WordTokenizer
 from lev_plugins.text.ids import UNK, Array
+from lev_plugins.text.lexicon import LEXICON, Lexicon
 from lev_plugins.text.pretrained import DICTIONARY
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError, require
@@ -128,6 +130,11 @@ def unpack(rows: Sequence[Array]) -> list[Array]:
     return [np.cumsum(steps, dtype=np.uint32) for steps in np.split(numbers[ends], bounds[1:-1])]
 
 
+def lexicon_of(folder: Path, config: ModelConfig) -> Lexicon | None:
+    """Returns the lexicon of a model folder, if it has one."""
+    return Lexicon.read(model_folder.member(folder, LEXICON)) if LEXICON in config.files else None
+
+
 class StoredIndex(WordIndex):
     """A ``WordIndex`` that reads from a model folder what depends on the dictionary alone."""
 
@@ -155,7 +162,7 @@ class StoredIndex(WordIndex):
             model_folder.require_listed(config, folder, BACKBONE)
             tokenizer = WordTokenizer(folder / BACKBONE, Vocabulary(folder / BACKBONE / DICTIONARY))
             word_pieces = WordPieces(tokenizer, stored["pieces"], stored["piece_starts"])
-        super().__init__(*words_and_counts(dictionary), buckets, word_pieces)
+        super().__init__(*words_and_counts(dictionary), buckets, word_pieces, lexicon=lexicon_of(folder, config))
         self.unpacked: dict[int, Array] = {}
         # fill the cached properties that an editor needs
         nothing = np.zeros(0, dtype=np.int64)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from lev_plugins.editor.folder import lexicon_of
 from lev_plugins.editor.segments import dictionaries_of, symbols_of
+from lev_plugins.text.lexicon import Lexicon
 from lev_plugins.text.text_style import TextStyle
 from lev_plugins.text.tokenise import Tokeniser
 from lev_plugins.utils import model_folder
@@ -14,25 +16,31 @@ from lev_plugins.utils.model_folder import ModelConfig
 
 
 class KnownWords:
-    """Says whether a word is a single piece of a dictionary."""
+    """Says whether a word is a single piece of a dictionary, or a word of the lexicon."""
 
-    def __init__(self, tokeniser: Tokeniser, form: TextStyle, symbols: Collection[str]) -> None:
+    def __init__(
+        self, tokeniser: Tokeniser, form: TextStyle, symbols: Collection[str], lexicon: Lexicon | None = None
+    ) -> None:
         """
         tokeniser: cuts text into pieces
         form: how the model's text is written
         symbols: the pieces of the dictionaries
+        lexicon: more words, in small letters
         """
-        self.tokeniser, self.form, self.symbols = tokeniser, form, symbols
+        self.tokeniser, self.form, self.symbols, self.lexicon = tokeniser, form, symbols, lexicon
 
     @classmethod
     def load(cls, folder: Path) -> KnownWords:
         config = model_folder.read_kind(folder, model_folder.EDITOR)
         dictionaries, _ = dictionaries_of(folder, config)
-        return cls(Tokeniser(config.bpe(folder)), style_of(folder, config), symbols_of(dictionaries))
+        tokeniser, style = Tokeniser(config.bpe(folder)), style_of(folder, config)
+        return cls(tokeniser, style, symbols_of(dictionaries), lexicon_of(folder, config))
 
     def __call__(self, word: str) -> bool:
-        pieces = self.tokeniser.pieces(self.form.read(word))
-        return len(pieces) == 1 and pieces[0] in self.symbols
+        text = self.form.read(word)
+        pieces = self.tokeniser.pieces(text)
+        is_piece = len(pieces) == 1 and pieces[0] in self.symbols
+        return is_piece or (self.lexicon is not None and self.lexicon.knows(text.lower()))
 
 
 def style_of(folder: Path, config: ModelConfig) -> TextStyle:

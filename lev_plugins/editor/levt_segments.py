@@ -13,6 +13,7 @@ from lev_plugins.editor.onnx_refinement import GraphPolicies, Graphs
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.editor.segments import BOUNDARIES, Origin, SegmentDecoder, dictionaries_of, sigmoid
 from lev_plugins.editor.word_features import IntendedWordFeatures
+from lev_plugins.edits.candidates import LEXICAL_COUNT, WordIndex, lower_case
 from lev_plugins.edits.options import FAIRSEQ_FLAGS, REFINEMENT_TASK_FLAGS, RefinementOptions
 from lev_plugins.edits.refinement import Refiner, Sentence
 from lev_plugins.text.edited import Edit
@@ -36,6 +37,7 @@ class LevTSegments(SegmentDecoder):
     """
 
     task, drafts = "text_editing", True
+    index: WordIndex | None = None  # of the words of the dictionary, with --spelling
 
     def __init__(self, folder: Path, config: ModelConfig, options: EditOptions) -> None:
         """
@@ -50,6 +52,7 @@ class LevTSegments(SegmentDecoder):
         super().__init__(*dictionaries_of(folder, config), options.batch_tokens, spells)
         self.placeholder = self.words.size if config.model_flags.get("placeholder") == "plh" else UNK
         self.index = StoredIndex(self.words, folder, config) if spells else None
+        self.lexicon = self.index.lexicon if self.index else None
         self.graphs = Graphs(folder, options.bits, self.words.size, self.placeholder, options.device)
         refinement: dict[str, Any] = {REFINEMENT_FLAGS[name]: value for name, value in settings.items()}
         positions = whole_number(config.model_flags, "max_target_positions")
@@ -65,6 +68,10 @@ class LevTSegments(SegmentDecoder):
         self.warn_of_unknown(segments)
         results = self.map_in_batches(self.refine_segments, segments, sizes_of(segments))
         return [self.edits(segment, *result) for segment, result in zip(segments, results, strict=True)]
+
+    def count(self, piece: str) -> int:
+        count = super().count(piece)
+        return count if count or self.lexicon is None else LEXICAL_COUNT * self.lexicon.knows(lower_case(piece))
 
     def refine_segments(self, segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
         """Returns the tokens that each segment became, with </s>, and how."""
@@ -136,12 +143,20 @@ class LevTSegments(SegmentDecoder):
             earliest = min(inserted, key=edits.inserted_at.__getitem__)
             odds = [edits.insertion_log_odds[earliest]]
         choice = sum(edits.log_probs[i] for i in inserted)
-        return replace(
-            change.edit,
-            confidence=sigmoid(sum(odds) + choice),
-            iteration=max(iterations),
-            evidence=evidence(segment, change, pieces, self.count, min(odds), choice),
+        features = evidence(segment, change, pieces, self.count, min(odds), choice)
+        if self.is_listed(segment, change, pieces):
+            features = features._replace(listed=1.0)
+        confidence = sigmoid(sum(odds) + choice)
+        return replace(change.edit, confidence=confidence, iteration=max(iterations), evidence=features)
+
+    def is_listed(self, segment: Segment, change: Rewrite, pieces: list[str]) -> bool:
+        """Returns whether the lexicon has a change as the correction of a misspelling."""
+        if self.lexicon is None or len(change.removed) != 1 or len(change.inserted) != 1:
+            return False
+        wrong, right = (
+            lower_case(row[place]) for row, (place,) in ((segment.pieces, change.removed), (pieces, change.inserted))
         )
+        return right in self.lexicon.corrections(wrong)
 
 
 def sizes_of(segments: list[Segment]) -> list[int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from lev_plugins.editor.folder import Vocabulary, whole_number
+from lev_plugins.text.lexicon import Lexicon
 from lev_plugins.text.rewrites import UNKNOWN
 from lev_plugins.text.segments import Segment
 from lev_plugins.utils import model_folder
@@ -42,6 +43,8 @@ def batches(sizes: Sequence[int] | Mapping[int, int], indices: Iterable[int], ma
 
 class SegmentDecoder:
     """The part of a ``SegmentModel`` that does not depend on how it writes."""
+
+    lexicon: Lexicon | None = None
 
     def __init__(
         self, dictionaries: Sequence[Vocabulary], limits: Sequence[int], max_tokens: int, spells: bool = False

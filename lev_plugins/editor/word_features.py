@@ -9,15 +9,23 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lev_plugins.editor.folder import StoredIndex
-from lev_plugins.edits.candidates import CAPITALISED, CASES, LEVELS, SHAPES, UPPERCASE, Spellings, flat_ngrams
+from lev_plugins.edits.candidates import (
+    CAPITALISED,
+    CASES,
+    LEVELS,
+    SHAPES,
+    UPPERCASE,
+    Spellings,
+    WordIndex,
+    flat_ngrams,
+)
 from lev_plugins.text.ids import UNK, Array
 
 
 class NgramFeatures:
     """Reads the words of a batch as an ``NgramEmbedding`` does."""
 
-    def __init__(self, index: StoredIndex, unknown: Sequence[str]) -> None:
+    def __init__(self, index: WordIndex, unknown: Sequence[str]) -> None:
         """
         index: the words of the dictionary
         unknown: the words of the batch that it lacks
@@ -27,6 +35,7 @@ class NgramFeatures:
         self.ngrams = ngram_inputs(in_batch.ngrams, in_batch.ngram_starts)
         self.shapes = in_dictionary.shapes, in_batch.shapes
         self.letter_hashes = in_dictionary.letter_hashes, in_batch.letter_hashes
+        self.counts = index.all_counts, index.counts_of_unknown(self.unknown)
 
     def look_up(self, tables: tuple[Array, Array], rows: Array) -> Array:
         """Looks up rows in the table of the dictionary, or in that of the batch for unknown words."""
@@ -35,20 +44,23 @@ class NgramFeatures:
 
     def level(self, rows: Array) -> Array:
         """Returns how familiar each word is; 0: it does not occur in the training text."""
-        count = np.where(rows > self.size, 0, self.index.all_counts[np.minimum(rows, self.size)])
-        return np.searchsorted(LEVELS, count, "right")
+        return np.searchsorted(LEVELS, self.look_up(self.counts, rows), "right")
+
+    def own_rows(self, rows: Array, level: Array) -> Array:
+        """Returns the rows of the words themselves: of <unk> for words that the training text lacks."""
+        return np.where((level == 0) | (rows > self.size), UNK, rows)
 
     def read(self, rows: Array) -> Array:
         """Returns the fields of ``WordFeatures`` that an ``NgramEmbedding`` has: (B, T) -> (4, B, T)."""
         level = self.level(rows)
-        own_rows = np.where(level == 0, UNK, rows)
-        return np.stack([rows, own_rows, level, self.look_up(self.shapes, rows)]).astype(np.int64)
+        columns = [rows, self.own_rows(rows, level), level, self.look_up(self.shapes, rows)]
+        return np.stack(columns).astype(np.int64)
 
 
 class IntendedWordFeatures(NgramFeatures):
     """Reads the words of a batch as an ``IntendedWordEmbedding`` does."""
 
-    def __init__(self, index: StoredIndex, unknown: Sequence[str]) -> None:
+    def __init__(self, index: WordIndex, unknown: Sequence[str]) -> None:
         """
         index: the words of the dictionary
         unknown: the words of the batch that it lacks
@@ -63,7 +75,7 @@ class IntendedWordFeatures(NgramFeatures):
         case = shapes % CASES
         is_guess = (level == 0) & (distances == 0) & ((case == CAPITALISED) | (case == UPPERCASE))
         level = np.where(is_guess, np.searchsorted(LEVELS, self.index.counts[guesses], "right"), level)
-        own_rows = np.where(level == 0, UNK, np.where(is_guess, guesses, rows))
+        own_rows = self.own_rows(np.where(is_guess, guesses, rows), level)
         joined_level = np.searchsorted(LEVELS, self.joined_counts(rows, shapes), "right")
         return np.stack([rows, own_rows, level, shapes, guesses, distances, joined_level]).astype(np.int64)
 

@@ -146,6 +146,7 @@ class BatchWords(TypedDict):
     ngram_starts: Tensor  # (U + 1,)
     shapes: Tensor  # (U,)
     letter_hashes: Tensor  # (2, U)
+    counts: Tensor  # (U,) see ``WordIndex.counts_of_unknown``
     candidates: CandidateTensors  # (U, K)
     guesses: Tensor  # (2, U) the likeliest candidate, and its edit distance
     pieces: tuple[Tensor, ...]  # with a backbone, the pieces of all words of the sources: ``PiecesInRows``
@@ -192,6 +193,7 @@ def look_up_words(words: Sequence[str], index: WordIndex, search: bool = True) -
         "ngram_starts": ngram_starts,
         "shapes": shapes,
         "letter_hashes": hashes,
+        "counts": torch.from_numpy(index.counts_of_unknown(words)),
         "candidates": candidate_tensors(candidates),
         "guesses": torch.from_numpy(index.guesses(candidates)),
         "pieces": (),

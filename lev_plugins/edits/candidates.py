@@ -19,6 +19,7 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import cpdist
 
 from lev_plugins.text.ids import BLANK, TokenDictionary, flatten_rows
+from lev_plugins.text.lexicon import Lexicon
 
 if TYPE_CHECKING:
     from lev_plugins.edits.word_pieces import WordPieces
@@ -36,6 +37,8 @@ HASH_BASE = 1_000_003  # of the polynomial hash of a word's letters
 MAX_CANDIDATES = 48
 FREQUENCY_WEIGHT = 0.02  # of the logarithm of a candidate's frequency, relative to the similarity of the n-gram sets
 MAX_DISTANCE = 4  # larger edit distances count as this one
+LISTED = MAX_DISTANCE + 1  # in place of the distance to a word that a lexicon lists as the correction
+LEXICAL_COUNT = 1  # of a word that the training text lacks, but a lexicon knows
 CACHED_CANDIDATES = 1 << 16  # words whose candidates are cached: 30 megabytes
 LEVELS = (1, 2, 4, 8, 16, 32, 64)  # numbers of occurrences at which a word becomes one level more familiar
 BLOCK = 64  # ``best_places`` compares the best score of each block to skip most of the others
@@ -170,6 +173,7 @@ class GuessWeights:
 
     ngram_overlap = 5.0
     edit_distance = (14.0, 14.0, 7.0, 2.0)  # by the distance; MAX_DISTANCE: 0
+    listed = 24.0  # in place of ``edit_distance``, for a correction that a lexicon lists
     frequency = 0.7  # times the logarithm of the number of occurrences
     same_letters = 10.0  # added if the words differ in case alone: only a far more frequent word can then win
 
@@ -179,7 +183,7 @@ class Candidates(NamedTuple):
 
     ids: Integers  # (n, K)
     ngram_overlap: Floats  # (n, K) n-grams in common, divided by the geometric mean of the numbers of both words
-    edit_distance: Integers  # (n, K) optimal string alignment, at most MAX_DISTANCE
+    edit_distance: Integers  # (n, K) optimal string alignment, at most MAX_DISTANCE; or LISTED
 
 
 def words_and_counts(dictionary: TokenDictionary) -> tuple[list[str], list[int]]:
@@ -210,6 +214,7 @@ class WordIndex:
         buckets: int,
         pieces: WordPieces | None = None,
         cache_size: int = CACHED_CANDIDATES,
+        lexicon: Lexicon | None = None,
     ) -> None:
         """
         Args:
@@ -218,17 +223,24 @@ class WordIndex:
             buckets: the number of hash buckets for n-grams
             pieces: how a pre-trained model reads words, with ``levt --backbone``
             cache_size: the number of words whose candidates are remembered
+            lexicon: words and misspellings that everybody knows
         """
         self.words, self.counts, self.buckets = list(words), np.asarray(counts, dtype=np.int64), buckets
-        self.pieces, self.cache_size = pieces, cache_size
+        self.pieces, self.cache_size, self.lexicon = pieces, cache_size, lexicon
         self.all_counts = np.append(self.counts, LEVELS[-1])  # (V + 1,), with the placeholder, which is familiar
         self.specials = next((i for i, word in enumerate(self.words) if word), len(self.words))
         self.log_counts = np.log(self.counts + 1.0).astype(np.float32)
         self.cache: dict[str, NDArray[np.void]] = {}
 
     @classmethod
-    def of_dictionary(cls, dictionary: TokenDictionary, buckets: int, pieces: WordPieces | None = None) -> WordIndex:
-        return cls(*words_and_counts(dictionary), buckets, pieces)
+    def of_dictionary(
+        cls,
+        dictionary: TokenDictionary,
+        buckets: int,
+        pieces: WordPieces | None = None,
+        lexicon: Lexicon | None = None,
+    ) -> WordIndex:
+        return cls(*words_and_counts(dictionary), buckets, pieces, lexicon=lexicon)
 
     def __deepcopy__(self, memo: object) -> WordIndex:
         """Copies of a model share the index: what it caches does not change its answers."""
@@ -297,10 +309,15 @@ class WordIndex:
         ids, overlap, distance = (np.ascontiguousarray(table[name]) for name in CANDIDATE.names or ())
         return Candidates(ids.astype(np.int64), overlap, distance.astype(np.int64))
 
+    def counts_of_unknown(self, words: Sequence[str]) -> Integers:
+        """Returns how often the training text counts as having words that the dictionary lacks: (n,)."""
+        known = self.lexicon.knows if self.lexicon is not None else lambda word: False
+        return np.array([LEXICAL_COUNT * known(lower_case(word)) for word in words], dtype=np.int64)
+
     def guesses(self, candidates: Candidates) -> Integers:
         """Returns the likeliest candidate of each word, and its edit distance: (2, n)."""
         weights = GuessWeights()
-        of_distance = np.array([*weights.edit_distance, 0.0], dtype=np.float32)
+        of_distance = np.array([*weights.edit_distance, 0.0, weights.listed], dtype=np.float32)
         of_distance[0] += weights.same_letters
         scores = of_distance[candidates.edit_distance] + np.float32(weights.ngram_overlap) * candidates.ngram_overlap
         scores += np.float32(weights.frequency) * self.log_counts[candidates.ids]
@@ -317,6 +334,20 @@ class WordIndex:
 
     def search(self, words: Sequence[str], excluded: Integers | None = None) -> NDArray[np.void]:
         """Returns (n, K) candidates; ``excluded`` (n,): a word of the dictionary that must not be one, for each."""
+        table = self.similar(words, excluded)
+        if self.lexicon is not None:
+            for row, word in enumerate(words):
+                if corrections := self.lexicon.corrections(lower_case(word)):
+                    table[row] = with_listed(table[row], self.places_of(corrections))
+        return table
+
+    def places_of(self, words: Sequence[str]) -> list[int]:
+        """Returns the places in the dictionary of words in small letters, and of the same with capitals."""
+        places = dict.fromkeys(self.similar(words)["ids"].flatten().tolist())
+        return [place for place in places if lower_case(self.words[place]) in words]
+
+    def similar(self, words: Sequence[str], excluded: Integers | None = None) -> NDArray[np.void]:
+        """Returns (n, K) candidates by their letters alone."""
         table = np.empty((len(words), min(MAX_CANDIDATES, len(self.words))), CANDIDATE)
         self.most_similar(words, excluded, table)
         letters = [compared_letters(word) for word in words]
@@ -347,6 +378,17 @@ class WordIndex:
                 overlap[excluded[i]] = score[excluded[i]] = -1
             nearest = best_places(score, table.shape[1])
             table["ids"][i], table["ngram_overlap"][i] = nearest, overlap[nearest]
+
+
+def with_listed(row: NDArray[np.void], places: Sequence[int]) -> NDArray[np.void]:
+    """Returns a row (K,) of CANDIDATE that begins with the words in these places, as listed corrections.
+
+    >>> row = np.array([(5, 0.5, 2), (6, 0.25, 3)], CANDIDATE)
+    >>> with_listed(row, [6]).tolist(), with_listed(row, [7]).tolist()
+    ([(6, 1.0, 5), (5, 0.5, 2)], [(7, 1.0, 5), (5, 0.5, 2)])
+    """
+    listed = np.array([(place, 1.0, LISTED) for place in places], CANDIDATE)
+    return np.concatenate([listed, row[~np.isin(row["ids"], listed["ids"])]])[: len(row)]
 
 
 def best_places(scores: Floats, number: int) -> Integers:

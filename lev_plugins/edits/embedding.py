@@ -23,7 +23,16 @@ from torch import Tensor, nn
 
 from lev_plugins.edits.actions import positions_where
 from lev_plugins.edits.batch_words import BatchWords, look_up_words
-from lev_plugins.edits.candidates import CAPITALISED, CASES, LEVELS, MAX_DISTANCE, SHAPES, UPPERCASE, WordIndex
+from lev_plugins.edits.candidates import (
+    CAPITALISED,
+    CASES,
+    LEVELS,
+    LISTED,
+    MAX_DISTANCE,
+    SHAPES,
+    UPPERCASE,
+    WordIndex,
+)
 from lev_plugins.nn.weight_cache import EvalCache
 
 NGRAM_SCALE = 3.0  # makes the mean of some thirty vectors about as long as an embedding row
@@ -191,7 +200,7 @@ class NgramEmbedding(nn.Module):
             CollectingTable(means, sample.class_of, unknown_means),
             CollectingTable(own_rows, sample.class_of),
             torch.cat([self.shapes, shapes]),
-            F.pad(self.counts, (0, len(shapes))),
+            torch.cat([self.counts, words["counts"]]),
             words["guesses"],
             words["letter_hashes"],
             words,
@@ -223,7 +232,11 @@ class NgramEmbedding(nn.Module):
 
     def features(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None) -> WordFeatures:
         level = self.level(tokens, words, held_out)
-        return WordFeatures(tokens, tokens.masked_fill(level.eq(0), self.unk), level, words.shapes[tokens])
+        return WordFeatures(tokens, self.own_rows(tokens, level), level, words.shapes[tokens])
+
+    def own_rows(self, tokens: Tensor, level: Tensor) -> Tensor:
+        """Returns the ids whose own rows are added: <unk> for words that the training text lacks."""
+        return tokens.masked_fill(level.eq(0) | (tokens > self.vocabulary), self.unk)
 
     def level(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None = None) -> Tensor:
         """Returns how familiar each token is, (B, T); 0: it does not occur in the training text."""
@@ -266,7 +279,7 @@ class IntendedWordEmbedding(NgramEmbedding):
         super().__init__(dictionary, dim, index)
         self.sizes = sizes
         self.from_guess = nn.Linear(dim, dim, bias=False)
-        self.slips = nn.Embedding(MAX_DISTANCE + 1, dim)  # by the edit distance
+        self.slips = nn.Embedding((MAX_DISTANCE if index.lexicon is None else LISTED) + 1, dim)  # by the edit distance
         nn.init.normal_(self.from_guess.weight, std=dim**-0.5)
         nn.init.normal_(self.slips.weight, std=0.5 * dim**-0.5)
         # for each familiarity of the pair with the next word, and then with the previous word; not an ``nn.Embedding``,
@@ -318,7 +331,7 @@ class IntendedWordEmbedding(NgramEmbedding):
         usual_case = case.eq(CAPITALISED) | case.eq(UPPERCASE)
         is_guess = level.eq(0) & distances.eq(0) & usual_case  # the word itself, with other capitals
         level = torch.where(is_guess, self.level(guesses, words), level)
-        own_rows = torch.where(is_guess, guesses, tokens).masked_fill(level.eq(0), self.unk)
+        own_rows = self.own_rows(torch.where(is_guess, guesses, tokens), level)
         hashes = words.letter_hashes[:, tokens]
         counts = joined_counts(hashes, shapes >= CASES, self.known_hashes, self.known_counts)
         joined_level = torch.bucketize(counts, self.levels, right=True)

@@ -41,6 +41,7 @@ class FeatureWeights:
     context: float = 10.0  # cosine of the query and the word's vector, if no word is replaced (else CONTEXT_WEIGHT)
     ngram_overlap: float = GuessWeights.ngram_overlap  # n-grams in common with the replaced word
     edit_distance: tuple[float, ...] = GuessWeights.edit_distance  # by the distance from the replaced word
+    listed: float = GuessWeights.listed  # in its place, for a correction that the lexicon lists
     frequency: float = GuessWeights.frequency  # times the logarithm of the number of occurrences
     replaced_word: float = 1.0  # weight of the replaced word's vector in the query
     self_replacement: float = 29.0  # penalty of the replaced word itself
@@ -139,6 +140,8 @@ class WordScorer(nn.Module):
         weights = vars(FeatureWeights())
         if pretrained:
             weights = {**weights, **vars(KnownWordFeatureWeights())}
+        if index.lexicon is None:
+            del weights["listed"]
         for name, value in weights.items():
             self.register_parameter(name, nn.Parameter(torch.tensor(value) / SCORE_LR_SCALE))
         self.known = DictionaryCandidates(index)
@@ -229,6 +232,8 @@ class WordScorer(nn.Module):
             sample: the words that are scored
         """
         of_distance = F.pad(self.weight("edit_distance"), (0, 1))  # MAX_DISTANCE: 0
+        if self.known.index.lexicon is not None:
+            of_distance = torch.cat([of_distance, self.weight("listed")[None]])
         features = self.weight("ngram_overlap") * candidates["ngram_overlap"]
         features = features + of_distance[candidates["edit_distance"]]
         scores = add_at(scores, sample.classes(candidates["ids"]), similarity * features)

@@ -32,6 +32,7 @@ from lev_plugins.labelling.task import TextLabellingTask
 from lev_plugins.noise import NOISE_FLAGS, NoiseOptions
 from lev_plugins.noise.layouts import known_layouts
 from lev_plugins.noise.options import with_language_files
+from lev_plugins.text.lexicon import LEXICON
 from lev_plugins.text.lines import read_lines, write_lines
 from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
 from lev_plugins.training import checkpoints
@@ -235,7 +236,7 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
             names = names[1:]
         for name in names:
             model_folder.require_plain(name, "the name of a dictionary")
-    copy_existing(Path(split_paths(task.cfg.data)[0]), folder, names)
+    copy_existing(Path(split_paths(task.cfg.data)[0]), folder, [*names, LEXICON])
     flags = model_flags(loaded)
     if flags.get("backbone") is not None:
         copy_backbone(Path(str(flags["backbone"])), folder / model_folder.BACKBONE)

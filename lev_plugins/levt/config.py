@@ -102,12 +102,13 @@ def build_vectors(
     if not cfg.spelling:
         return token_embedding(rows, dim, dictionary.pad()), None
     if cfg.backbone is None:
-        return IntendedWordEmbedding(dictionary, dim, WordIndex.of_dictionary(dictionary, cfg.spelling_buckets)), None
+        index = WordIndex.of_dictionary(dictionary, cfg.spelling_buckets, lexicon=task.lexicon)
+        return IntendedWordEmbedding(dictionary, dim, index), None
     folder = imported_folder(cfg.backbone, "--backbone", MOVED_HINT)
     symbols = Dictionary.load(str(folder / DICTIONARY))
     special = {dictionary.eos(): symbols.eos(), dictionary.unk(): symbols.unk()}
     pieces = WordPieces.of_words(WordTokenizer(folder, symbols), words_and_counts(dictionary)[0], special)
-    index = WordIndex.of_dictionary(dictionary, cfg.spelling_buckets, pieces)
+    index = WordIndex.of_dictionary(dictionary, cfg.spelling_buckets, pieces, task.lexicon)
     embedding = IntendedWordEmbedding(dictionary, dim, index)
     factor = cfg.backbone_lr_factor
     reader = WordReader(Path(folder), symbols, cfg.encoder_embed_dim, cfg.dropout, cfg.freeze_backbone, factor)

@@ -3,6 +3,8 @@
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Optional
 
 import torch
@@ -27,6 +29,7 @@ from lev_plugins.levt.model import LevT
 from lev_plugins.levt.notes import load_drafts, load_spelt_targets
 from lev_plugins.levt.post_edit import PostEditTransformer
 from lev_plugins.levt.typed import split_line, typed_batch, typed_row
+from lev_plugins.text.lexicon import LEXICON, Lexicon
 from lev_plugins.training.batch import Batch, Hypothesis, NetInput
 from lev_plugins.training.noisy import NoiseConfig, NoisyWords, check_noise, noise_and_codec
 from lev_plugins.training.pairs import ScoredConfig, ScoredTask
@@ -117,6 +120,12 @@ class TextEditingTask(ScoredTask):
         if self.cfg.noise_kind is not None and not from_checkpoint:  # a noisy text is source and draft
             require_one_dictionary(self, "--noise-kind in --task text_editing", "leave --noise-kind out")
         return model
+
+    @cached_property
+    def lexicon(self) -> Lexicon | None:
+        """What everybody knows of spelling, if the data folder has it: ``lev-plugins prepare --lexicon``."""
+        path = Path(utils.split_paths(self.cfg.data)[0], LEXICON)
+        return Lexicon.read(path) if path.is_file() else None
 
     @property
     def autoregressive(self) -> bool:

@@ -4,6 +4,7 @@ keyboard.txt: the letters of a keyboard, as in noise/tables/layouts
 alphabet.txt: the small letters, and in a second line the digits
 short-words.txt: short words that are often mistyped
 confusions.tsv: words that are mistaken for others, as ``lev-plugins confusions --unit word`` writes them
+real-words.txt: words that people write for other words, a group per line
 endings.txt: the endings that one stem may have, a line per paradigm; - is none
 chat.txt: words of chat and abbreviations that an editor had better leave alone, the usual ones first
 """

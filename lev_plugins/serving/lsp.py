@@ -32,6 +32,7 @@ class CachedModel:
 
     def __init__(self, model: SegmentModel) -> None:
         self.task, self.drafts, self.longest, self.symbols = model.task, model.drafts, model.longest, model.symbols
+        self.lexicon = model.lexicon
         self.model, self.cache = model, dict[tuple[object, ...], list[Edit]]()
 
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from lev_plugins.text.edited import Edit
+from lev_plugins.text.lexicon import Lexicon
 from lev_plugins.text.offsets import Offsets, Unit
 
 
@@ -51,6 +52,7 @@ class SegmentModel(Protocol):
     task: str  # --task of its training, which says what settings have an effect
     drafts: bool  # whether a segment may have a source of its own, and requests
     longest: int  # pieces that a segment may have, or its source
+    lexicon: Lexicon | None  # words and misspellings that it knows besides those of its dictionaries
 
     @property
     def symbols(self) -> Collection[str]:

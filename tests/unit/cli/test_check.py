@@ -38,7 +38,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other pe
 class Speller:
     """A decoder that corrects a few typos, and counts the segments that it reads."""
 
-    task, drafts, longest = "text_editing", False, 99
+    task, drafts, longest, lexicon = "text_editing", False, 99, None
     symbols = frozenset(f"▁{word}" for word in KNOWN)
 
     def __init__(self) -> None:

@@ -35,6 +35,7 @@ def edit_command(golden_folder: Callable[[str], Path]) -> list[object]:
 class Speller:
     """A decoder that replaces each capitalized word with x."""
 
+    lexicon = None
     task, drafts, longest, symbols = "text_editing", False, 99, ("met", "left")
 
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:

@@ -11,6 +11,7 @@ from fairseq.data import Dictionary, data_utils
 from lev_plugins.cli import prepare
 from lev_plugins.cli.main import main
 from lev_plugins.edits.batch_words import EditingDictionary
+from lev_plugins.text.lexicon import LEXICON, Lexicon
 from lev_plugins.text.lines import read_lines
 from lev_plugins.training.tokenise import learn_sentencepiece
 from lev_plugins.utils import files
@@ -109,6 +110,12 @@ def test_srcdict_or_tgtdict_is_the_joined_dictionary(corpus: Path, flag: str) ->
     assert prepare_corpus(corpus, "--joined-dictionary", flag, corpus.parent / "given.txt") == 0
     for side in ("en", "de"):
         assert (corpus.parent / "data" / f"dict.{side}.txt").read_text() == "hund 7\n"
+
+
+def test_a_lexicon_is_a_part_of_the_data(corpus: Path) -> None:
+    (corpus.parent / "lexicon.txt").write_text("Hnud,Hund\nBerlin\n\nAachen\n", "utf-8")
+    assert prepare_corpus(corpus, "--lexicon", corpus.parent / "lexicon.txt") == 0
+    assert Lexicon.read(corpus.parent / "data" / LEXICON).text == "aachen\nberlin\nhnud,hund\n"
 
 
 def test_empty_lines_are_counted(corpus: Path, capsys: pytest.CaptureFixture) -> None:

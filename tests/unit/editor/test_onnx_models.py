@@ -12,6 +12,7 @@ from fairseq.models import MODEL_REGISTRY
 from torch.onnx.errors import OnnxExporterError
 
 import lev_plugins
+from lev_plugins.editor.known_words import KnownWords
 from lev_plugins.editor.onnx_refinement import GraphPolicies, Graphs
 from lev_plugins.editor.options import EditOptions, LabelOptions
 from lev_plugins.edits.options import RefinementOptions
@@ -21,6 +22,8 @@ from lev_plugins.export import load_model
 from lev_plugins.labelling.text import LABEL_KINDS
 from lev_plugins.text.edited import Edit
 from lev_plugins.text.mark_bits import DELETE, INSERT, KEEP, PREFER, SPAN
+from lev_plugins.text.rewrites import Rewrite
+from lev_plugins.text.segments import Segment
 from lev_plugins.utils.errors import UserError
 from tests.helpers import Refusal, lively_model, random_rows, toy_dictionary
 from tests.slow_refinement import slow_refine
@@ -160,6 +163,24 @@ def test_refinement_by_graphs_equals_the_slow_reference(name: str, tmp_path: Pat
                 assert sentence.tokens == expected.tokens
                 scores = zip(sentence.words, expected.scores, strict=True)
                 assert all(word.score == pytest.approx(score, abs=1e-4) for word, score in scores if word.origin < 0)
+
+
+def test_what_an_editor_knows_of_words_of_its_lexicon(tmp_path: Path) -> None:
+    editor = lev_plugins.load(SYSTEMS["levt with a lexicon"](tmp_path).export(tmp_path / "out"))
+    model: Any = editor.model
+    pieces = ["▁Teh", "▁lexica", "▁values"]
+    segment = Segment("Teh lexica values", editor.offsets)
+    assert segment.pieces == pieces and [*map(model.count, pieces)] == [0, 1, 0]
+
+    def is_listed(place: int, word: str) -> bool:
+        one = range(place, place + 1)
+        output = [*pieces[:place], word, *pieces[place + 1 :]]
+        return model.is_listed(segment, Rewrite(Edit(0, 1, ""), one, one), output)
+
+    assert is_listed(0, "▁Of") and not is_listed(0, "▁the") and not is_listed(1, "▁of")
+    assert not model.is_listed(segment, Rewrite(Edit(0, 1, ""), range(2), range(1)), ["▁of", "▁values"])
+    knows = KnownWords.load(tmp_path / "out")
+    assert [knows(word) for word in ("Lexica", "teh", "The", "value", "etcd")] == [True, False, False, True, False]
 
 
 def index(change: Callable[[dict[str, Any]], object]) -> Change:

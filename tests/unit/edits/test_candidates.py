@@ -11,6 +11,7 @@ from rapidfuzz.distance import OSA
 
 from lev_plugins.edits.candidates import (
     FREQUENCY_WEIGHT,
+    LISTED,
     MAX_CANDIDATES,
     MAX_DISTANCE,
     WordIndex,
@@ -18,6 +19,7 @@ from lev_plugins.edits.candidates import (
     ngram_buckets,
     words_and_counts,
 )
+from lev_plugins.text.lexicon import Lexicon
 from tests.helpers import thorough
 from tests.spelling import BUCKETS, KNOWN, UNKNOWN, batch_words, dictionary, index_of
 
@@ -103,3 +105,18 @@ def test_the_guess_for_a_held_out_word_is_another_word() -> None:
     form = 4 + KNOWN.index("▁form")
     assert dictionary()[int(word[form])] == "▁from" and distances[form] == 1
     assert np.delete(word, form).sum() == 0  # all others are frequent
+
+
+def test_corrections_of_the_lexicon_come_first() -> None:
+    words = ["", *(f"▁{word}" for word in ("homogeneous", "Homogeneous", "homogenised", "theme")), "homogeneous"]
+    lexicon = Lexicon.of_lines(["homogenous,homogeneous", "cyclic,cyclix", "cyclix,cyclic", "etcd"])
+    index = WordIndex(words, [64, *[5] * 5], BUCKETS, lexicon=lexicon)
+    candidates = index.nearest(["▁Homogenous", "▁homogenised", "cyclic", "▁Etcd"])
+    assert {index.words[i] for i in candidates.ids[0, :3]} == {"▁homogeneous", "▁Homogeneous", "homogeneous"}
+    assert candidates.edit_distance[0].tolist()[:4] == [LISTED] * 3 + [MAX_DISTANCE]
+    assert candidates.ngram_overlap[0, 0] == 1
+    assert (candidates.edit_distance[1:] < LISTED).all()
+    guess, distance = index.guesses(candidates)[:, 0]
+    assert index.words[guess].endswith("homogeneous") and distance == LISTED
+    assert index.counts_of_unknown(["▁Homogenous", "▁Etcd", "Etc"]).tolist() == [0, 1, 0]
+    assert WordIndex(words=[""], counts=[64], buckets=BUCKETS).counts_of_unknown(["▁Etcd"]).tolist() == [0]

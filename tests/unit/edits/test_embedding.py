@@ -6,9 +6,10 @@ import torch.nn.functional as F
 from fairseq.optim.adam import Adam
 from torch import Tensor
 
-from lev_plugins.edits.batch_words import BatchWords
-from lev_plugins.edits.candidates import CASES, LEVELS, ngram_buckets
+from lev_plugins.edits.batch_words import BatchWords, look_up_words
+from lev_plugins.edits.candidates import CASES, LEVELS, LISTED, WordIndex, ngram_buckets
 from lev_plugins.edits.embedding import NGRAM_SCALE, CollectingTable, IntendedWordEmbedding, WordVectors
+from lev_plugins.text.lexicon import Lexicon
 from tests.helpers import PAD, UNK
 from tests.spelling import BUCKETS, COUNTS, KNOWN, UNKNOWN, UNKNOWN_ID, batch_words, dictionary, toy_table, word_scores
 
@@ -66,6 +67,20 @@ def test_a_held_out_word_is_read_as_if_its_count_were_one_lower() -> None:
     assert torch.allclose(vectors[0], spelled[form] + table.own.weight[UNK] + features[0] + intended)
     level = sum(number <= 8 for number in LEVELS)
     assert torch.allclose(vectors[1], spelled[value] + table.own.weight[value] + features[level])
+
+
+def test_a_word_of_the_lexicon_is_read_as_a_rare_word_without_a_row_of_its_own() -> None:
+    lexicon = Lexicon.of_lines(["vlaue", "teh,of"])
+    index = WordIndex.of_dictionary(dictionary(), BUCKETS, lexicon=lexicon)
+    table = IntendedWordEmbedding(dictionary(), 8, index)
+    words = table.vectors(look_up_words(UNKNOWN, index))
+    tokens = torch.tensor([[UNKNOWN_ID, UNKNOWN_ID + 1]])
+    known, listed = table.look_up(tokens, words)[0]
+    features = table.familiarity.weight + table.capitals.weight[CASES]
+    spelled = words.ngram_means.rows(tokens[0]) + table.own.weight[UNK]
+    assert torch.allclose(known, spelled[0] + features[1], atol=1e-6)
+    intended = intended_vector(table, words, 4 + KNOWN.index("▁of"), LISTED)
+    assert torch.allclose(listed, spelled[1] + features[0] + intended, atol=1e-6)
 
 
 SPLIT_WORDS = ["▁val", "▁ue", "ue", "▁VAL", "▁12"]

@@ -128,6 +128,7 @@ class OneEdit:
     text: str
     word: Span
     replacement: str
+    lexicon = None
     task, drafts, longest, symbols = "text_correction", False, 1000, ()
 
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:

@@ -83,7 +83,7 @@ FILLERS = ["", "x", "-", " ", ",", "5", " x ", "xx x", "\u00e9", "("]
 class Greedy:
     """A model that makes all edits of a strategy."""
 
-    task, longest = "text_editing", 10_000
+    task, longest, lexicon = "text_editing", 10_000, None
 
     def __init__(
         self,

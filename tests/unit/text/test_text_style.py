@@ -17,6 +17,7 @@ from lev_plugins.utils.errors import UserError
 class Replacing:
     """A model that replaces words and records its inputs."""
 
+    lexicon = None
     task, drafts, longest, symbols = "text_editing", False, 100, ["abcdefghijklmnopqrstuvwxyz"]
 
     def __init__(self, words: dict[str, str]):
