@@ -1,11 +1,11 @@
 """What everybody knows of spelling, from lists: words that exist, and misspellings that people make.
 
-python examples/english/lexicon.py FOLDER --words FILE ... --misspellings FILE ... [--real-words FILE]
+python examples/english/lexicon.py FOLDER --words FILE ... [--misspellings FILE ...] [--language-files NAME]
 
 writes FOLDER/lexicon.txt, for ``lev-plugins prepare --lexicon``, and FOLDER/slips.tsv, for the noise ``confusions`` of
 the training: the misspellings, and words that are taken for other words. WORDS: one word or several in a line, after #
-a comment, perhaps compressed by gzip. MISSPELLINGS: lines MISSPELLING,CORRECTION,... REAL-WORDS: lines of two or more
-words, each of which people write for the others.
+a comment, perhaps compressed by gzip. MISSPELLINGS: lines MISSPELLING,CORRECTION,... The words that people write for
+others are those of the language (``real-words.txt``).
 """
 
 import argparse
@@ -21,15 +21,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import write_lines
 from lev_plugins.noise.confusions import Confusion, ConfusionTable, write_table
+from lev_plugins.noise.languages import REAL_WORDS, language_folder
 from lev_plugins.text.lines import read_lines
 
 LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 SEPARATOR = re.compile(r"[\s/_.+-]+")
 GENITIVE = "'s"
-SLIP, REAL_WORD = (
-    0.001,
-    0.01,
-)  # rates of a misspelling, and of a word for another: the noise draws in proportion to them
+SLIP, REAL_WORD = 0.001, 0.01  # rates of a misspelling, and of a word for another; the noise draws in proportion
 
 
 def words_of(path: Path) -> Iterator[str]:
@@ -76,17 +74,16 @@ def main() -> None:
     add = parser.add_argument
     add("folder", type=Path)
     add("--words", type=Path, nargs="+", required=True, help="lists of words")
-    add("--misspellings", type=Path, nargs="+", required=True, help="lists of misspellings")
-    add("--real-words", type=Path, nargs="*", default=[], help="words that people write for other words")
+    add("--misspellings", type=Path, nargs="*", default=[], help="lists of misspellings")
+    add("--language-files", metavar="NAME", default="en", help="words that people write for others (default: en)")
     args = parser.parse_args()
     misspellings = read_misspellings(args.misspellings)
     known = {word for path in args.words for word in words_of(path)} - misspellings.keys()
-    groups = [line.split() for path in args.real_words for line in read_lines(path) if line]
+    listed = [",".join([wrong, *right]) for wrong, right in misspellings.items()]
+    real_words = language_folder(args.language_files) / REAL_WORDS
+    groups = [line.split() for line in read_lines(real_words)] if real_words.is_file() else []
     args.folder.mkdir(parents=True, exist_ok=True)
-    write_lines(
-        args.folder / "lexicon.txt",
-        [*sorted(known), *(",".join([wrong, *misspellings[wrong]]) for wrong in sorted(misspellings))],
-    )
+    write_lines(args.folder / "lexicon.txt", sorted([*known, *listed]))
     (args.folder / "slips.tsv").write_text("".join(write_table(slips(misspellings, groups))), encoding="utf-8")
     print(f"{len(known):,} words, {len(misspellings):,} misspellings")
 

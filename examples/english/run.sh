@@ -8,6 +8,9 @@ OUT=${OUT:-english-out} TEXT=${TEXT:-data/news-commentary/news.txt} TEST=${TEST:
 # `word count` (empty: the English one of the package symspellpy); OTHER: clean text of another kind than TEXT, to
 # calibrate confidences on as well (empty: docstrings)
 LANGUAGE_FILES=${LANGUAGE_FILES:-en} LIST=${LIST-} OTHER=${OTHER-}
+# WORDS, MISSPELLINGS: lists of words that exist, and of misspellings, lines MISSPELLING,CORRECTION,... (empty: none)
+WORDS=${WORDS-} MISSPELLINGS=${MISSPELLINGS-}
+LISTED=${LISTED:-55000} OCCURRENCES=${OCCURRENCES:-3}  # words of LIST to take; least count of others of TEXT
 COPIES=${COPIES:-2}  # of the text, each with other made-up words; several numbers: of each file of TEXT
 UPDATES=${UPDATES:-5000}  # length of the training
 PROMISE=${PROMISE:-17}  # words of 1,000 right ones that it may break in held-out text with many unexpected words
@@ -18,14 +21,19 @@ for set in news-commentary misspellings free-english; do  # TEXT and TEST, unles
     if [[ " $TEXT $TEST/" = *" data/$set/"* && ! -e data/$set ]]; then python "$HERE/../data.py" $set; fi
 done; ls "$TEST"/*.clean >/dev/null  # now, as a missing file should not stop it after the training
 
-KINDS=insert,delete,substitute,swap,keyboard,accent:0.1  # of noise
+KINDS=insert,delete,substitute,swap,keyboard,accent:0.1 slips=() lexicon=()  # of noise; what everybody knows
+if [ "$WORDS" ]; then
+    KINDS+=,confusions:1.5 slips=(confusions "$OUT/lexicon/slips.tsv") lexicon=(--lexicon "$OUT/lexicon/lexicon.txt")
+    once lexicon python "$HERE/lexicon.py" "$OUT/lexicon" --words $WORDS ${MISSPELLINGS:+--misspellings $MISSPELLINGS} \
+        --language-files "$LANGUAGE_FILES"
+fi
 typos() {  # typos SEED <CLEAN >NOISY: like those that the training makes
-    lev-plugins noise --kind $KINDS --language-files "$LANGUAGE_FILES" --varied --word-rate 0.125 --char-rate 0.16 \
+    lev-plugins noise --kind $KINDS ${slips:+--"${slips[@]}"} --language-files "$LANGUAGE_FILES" --varied --word-rate 0.125 --char-rate 0.16 \
         --min-letters 3 --lower-rate 0.3 --seed "$1"
 }
 text() {  # training text with unexpected words, its dictionary, and held-out text, also with typos
     python "$HERE/text.py" "$OUT/text" --text $TEXT --language-files "$LANGUAGE_FILES" --copies $COPIES \
-        ${LIST:+--frequencies "$LIST"}
+        --listed "$LISTED" --occurrences "$OCCURRENCES" ${LIST:+--frequencies "$LIST"} "${lexicon[@]}"
     typos 2 <"$OUT/text/valid.clean" >"$OUT/text/valid.noisy"
     cp "$OUT/text/valid.noisy" "$OUT/text/valid.draft"
     typos 4 <"$OUT/text/calibration.clean" >"$OUT/text/calibration.noisy"
@@ -39,10 +47,10 @@ other() {
 once text text; once other other
 
 once data lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --clean-train \
-    --srcdict "$OUT/text/dict.txt" --train-prefix "$OUT/text/train" --valid-prefix "$OUT/text/valid" --dest "$OUT/data"
+    --srcdict "$OUT/text/dict.txt" "${lexicon[@]}" --train-prefix "$OUT/text/train" --valid-prefix "$OUT/text/valid" --dest "$OUT/data"
 
 once model train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 -s noisy -t clean --spelling \
-    --spelling-buckets 24576 --noise-kind $KINDS --noise-language-files "$LANGUAGE_FILES" --noise-varied \
+    --spelling-buckets 24576 --noise-kind $KINDS ${slips:+--noise-"${slips[@]}"} --noise-language-files "$LANGUAGE_FILES" --noise-varied \
     --noise-word-rate 0.125 --noise-char-rate 0.16 --noise-min-letters 3 --noise-lower-rate 0.3 --noise-share 0.85
 
 once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \

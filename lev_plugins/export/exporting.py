@@ -244,7 +244,9 @@ def write_parts(loaded: Loaded, state: Checkpoint, extras: Extras, folder: Path,
         if not labels:  # which may be fewer than the flags say
             flags["max_source_positions"], flags["max_target_positions"] = loaded.models[0].max_positions()
     write_texts(extras, folder)
-    noise = write_noise(noise_of_training(state) if extras.noise is None else extras.noise, folder)
+    noise = dict[str, Flag]()
+    if not without_weights:  # only to train further
+        noise = write_noise(noise_of_training(state) if extras.noise is None else extras.noise, folder)
     decoding = extras.decoding
     if decoding.keep_bias is None and not labels and task.cfg.keep_bias:
         decoding = replace(decoding, keep_bias=task.cfg.keep_bias)

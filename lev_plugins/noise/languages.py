@@ -15,7 +15,7 @@ from lev_plugins.utils.errors import require
 
 LANGUAGE_FOLDERS = Path(__file__).parents[1] / "languages"
 KEYBOARD, ALPHABET, SHORT_WORDS = "keyboard.txt", "alphabet.txt", "short-words.txt"
-CONFUSIONS, ENDINGS, CHAT = "confusions.tsv", "endings.txt", "chat.txt"
+CONFUSIONS, ENDINGS, CHAT, REAL_WORDS = "confusions.tsv", "endings.txt", "chat.txt", "real-words.txt"
 
 
 def known_languages() -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from examples.post_editing.recurring import Reviser
+from lev_plugins.text.lexicon import LEXICON, Lexicon
 from tests.commands import ROOT, Result, Running, succeed
 from tests.helpers import write_lines
 from tests.pretrained import made_and_imported
@@ -89,12 +90,15 @@ def test_english_compares_the_editor_with_symspell(tmp_path: Path) -> None:
     save(tmp_path / "test" / "own.clean", clean)
     save(tmp_path / "test" / "own.typos", [line.replace("woman", "womann") for line in clean])
     settings["TEST"] = tmp_path / "test"
+    settings["WORDS"] = save(tmp_path / "words", ["etcd", "Zurich"])
+    settings["MISSPELLINGS"] = save(tmp_path / "misspellings", ["womann,woman", "teh,the"])
     settings |= {"UPDATES": 20, "PROMISE": 200, "TRAIN_FLAGS": "--max-tokens 400"}
     done = run_twice("english/run.sh", tmp_path / "out", **settings)
     rows = re.findall(r"^\| own \| (.+) \| ([\d.]+) \| ([\d.]+) \|$", done.out, re.M)
     assert {"SymSpell", "this editor"} <= {name for name, *_ in rows}
     config = json.loads((tmp_path / "out" / "editor" / "config.json").read_text("utf-8"))
     assert 0 <= config["dials"]["read"] <= 1
+    assert Lexicon.read(tmp_path / "out" / "editor" / LEXICON).corrections("womann") == ["woman"]
 
 
 @pytest.mark.slow
