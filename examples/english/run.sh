@@ -25,7 +25,7 @@ KINDS=insert,delete,substitute,swap,keyboard,accent:0.1 slips=() lexicon=()  # o
 if [ "$WORDS" ]; then
     KINDS+=,confusions:1.5 slips=(confusions "$OUT/lexicon/slips.tsv") lexicon=(--lexicon "$OUT/lexicon/lexicon.txt")
     once lexicon python "$HERE/lexicon.py" "$OUT/lexicon" --words $WORDS ${MISSPELLINGS:+--misspellings $MISSPELLINGS} \
-        --language-files "$LANGUAGE_FILES"
+        --language-files "$LANGUAGE_FILES" ${LIST:+--frequencies "$LIST"}
 fi
 typos() {  # typos SEED <CLEAN >NOISY: like those that the training makes
     lev-plugins noise --kind $KINDS ${slips:+--"${slips[@]}"} --language-files "$LANGUAGE_FILES" --varied --word-rate 0.125 --char-rate 0.16 \

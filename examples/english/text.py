@@ -239,7 +239,7 @@ def main() -> None:
     language = language_folder(args.language_files)
     copies = args.copies * len(args.text) if len(args.copies) == 1 else args.copies
     entries = [line.split(",") for line in read_lines(args.lexicon)] if args.lexicon else []
-    misspellings = {word for word, *corrections in entries if corrections}
+    misspellings = {word for word, *corrections in entries if corrections and word not in corrections}
     lines = [*sentences(zip(args.text, copies, strict=True), misspellings)]
     draw.shuffle(lines)
     size = 0 if args.valid else min(HELD_OUT_SENTENCES, max(1, len(lines) // 5))
@@ -262,7 +262,7 @@ def main() -> None:
         draw.shuffle(rare)
         train_rare, rare = rare[::2], rare[1::2]
     weights = lacking(listed, text_counts)
-    lexical = [word for word, *corrections in entries if not corrections and BLANK + word not in words]
+    lexical = [word for word, *_ in entries if word not in misspellings and BLANK + word not in words]
     for_train, for_valid = (UnexpectedWords(letters, weights, chat, some, lexical, draw) for some in (train_rare, rare))
     copied = (line for copy in range(max(copies)) for line, number in lines[size:] if copy < number)
     write_lines(args.folder / "train.clean", (for_train.put_into(line, TRAIN_SHARES) for line in copied))

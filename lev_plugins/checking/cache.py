@@ -57,7 +57,7 @@ class Cache:
         all_words, all_edits = {**more_words, **self.words}, {**more_edits, **self.edits}
         if self.path is None or (all_words == self.old_words and all_edits == self.old_edits):
             return
-        words = {name: (*words[:2], sorted(words.code)) for name, words in all_words.items()}
+        words = {name: words._replace(code=sorted(words.code)) for name, words in all_words.items()}
         edits = {key: [*map(written, edits)] for key, edits in all_edits.items()}
         with suppress(OSError, UserError), all_or_nothing(self.path) as file:
             file.write(json.dumps({"words": words, "edits": edits}, ensure_ascii=False).encode())

@@ -48,7 +48,7 @@ class Task(NamedTuple):
 
     path: str
     digest: str
-    suspects: int  # unknown words that are not words of the project
+    suspects: int  # unknown words that are not words of the project, and known ones that people write for others
     project: frozenset[str]  # words of this file that are words of the project
     size: int
 
@@ -97,7 +97,7 @@ class Checker:
             paragraphs = [entry for reader in readers for entry in reader(text)]
         except UserError as error:
             raise UserError(f"{path}: {error}") from error
-        return Prose(text, paragraphs, self.knows, ignored_spans(text), self.language)
+        return Prose(text, paragraphs, self.knows, ignored_spans(text), self.language, self.words.lexicon)
 
     def scan(self, path: str) -> Scan | UserError:
         """Returns the words of a file, or the error that says why it cannot be read."""

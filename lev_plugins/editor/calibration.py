@@ -41,6 +41,8 @@ class Evidence(NamedTuple):
     foreign: float  # 1: the dictionary lacks most of the other words of the sentence
     recurring: float = 0.0  # 1: the dictionary lacks the replaced words, and the text has them in several sentences
     listed: float = 0.0  # 1: the lexicon has the inserted word as the correction of the replaced one
+    replaced_frequency: float = 0.0  # as ``frequency``, of the rarest replaced word
+    letters: float = 0.0  # logarithm of the number of characters of the replaced text
 
 
 WEIGHTS = (CONSTANT, *Evidence._fields)
@@ -75,6 +77,8 @@ def evidence(
         capital=edit.start > 0 and source[:1].isupper(),
         signs=bool(source) and not source.replace(" ", "a").isalpha(),
         foreign=sum(around) > FOREIGN * len(around),
+        replaced_frequency=log1p(min((counts[place] for place in change.removed), default=0)),
+        letters=log1p(len(source)),
     )
 
 

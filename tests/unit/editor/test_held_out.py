@@ -39,7 +39,10 @@ def test_evidence_of_an_edit() -> None:
     changes = rewrites(segment, outputs, [0, None, None])
     assert len(changes) == 1
     facts = calibration.evidence(segment, changes[0], outputs, lambda word: counts.get(word, 0), 99, -1)
-    assert facts == Evidence(30, -1, pytest.approx(0.001, abs=1e-4), 1, pytest.approx(np.log(3)), 6 / 14, 0, 0, 1, 1, 0)
+    expected = Evidence(30, -1, pytest.approx(0.001, abs=1e-4), 1, pytest.approx(np.log(3)), 6 / 14, 0, 0, 1, 1, 0)
+    assert facts == expected._replace(letters=pytest.approx(np.log(15)))
+    facts = calibration.evidence(segment, changes[0], outputs, lambda word: 7, 0, -1)
+    assert (facts.unknown, facts.replaced_frequency) == (0, pytest.approx(np.log(8)))
 
 
 @thorough
