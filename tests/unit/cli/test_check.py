@@ -16,10 +16,12 @@ import pytest
 from lev_plugins.checking import cache
 from lev_plugins.checking.files import MAX_BYTES
 from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.known_words import KnownWords
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.text.edited import Edit
 from lev_plugins.text.segments import Segment
 from lev_plugins.text.tokenise import Tokeniser
+from lev_plugins.utils.model_folder import model_path
 from tests.helpers import Run, mentions
 from tests.unit.checking.conftest import Git, git  # noqa: F401
 
@@ -61,6 +63,9 @@ def speller(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Speller:
         return editor
 
     monkeypatch.setattr(Editor, "load", load)
+    known = KnownWords.load(model_path("en"))
+    known.lexicon = None  # which lists the typos of these tests
+    monkeypatch.setattr(KnownWords, "load", lambda folder: known)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
