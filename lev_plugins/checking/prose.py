@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -96,10 +97,17 @@ class Prose:
         return EditRequest(view.text, protected=protected, places=None if whole else places)
 
     def edits(self, edits: Iterable[Edit]) -> list[Edit]:
-        """Returns the edits that are inside one part of prose, and add no sign that a format could give a meaning."""
+        """Returns the edits that are inside one part of prose, and add no sign that a format could give a meaning.
+
+        The same goes for their alternatives.
+        """
         prose = (Span(part.start, part.end) for entry in self.paragraphs for part in entry.parts if part.prose)
         outside = Untouchable(rest(prose, len(self.text)))
-        return [edit for edit in edits if not outside.touched_by(edit) and PLAIN.fullmatch(edit.replacement)]
+
+        def harmless(edits: Iterable[Edit]) -> Iterator[Edit]:
+            return (edit for edit in edits if PLAIN.fullmatch(edit.replacement) and not outside.touched_by(edit))
+
+        return [replace(edit, alternatives=tuple(harmless(edit.alternatives))) for edit in harmless(edits)]
 
 
 def is_of(paragraph: Paragraph, language: str | None) -> bool:
