@@ -44,6 +44,14 @@ def test_no_replacement_has_a_sign_that_could_mean_something() -> None:
     assert (edit.replacement, edit.alternatives) == ("the", alternatives[:1])
 
 
+def test_an_editor_is_asked_for_each_spelling_once() -> None:
+    editor, words = FakeEditor(), list[str]()
+    editor.knows = lambda word: words.append(word) or False  # type: ignore[assignment, func-returns-value]
+    for _ in range(2):
+        edit_documents(editor, [DocumentRequest("A cat. A cat.", format=MARKDOWN)])
+    assert words == ["cat"]
+
+
 def test_other_texts_are_edited_as_a_whole() -> None:
     text = "```\nteh teh\n```\n"
     requests = [EditRequest(text), DocumentRequest(text), DocumentRequest(text, format=document_format("a.txt"))]
