@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from lev_plugins.text.documents.document import Embedded, Paragraph
-from lev_plugins.text.documents.notes import LINE, read_notes
+from lev_plugins.text.documents.lines import LINE
+from lev_plugins.text.documents.notes import read_notes
 from lev_plugins.text.documents.tree import parse
 from lev_plugins.text.edited import Span
 
@@ -105,5 +106,5 @@ def lines_of(text: str, comment: Span) -> Iterator[Span]:
     content = text[slice(*comment)]
     end = comment.start + len(content.removesuffix("/").rstrip("*") if content.startswith("/*") else content)
     for match in LINE.finditer(text, comment.start, end):
-        begin = (BEGIN if match.start() == comment.start else BEGIN_OF_LINE).match(text, *match.span(1))
-        yield Span(begin.end() if begin else match.start(), match.end(1))
+        begin = (BEGIN if match.start() == comment.start else BEGIN_OF_LINE).match(text, match.start(), match.end(2))
+        yield Span(begin.end() if begin else match.start(), match.end(2))

@@ -40,6 +40,14 @@ def paragraphs_of(text: str, areas: Iterable[Area]) -> Iterator[Paragraph]:
             yield result
 
 
+def area_of(text: str, span: Span, pattern: re.Pattern[str], language: str | None = None) -> Area:
+    """Returns a stretch of text without what a pattern matches: its group ``sign`` becomes layout, all else is code."""
+    code, signs = list[Span](), list[Span]()
+    for match in pattern.finditer(text, *span):
+        (signs if match.lastgroup == "sign" else code).append(Span(*match.span()))
+    return Area(*span, code, signs, language)
+
+
 def matches(pattern: re.Pattern[str], text: str, start: int = 0, end: int | None = None) -> list[Span]:
     return [Span(*match.span()) for match in pattern.finditer(text, start, len(text) if end is None else end)]
 

@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterator
 
 import regex
 
-from lev_plugins.text.documents.document import Embedded, Paragraph, divided, paragraph
+from lev_plugins.text.documents.document import Embedded, Paragraph
+from lev_plugins.text.documents.inline import ADDRESSES, area_of, matches, paragraphs_of
 from lev_plugins.text.edited import Span
 
 STRING = regex.compile(r'(?m)^[ \t]*+(?:(msg[a-z_]++)(?:\[\d+\])?[ \t]*+)?"((?:[^"\\\r\n]++|\\.)*+)"[ \t]*+\r?$')
@@ -22,11 +23,12 @@ PIECE = re.compile(r'\\(?:[nrt"]|[^nrt"])|[^\\]+', re.DOTALL)
 ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\"": '"'}
 ASIDE = re.compile(
     r"(?<![^\s\"])[^\s\\\"]*\\[^\s\"]*"  # a word with an escape
-    r"|[A-Z]?<[^<>]*>|&#?\w+;|`+[^`]+`+|(?i:https?|ftp|file|mailto):[^\s<>\"'`]+(?<![.,;:!?)])"
+    rf"|[A-Z]<[^<>]*>|(?P<sign><[^<>]*>)|&#?\w+;|`+[^`]+`+|{ADDRESSES}"
     r"|%(?:\([^()\s]*\))?(?:[-+#0'\d.*$I]| (?=\d|[a-z](?![^\W\d_])))*(?:<\w+>|(?:hh?|ll?|[LqjztZ])?[A-Za-z%]?)"
     r"|\$\w+|[$%#@]?\{[^{}]*\}"
     r"|(?<![\w&~])[^\W_]*[&~_][\w&~]*"  # a word with the sign of an accelerator
 )
+BLOCK = re.compile(r"(?:[^\n]+\n?)+")
 LANGUAGE = re.compile(r"(?:\A|\\n)Language:[ \t]*([A-Za-z_@-]+)")
 
 
@@ -58,9 +60,9 @@ def read_fields(text: str, names: Collection[str]) -> Iterator[Paragraph]:
             language = match[1] if match else None
         elif field in names:
             embedded, spoken = unescaped(text, spans), language if field == "msgstr" else None
-            for block in re.finditer(r"(?:[^\n]+\n?)+", embedded.text):
-                part = paragraph(embedded.text, divided(embedded.text, Span(*block.span()), ASIDE), spoken)
-                yield embedded.in_file(part)
+            blocks = matches(BLOCK, embedded.text)
+            areas = (area_of(embedded.text, block, ASIDE, spoken) for block in blocks)
+            yield from map(embedded.in_file, paragraphs_of(embedded.text, areas))
 
 
 def unescaped(text: str, strings: list[Span]) -> Embedded:

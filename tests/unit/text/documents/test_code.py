@@ -19,7 +19,7 @@ SNIPPETS = [
     ("a.py", "def f():\n    'an apostrophe would end it'", []),
     ("a.py", 'def f():\n    f"""No"""\ndef g():\n    b"""No"""\ndef h():\n    "a" "b"\ndef i():\n    "a",', []),
     ("a.py", 'x = """no"""\nif x:\n    """no"""\nf("# no")', []),
-    ("a.py", '"""A\\nword is lost."""', ["A", " is lost."]),
+    ("a.py", '"""A b\\nword is lost."""', ["A ", " is lost."]),
     (
         "a.py",
         '"""Sum.\n\n    Args:\n        a (int): The one\n            more.\n    """',
