@@ -89,15 +89,15 @@ def first_string(node: Node) -> Node | None:
 def joined(text: str, comments: Iterable[Span]) -> list[list[Span]]:
     """Returns the comments of one line each that stand below each other, together."""
     groups: list[list[Span]] = []
-    columns = [-1]
+    last_column = 0
     for span in comments:
-        is_line = not text.startswith("/*", span.start)
-        columns.append(span.start - text.rfind("\n", 0, span.start) if is_line else -1)
+        column = 0 if text.startswith("/*", span.start) else span.start - text.rfind("\n", 0, span.start)
         between = text[groups[-1][-1].end : span.start] if groups else ""
-        if is_line and columns[-2] == columns[-1] and between.count("\n") == 1 and not between.strip():
+        if column == last_column > 0 and between.count("\n") == 1 and not between.strip():
             groups[-1].append(span)
         else:
             groups.append([span])
+        last_column = column
     return groups
 
 

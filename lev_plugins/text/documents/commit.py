@@ -35,9 +35,12 @@ def read_commit(text: str) -> Iterator[Paragraph]:
     blocks = [list(block) for is_filled, block in groups if is_filled]
     if len(blocks) > 1 and all(TRAILER.match(text, *line) for line in blocks[-1]):
         blocks.pop()
-    for subject in (blocks or [[]])[0][:1]:
-        blocks[0][0] = Span(SUBJECT_PREFIX.match(text, *subject).end(), subject.end)  # type: ignore[union-attr]
-        blank = Span(subject.end, subject.end)
-        for part in (blocks[0][:1], [*blocks[0][1:], *(line for block in blocks[1:] for line in (blank, *block))]):
-            embedded = Embedded.of_lines(text, part)
-            yield from map(embedded.in_file, read_notes(embedded.text))
+    if not blocks:
+        return
+    subject, *lines = blocks[0]
+    begin = SUBJECT_PREFIX.match(text, *subject).end()  # type: ignore[union-attr]  # it also matches nothing
+    blank = Span(subject.end, subject.end)
+    body = [*lines, *(line for block in blocks[1:] for line in (blank, *block))]
+    for part in ([Span(begin, subject.end)], body):
+        embedded = Embedded.of_lines(text, part)
+        yield from map(embedded.in_file, read_notes(embedded.text))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from functools import partial
 
 import regex
 
@@ -30,16 +31,6 @@ ASIDE = re.compile(
 )
 BLOCK = re.compile(r"(?:[^\n]+\n?)+")
 LANGUAGE = re.compile(r"(?:\A|\\n)Language:[ \t]*([A-Za-z_@-]+)")
-
-
-def read_translations(text: str) -> Iterator[Paragraph]:
-    """Yields the paragraphs of each translation."""
-    return read_fields(text, ["msgstr"])
-
-
-def read_sources(text: str) -> Iterator[Paragraph]:
-    """Yields the paragraphs of each string of the program."""
-    return read_fields(text, ["msgid", "msgid_plural"])
 
 
 def read_fields(text: str, names: Collection[str]) -> Iterator[Paragraph]:
@@ -63,6 +54,10 @@ def read_fields(text: str, names: Collection[str]) -> Iterator[Paragraph]:
             blocks = matches(BLOCK, embedded.text)
             areas = (area_of(embedded.text, block, ASIDE, spoken) for block in blocks)
             yield from map(embedded.in_file, paragraphs_of(embedded.text, areas))
+
+
+read_translations = partial(read_fields, names=["msgstr"])
+read_sources = partial(read_fields, names=["msgid", "msgid_plural"])  # the strings of the program
 
 
 def unescaped(text: str, strings: list[Span]) -> Embedded:
