@@ -54,14 +54,14 @@ TOKEN = regex.compile(
           (?:\{{[^{{}}\r\n]*\}}|(?P<sign>[^\w\s*{{])[^\r\n]{{0,1000}}?(?P=sign))
         | \\(?:url|path|nolinkurl|href){OPTIONS}\{{[^{{}}\r\n]*\}}
         | \\(?:input|include)\b[ ]+[^\s{{}}]+
+        | \w*+(?:(?:\{{{ACCENT}\}}|{ACCENT}|(?<=\w)"[aousAOU](?=\w))\w*+)++
     )
-    | (?P<word>(?:\w++|\{{{ACCENT}\}}|{ACCENT}|(?<=\w)"[aousAOU](?=\w))++)
     | (?P<environment>{ENVIRONMENT.pattern})
     | (?P<blank>{BLANK_LINE})
     | (?P<command>\\(?:[A-Za-z@]++\*?|.|\Z)
         (?:[ \t]*+=?[ \t]*+-?(?:\d++\.?\d*+|\.\d++)[ \t]*+(?:pt|cm|mm|in|em|ex|sp|bp|pc|dd|cc|mu|fil+)\b
         (?:[ \t]*+(?:plus|minus)[ \t]*+[\d.]++[ \t]*+[a-z]++)*+)?+)
-    | (?P<bracket>[{{}}\[\]]) | (?P<cell>&) | (?P<white>\s) | (?P<text>.)
+    | (?P<bracket>[{{}}\[\]]) | (?P<cell>&) | (?P<white>\s) | (?P<text>\w++|.)
     """,
     regex.VERBOSE | regex.DOTALL,
 )
@@ -133,7 +133,7 @@ def read_region(text: str, start: int, end: int, is_body: bool) -> Iterator[Para
                     break
         else:
             if kind not in ("gap", "cell"):
-                prose = is_text and kind != "aside" and not (kind == "word" and regex.search(r"[\\\"]", token))
+                prose = is_text and kind != "aside"
             if token[0] not in "%#" and not token.isspace():
                 arguments = "t" if token.startswith("\\href") else None
         if prose or (prose is False and is_body):
