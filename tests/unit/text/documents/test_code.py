@@ -10,7 +10,7 @@ import pytest
 from lev_plugins.text.documents.formats import format_of
 from lev_plugins.utils.errors import UserError
 from tests.helpers import growth
-from tests.unit.text.documents.reading import prose_of
+from tests.unit.text.documents.prose import prose_of
 
 SNIPPETS = [
     ("a.py", "# One\n# text.\nx = 1  # other\n", ["One", "text.", "other"]),

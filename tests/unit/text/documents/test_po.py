@@ -4,7 +4,7 @@ import pytest
 
 from lev_plugins.text.documents.po import read_sources, read_translations
 from tests.helpers import growth
-from tests.unit.text.documents.reading import prose_of
+from tests.unit.text.documents.prose import prose_of
 
 HEADER = 'msgid ""\nmsgstr ""\n"Language: pt_BR\\n"\n"Plural-Forms: no\\n"\n\n'
 
