@@ -94,6 +94,7 @@ class Opening(NamedTuple):
     skipped: int = -1  # lines that have more are code
     until_blank: bool = False  # lines are code until one is blank
     options: bool = False  # fields that follow are options
+    quoted: int = -1  # the indentation of literal text that may come without more of it, behind a sign for each line
 
 
 def opening(text: str, line: Line) -> Opening:
@@ -146,12 +147,15 @@ def blocks(text: str) -> Iterator[Span]:
         if start >= 0:
             yield Span(start, end)
             skipped = state.literal if text.endswith("::", start, end) else -1
-            state = Opening(0, 0, skipped=skipped, options=state.options)
+            state = Opening(0, 0, skipped=skipped, options=state.options, quoted=skipped)
             start = -1
-        is_option = state.options and FIELD.match(text, place, line_end)
         if place == line_end:
             state = state._replace(until_blank=False, options=False)
-        elif not (state.until_blank or is_option or 0 <= state.skipped < column):
+        elif state.until_blank or 0 <= state.skipped < column or (state.options and FIELD.match(text, place, line_end)):
+            state = state._replace(quoted=-1)
+        elif state.quoted == column and not text[place].isalnum():
+            state = Opening(line_end, column, until_blank=True)
+        else:
             state = opening(text, line)
             is_term = state.exact and following.indent > column and following.start < following.end
             if state.place < line_end and not (is_term and TERM_OF_CODE.search(text, place, line_end)):

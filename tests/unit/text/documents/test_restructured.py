@@ -15,7 +15,10 @@ from tests.unit.text.documents.prose import prose
         ("The title\n---------\nSee `the  title`_\n\nOther\n-----\nMore", ["See|<`the  title`_>", "Other", "More"]),
         ("Code::\n\n  x\n\n  y\n\nText", ["Code::", "Text"]),
         ("* item::\n\n    x\n\n  more\n\n::\n\n  code\n", ["item::", "more"]),
-        ("See::\n\n no\n\n* one item", ["See::", "one item"]),
+        (
+            "See::\n\n* no\n* no\n\n* some item\n\nSee::\n\n no\n\n* one item",
+            ["See::", "some item", "See::", "one item"],
+        ),
         ("A ``code``s and ``b``, c", ["A|<``code``s and ``b``>|, c"]),
         ("A ``code`` and :ref:`text <x>`, :ref:`x`.", ["A|<``code``>|and|text|,|<:ref:`x`>|."]),
         ("`web <http://a>`_ `name`_ name_ |sub| [1]_", ["web|<`name`_>|<name_>|<|sub|>|<[1]_>"]),
