@@ -52,6 +52,7 @@ LANGUAGES = (
 
 def read_code(language: Language, text: str) -> Iterator[Paragraph]:
     """Yields the paragraphs of the comments and docstrings of a program."""
+    length = len(text)
     if language.candidates == SLASHES and text.rfind("/*") > text.rfind("*/"):
         text += "*/"  # the grammars take time that is quadratic in the length of an open comment
     places = [match.end() - 1 for match in re.finditer(language.candidates, text)]
@@ -64,7 +65,7 @@ def read_code(language: Language, text: str) -> Iterator[Paragraph]:
         node = waiting.pop()
         if node.type in COMMENT_TYPES:
             start = node.start_byte
-            comments.append(Span(start, start + len(text[start : node.end_byte].rstrip())))
+            comments.append(Span(start, min(length, start + len(text[start : node.end_byte].rstrip()))))
         elif bisect_left(places, node.start_byte) < bisect_left(places, node.end_byte):
             waiting += reversed(node.children)
             if node.type in DOCUMENTED and (string := first_string(node)):

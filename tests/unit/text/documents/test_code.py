@@ -48,6 +48,7 @@ SNIPPETS = [
         ["Returns ", " of ", "."],
     ),
     ("a.c", "int a; /* Größe", ["Größe"]),
+    ("a.js", 'let a = "/*";\n// The end', ["The end"]),
     ("a.go", "//go:build linux\n\n// Package a does.\npackage a\n", ["Package a does."]),
     ("a.rs", '/// Adds.\n///\n/// ```\n/// let no = 1;\n/// ```\nfn a() { let s = r"// no"; }', ["Adds."]),
     ("a.sh", '#!/bin/sh\n# Run it.\ncat <<A\n# no\nA\necho "# no" ${x#no} # now', ["Run it.", "now"]),
