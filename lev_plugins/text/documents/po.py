@@ -27,7 +27,7 @@ ASIDE = re.compile(
     rf"|[A-Z]<[^<>]*>|(?P<sign><[^<>]*>)|&#?\w+;|`+[^`]+`+|{ADDRESSES}"
     r"|%(?:\([^()\s]*\))?(?:[-+#0'\d.*$I]| (?=\d|[a-z](?![^\W\d_])))*(?:<\w+>|(?:hh?|ll?|[LqjztZ])?[A-Za-z%]?)"
     r"|\$\w+|[$%#@]?\{[^{}]*\}"
-    r"|(?<![\w&~])[^\W_]*[&~_][\w&~]*"  # a word with the sign of an accelerator
+    r"|[&~_]"  # of an accelerator
 )
 BLOCK = re.compile(r"(?:[^\n]+\n?)+")
 LANGUAGE = re.compile(r"(?:\A|\\n)Language:[ \t]*([A-Za-z_@-]+)")
