@@ -16,9 +16,9 @@ from lev_plugins.text.edited import Span
 
 TAG = r"""<(?P<close>/?)(?P<name>[A-Za-z][^\s<>/"']*)(?P<rest>(?:[^<>"']+|"[^"]*(?:"|\Z)|'[^']*(?:'|\Z))*)>?"""
 ENTITY = r"&lt;[^\s&](?:(?!&lt;)[^<>])*?&gt;|&\#?\w+;"  # also a tag that is shown
-LAYOUT = r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<![^<>]*>?"
+NO_ELEMENT = r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<![^<>]*>?"
 CODE = rf"{TEMPLATES}|\$?\{{[^{{}}\n]*\}}|{ENTITY}|{ADDRESSES}"
-TOKEN = re.compile(rf"(?P<layout>{LAYOUT})|{TAG}|{CODE}", re.DOTALL)
+TOKEN = re.compile(rf"(?P<layout>{NO_ELEMENT})|{TAG}|{CODE}", re.DOTALL)
 INLINE = re.compile(
     "a|abbr|acronym|b|bd[io]|big|cite|code|data|del|dfn|em|font|i|img|input|ins|kbd|label|mark|nobr|q|s|samp|small|span|"
     "strike|strong|su[bp]|time|tt|u|var|wbr"

@@ -29,7 +29,7 @@ ASIDE = re.compile(
     r"|\$\w+|[$%#@]?\{[^{}]*\}"
     r"|[&~_]"  # of an accelerator
 )
-BLOCK = re.compile(r"(?:[^\n]+\n?)+")
+FILLED_LINES = re.compile(r"(?:[^\n]+\n?)+")
 LANGUAGE = re.compile(r"(?:\A|\\n)Language:[ \t]*([A-Za-z_@-]+)")
 
 
@@ -51,7 +51,7 @@ def read_fields(text: str, names: Collection[str]) -> Iterator[Paragraph]:
             language = match[1] if match else None
         elif field in names:
             embedded, spoken = unescaped(text, spans), language if field == "msgstr" else None
-            blocks = matches(BLOCK, embedded.text)
+            blocks = matches(FILLED_LINES, embedded.text)
             areas = (area_of(embedded.text, block, ASIDE, spoken) for block in blocks)
             yield from map(embedded.in_file, paragraphs_of(embedded.text, areas))
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from lev_plugins.text.documents.document import Paragraph
-from lev_plugins.text.documents.html import CODE, LAYOUT, NOT_PROSE, TAG
+from lev_plugins.text.documents.html import CODE, NO_ELEMENT, NOT_PROSE, TAG
 from lev_plugins.text.documents.inline import Area, area_of, paragraphs_of
 from lev_plugins.text.edited import Span
 
@@ -19,7 +19,7 @@ ELEMENT = re.compile(
 LANGUAGE = re.compile(r"""\b(?:target-language|trgLang|xml:lang)\s*=\s*["']([\w-]+)""")
 INLINE = re.compile(  # placeholders, what the format of the original says, and what may be in HTML
     r"%(?:\(\w+\)|\d+\$)?[\d.]*[A-Za-z@%]|<(bpt|ept|ph|it|ut)\b[^<>]*(?<!/)>.*?(?:</\1\s*>|\Z)"
-    rf"|(?P<sign>{LAYOUT}|{TAG})|{CODE}",
+    rf"|(?P<sign>{NO_ELEMENT}|{TAG})|{CODE}",
     re.DOTALL,
 )
 
