@@ -83,10 +83,6 @@ class Checker:
     def words(self) -> KnownWords:
         return KnownWords.load(self.model)
 
-    @cached_property
-    def knows(self) -> Callable[[str], bool]:
-        return knows_of(self.words)
-
     def prose(self, path: str, text: str) -> Prose | None:
         """Returns the prose of a file; None: it has none that people have written in a known format."""
         format = format_of(path)
@@ -97,7 +93,8 @@ class Checker:
             paragraphs = [entry for reader in readers for entry in reader(text)]
         except UserError as error:
             raise UserError(f"{path}: {error}") from error
-        return Prose(text, paragraphs, self.knows, ignored_spans(text), self.language, self.words.lexicon)
+        ignored = ignored_spans(text)
+        return Prose(text, paragraphs, knows_of(self.words), ignored, self.language, self.words.lexicon)
 
     def scan(self, path: str) -> Scan | UserError:
         """Returns the words of a file, or the error that says why it cannot be read."""

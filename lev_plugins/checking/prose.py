@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cache, lru_cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,8 @@ PLAIN = regex.compile(r"[\p{L}\p{M}\p{N}'\u2019., -]*+")  # what a replacement m
 GENITIVE = regex.compile(r"['\u2019][sS]?$")
 CODE_WORD = regex.compile(r"\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}++|\p{L}")  # of fooBar: foo, Bar
 OUTNUMBERED = 10  # an unknown word that recurs is a typo if a known one a letter away is so many times as frequent
-CACHED_WORDS = 100_000  # of which ``base_of`` keeps the result; a server sees ever new ones
+CACHED_WORDS = 100_000  # whose lookups are kept; a server sees ever new ones
+CACHED_EDITORS = 16  # of a server
 MIN_LETTERS = 4  # of a word that another one can outnumber
 
 Knows = Callable[[str], bool]
@@ -102,10 +104,17 @@ class Prose:
         return EditRequest(view.text, protected=protected, places=None if whole else places)
 
     def edits(self, edits: Iterable[Edit]) -> list[Edit]:
-        """Returns the edits that are inside one part of prose, and add no sign that a format could give a meaning."""
+        """Returns the edits that are inside one part of prose, and add no sign that a format could give a meaning.
+
+        The same goes for their alternatives.
+        """
         prose = (Span(part.start, part.end) for entry in self.paragraphs for part in entry.parts if part.prose)
         outside = Untouchable(rest(prose, len(self.text)))
-        return [edit for edit in edits if not outside.touched_by(edit) and PLAIN.fullmatch(edit.replacement)]
+
+        def harmless(edits: Iterable[Edit]) -> Iterator[Edit]:
+            return (edit for edit in edits if PLAIN.fullmatch(edit.replacement) and not outside.touched_by(edit))
+
+        return [replace(edit, alternatives=tuple(harmless(edit.alternatives))) for edit in harmless(edits)]
 
 
 def is_of(paragraph: Paragraph, language: str | None) -> bool:
@@ -131,13 +140,14 @@ def base_of(word: str) -> str:
     return GENITIVE.sub("", word).lower()
 
 
+@lru_cache(CACHED_EDITORS)
 def knows_of(dictionary: Knows) -> Knows:
     """Returns the function that says whether an editor knows a word, which may have capitals of the sentence.
 
     dictionary: whether the editor knows a word as it is written
     """
 
-    @cache
+    @lru_cache(CACHED_WORDS)
     def knows(word: str) -> bool:
         # one letter is a symbol
         return len(word) == 1 or any(map(dictionary, {word, GENITIVE.sub("", word), word.lower(), base_of(word)}))

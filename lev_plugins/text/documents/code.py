@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from lev_plugins.text.documents.document import Embedded, Paragraph
-from lev_plugins.text.documents.notes import LINE, read_notes
+from lev_plugins.text.documents.lines import LINE
+from lev_plugins.text.documents.notes import read_notes
 from lev_plugins.text.documents.tree import parse
 from lev_plugins.text.edited import Span
 
@@ -51,6 +52,7 @@ LANGUAGES = (
 
 def read_code(language: Language, text: str) -> Iterator[Paragraph]:
     """Yields the paragraphs of the comments and docstrings of a program."""
+    length = len(text)
     if language.candidates == SLASHES and text.rfind("/*") > text.rfind("*/"):
         text += "*/"  # the grammars take time that is quadratic in the length of an open comment
     places = [match.end() - 1 for match in re.finditer(language.candidates, text)]
@@ -63,7 +65,7 @@ def read_code(language: Language, text: str) -> Iterator[Paragraph]:
         node = waiting.pop()
         if node.type in COMMENT_TYPES:
             start = node.start_byte
-            comments.append(Span(start, start + len(text[start : node.end_byte].rstrip())))
+            comments.append(Span(start, min(length, start + len(text[start : node.end_byte].rstrip()))))
         elif bisect_left(places, node.start_byte) < bisect_left(places, node.end_byte):
             waiting += reversed(node.children)
             if node.type in DOCUMENTED and (string := first_string(node)):
@@ -88,15 +90,15 @@ def first_string(node: Node) -> Node | None:
 def joined(text: str, comments: Iterable[Span]) -> list[list[Span]]:
     """Returns the comments of one line each that stand below each other, together."""
     groups: list[list[Span]] = []
-    columns = [-1]
+    last_column = 0
     for span in comments:
-        is_line = not text.startswith("/*", span.start)
-        columns.append(span.start - text.rfind("\n", 0, span.start) if is_line else -1)
+        column = 0 if text.startswith("/*", span.start) else span.start - text.rfind("\n", 0, span.start)
         between = text[groups[-1][-1].end : span.start] if groups else ""
-        if is_line and columns[-2] == columns[-1] and between.count("\n") == 1 and not between.strip():
+        if column == last_column > 0 and between.count("\n") == 1 and not between.strip():
             groups[-1].append(span)
         else:
             groups.append([span])
+        last_column = column
     return groups
 
 
@@ -105,5 +107,5 @@ def lines_of(text: str, comment: Span) -> Iterator[Span]:
     content = text[slice(*comment)]
     end = comment.start + len(content.removesuffix("/").rstrip("*") if content.startswith("/*") else content)
     for match in LINE.finditer(text, comment.start, end):
-        begin = (BEGIN if match.start() == comment.start else BEGIN_OF_LINE).match(text, *match.span(1))
-        yield Span(begin.end() if begin else match.start(), match.end(1))
+        begin = (BEGIN if match.start() == comment.start else BEGIN_OF_LINE).match(text, match.start(), match.end(2))
+        yield Span(begin.end() if begin else match.start(), match.end(2))

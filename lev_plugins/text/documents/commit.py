@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from lev_plugins.text.documents.document import Embedded, Paragraph
-from lev_plugins.text.documents.notes import LINE, read_notes
+from lev_plugins.text.documents.lines import LINE
+from lev_plugins.text.documents.notes import read_notes
 from lev_plugins.text.edited import Span
 
 FILE_NAMES = ("COMMIT_EDITMSG", "MERGE_MSG", "TAG_EDITMSG", "SQUASH_MSG", ".gitmessage")
@@ -27,16 +28,19 @@ OTHER_LINE = re.compile(
 def read_commit(text: str) -> Iterator[Paragraph]:
     """Yields the subject of a commit message, and the paragraphs of its body without trailers."""
     end = END.search(text)
-    lines = [Span(*match.span(1)) for match in LINE.finditer(text, 0, end.start() if end else len(text))]
+    lines = [Span(match.start(), match.end(2)) for match in LINE.finditer(text, 0, end.start() if end else len(text))]
     prose = (line._replace(end=line.start) if OTHER_LINE.match(text, *line) else line for line in lines)
     shown = (line for line in prose if not text.startswith("#", line.start))
     groups = groupby(shown, lambda line: bool(text[slice(*line)].strip()))
     blocks = [list(block) for is_filled, block in groups if is_filled]
     if len(blocks) > 1 and all(TRAILER.match(text, *line) for line in blocks[-1]):
         blocks.pop()
-    for subject in (blocks or [[]])[0][:1]:
-        blocks[0][0] = Span(SUBJECT_PREFIX.match(text, *subject).end(), subject.end)  # type: ignore[union-attr]
-        blank = Span(subject.end, subject.end)
-        for part in (blocks[0][:1], [*blocks[0][1:], *(line for block in blocks[1:] for line in (blank, *block))]):
-            embedded = Embedded.of_lines(text, part)
-            yield from map(embedded.in_file, read_notes(embedded.text))
+    if not blocks:
+        return
+    subject, *lines = blocks[0]
+    begin = SUBJECT_PREFIX.match(text, *subject).end()  # type: ignore[union-attr]  # it also matches nothing
+    blank = Span(subject.end, subject.end)
+    body = [*lines, *(line for block in blocks[1:] for line in (blank, *block))]
+    for part in ([Span(begin, subject.end)], body):
+        embedded = Embedded.of_lines(text, part)
+        yield from map(embedded.in_file, read_notes(embedded.text))

@@ -68,20 +68,6 @@ def paragraph(text: str, parts: Iterable[Part], language: str | None = None) -> 
     return Paragraph(tuple(lines), language)
 
 
-def divided(text: str, span: Span, aside: re.Pattern[str]) -> Iterator[Part]:
-    """Yields the prose of a span and, between it, what a pattern matches.
-
-    >>> list(divided("See `x`.", Span(0, 8), re.compile("`.`")))
-    [Part(start=0, end=4, prose=True), Part(start=4, end=7, prose=False), Part(start=7, end=8, prose=True)]
-    """
-    place = span.start
-    for match in aside.finditer(text, *span):
-        yield Part(place, match.start())
-        yield Part(*match.span(), False)
-        place = match.end()
-    yield Part(place, span.end)
-
-
 def parts_around(text: str, start: int, end: int, code: Iterable[Span], signs: Iterable[Span] = ()) -> list[Part]:
     """Returns the parts of a stretch of text. A word that code or a sign goes into is code as well.
 

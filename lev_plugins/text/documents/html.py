@@ -16,11 +16,9 @@ from lev_plugins.text.edited import Span
 
 TAG = r"""<(?P<close>/?)(?P<name>[A-Za-z][^\s<>/"']*)(?P<rest>(?:[^<>"']+|"[^"]*(?:"|\Z)|'[^']*(?:'|\Z))*)>?"""
 ENTITY = r"&lt;[^\s&](?:(?!&lt;)[^<>])*?&gt;|&\#?\w+;"  # also a tag that is shown
-TOKEN = re.compile(
-    rf"(?P<layout><!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<![^<>]*>?)|{TAG}"
-    rf"|(?P<code>{TEMPLATES}|\$?\{{[^{{}}\n]*\}}|{ENTITY}|{ADDRESSES})",
-    re.DOTALL,
-)
+NO_ELEMENT = r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<![^<>]*>?"
+CODE = rf"{TEMPLATES}|\$?\{{[^{{}}\n]*\}}|{ENTITY}|{ADDRESSES}"
+TOKEN = re.compile(rf"(?P<layout>{NO_ELEMENT})|{TAG}|{CODE}", re.DOTALL)
 INLINE = re.compile(
     "a|abbr|acronym|b|bd[io]|big|cite|code|data|del|dfn|em|font|i|img|input|ins|kbd|label|mark|nobr|q|s|samp|small|span|"
     "strike|strong|su[bp]|time|tt|u|var|wbr"
@@ -57,13 +55,8 @@ def html_areas(text: str, begin: int, end: int, code: list[Span], layout: list[S
 
     def area(start: int, stop: int) -> Iterator[Area]:
         if opened[-1].prose and start < stop:
-            yield Area(
-                start,
-                stop,
-                [*holes, *within(code, start, stop)],
-                [*signs, *within(layout, start, stop)],
-                opened[-1].language,
-            )
+            outer = within(code, start, stop), within(layout, start, stop)
+            yield Area(start, stop, [*holes, *outer[0]], [*signs, *outer[1]], opened[-1].language)
         holes.clear()
         signs.clear()
 

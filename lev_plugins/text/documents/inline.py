@@ -40,6 +40,14 @@ def paragraphs_of(text: str, areas: Iterable[Area]) -> Iterator[Paragraph]:
             yield result
 
 
+def area_of(text: str, span: Span, pattern: re.Pattern[str], language: str | None = None) -> Area:
+    """Returns a stretch of text without what a pattern matches: its group ``sign`` becomes layout, all else is code."""
+    code, signs = list[Span](), list[Span]()
+    for match in pattern.finditer(text, *span):
+        (signs if match.lastgroup == "sign" else code).append(Span(*match.span()))
+    return Area(*span, code, signs, language)
+
+
 def matches(pattern: re.Pattern[str], text: str, start: int = 0, end: int | None = None) -> list[Span]:
     return [Span(*match.span()) for match in pattern.finditer(text, start, len(text) if end is None else end)]
 
@@ -60,15 +68,12 @@ def without(text: str, spans: Iterable[Span]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def expressions(
-    text: str, areas: Iterable[Span], file: str | None = None, keep_open: bool = False
-) -> tuple[list[Span], list[Span]]:
+def expressions(text: str, areas: Iterable[Span], file: str) -> tuple[list[Span], list[Span]]:
     """Returns {expressions}, templates and elements of code in sorted areas, and beside them comments and other tags.
 
     file: the text with what was left out of it, where elements may end
-    keep_open: what is open at the end of an area goes on in the next
     >>> text = "A {b {c} d} <e f={1 > 0}> <pre>g</pre> {% raw %} {} {% endraw %}!"
-    >>> [[text[start:end] for start, end in spans] for spans in expressions(text, [Span(0, len(text))])]
+    >>> [[text[start:end] for start, end in spans] for spans in expressions(text, [Span(0, len(text))], text)]
     [['{b {c} d}', '<pre>g</pre>', '{% raw %} {} {% endraw %}'], ['<e f={1 > 0}>']]
     """
     code, tags = list[Span](), list[Span]()
@@ -80,7 +85,7 @@ def expressions(
             if match.start() < resume:
                 continue
             if not opened and (last := last_sign(match)) and last not in missing:
-                if content := re.compile(last, re.IGNORECASE).search(file or text, match.end()):
+                if content := re.compile(last, re.IGNORECASE).search(file, match.end()):
                     resume = content.end()
                     (tags if match["comment"] else code).append(Span(match.start(), resume))
                     continue
@@ -95,10 +100,10 @@ def expressions(
                 braces -= sign == "}"
                 if not opened:
                     (tags if sign[-1] == ">" else code).append(Span(begin, match.end()))
-        if opened and not keep_open:
+        if opened:
             code.append(Span(begin, end))
             opened, braces = [], 0
-    return [*code, *([Span(begin, len(text))] if opened else [])], tags
+    return code, tags
 
 
 def last_sign(match: re.Match[str]) -> str | None:

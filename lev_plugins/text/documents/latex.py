@@ -47,22 +47,21 @@ OPTIONS = r"\*?(?:\[[^\[\]\r\n]*\])?+"
 ENVIRONMENT = regex.compile(r"\\(?P<side>begin|end)[ \t]*\{(?P<name>[^{}\\\r\n]*)\}")
 TOKEN = regex.compile(
     rf"""
-    (?P<gap>%[^\r\n]* | ~ | \\\\(?:\*?\[[^\[\]\r\n]*\])? | \\[\s,;:!>@])
+    (?P<gap>%[^\r\n]* | ~ | \\\[.*?(?:\\\]|\Z) | \\\\(?:\*?\[[^\[\]\r\n]*\])? | \\[\s,;:!>@])
     | (?P<aside>
         \$\$?{IN_DOLLARS}(?:\$\$?)?+ | \\\({IN_PARENTHESES}(?:\\\))?+ | ``|'' | \\[%&$\#{{}}] | \#+\d?
         | \\(?:verb|Verb|lstinline|mintinline|mint){OPTIONS}(?:\{{\w*\}})?+
           (?:\{{[^{{}}\r\n]*\}}|(?P<sign>[^\w\s*{{])[^\r\n]{{0,1000}}?(?P=sign))
         | \\(?:url|path|nolinkurl|href){OPTIONS}\{{[^{{}}\r\n]*\}}
         | \\(?:input|include)\b[ ]+[^\s{{}}]+
+        | \w*+(?:(?:\{{{ACCENT}\}}|{ACCENT}|(?<=\w)"[aousAOU](?=\w))\w*+)++
     )
-    | (?P<word>(?:\w++|\{{{ACCENT}\}}|{ACCENT}|(?<=\w)"[aousAOU](?=\w))++)
     | (?P<environment>{ENVIRONMENT.pattern})
-    | (?P<display>\\\[)
     | (?P<blank>{BLANK_LINE})
     | (?P<command>\\(?:[A-Za-z@]++\*?|.|\Z)
         (?:[ \t]*+=?[ \t]*+-?(?:\d++\.?\d*+|\.\d++)[ \t]*+(?:pt|cm|mm|in|em|ex|sp|bp|pc|dd|cc|mu|fil+)\b
         (?:[ \t]*+(?:plus|minus)[ \t]*+[\d.]++[ \t]*+[a-z]++)*+)?+)
-    | (?P<bracket>[{{}}\[\]]) | (?P<cell>&) | (?P<white>\s) | (?P<text>.)
+    | (?P<bracket>[{{}}\[\]]) | (?P<cell>&) | (?P<white>\s) | (?P<text>\w++|.)
     """,
     regex.VERBOSE | regex.DOTALL,
 )
@@ -106,7 +105,7 @@ def read_region(text: str, start: int, end: int, is_body: bool) -> Iterator[Para
         if kind == "blank":
             while groups and groups[-1].closing == "]":  # no option has a blank line
                 groups.pop()
-        elif kind == "display" or (kind == "environment" and NOT_PROSE.search(token)):
+        elif kind == "environment" and NOT_PROSE.search(token):
             start, arguments = end_of(text, match, end), None
         elif kind == "environment":
             arguments = ""
@@ -134,7 +133,7 @@ def read_region(text: str, start: int, end: int, is_body: bool) -> Iterator[Para
                     break
         else:
             if kind not in ("gap", "cell"):
-                prose = is_text and kind != "aside" and not (kind == "word" and regex.search(r"[\\\"]", token))
+                prose = is_text and kind != "aside"
             if token[0] not in "%#" and not token.isspace():
                 arguments = "t" if token.startswith("\\href") else None
         if prose or (prose is False and is_body):
@@ -145,10 +144,7 @@ def read_region(text: str, start: int, end: int, is_body: bool) -> Iterator[Para
 
 
 def end_of(text: str, begin: regex.Match[str], end: int) -> int:
-    r"""Returns where an environment or \[ ends."""
-    if begin.lastgroup == "display":
-        place = text.find(r"\]", begin.end(), end)
-        return place + 2 if place >= 0 else end
+    """Returns where an environment ends."""
     depth = 0
     for match in ENVIRONMENT.finditer(text, begin.start(), end):
         if match["name"] == begin["name"]:

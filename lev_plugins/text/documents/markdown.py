@@ -78,7 +78,7 @@ def areas(text: str, mdx: bool) -> Iterator[Area]:
             result += [Span(start + n.start_byte, start + n.end_byte) for n in captures.get(kind, ())]
     rest = without(text, [*code, *signs, *([] if mdx else indented)])
     stretches = sorted(prose + html)
-    embedded, tags = expressions(rest, [Span(0, len(text))] if mdx else stretches, text, keep_open=mdx)
+    embedded, tags = expressions(rest, [Span(0, len(text))] if mdx else stretches, text)
     code += [*embedded, *matches(CODE, rest), *matches(MATH, text), *(matches(MODULE_LINES, rest) if mdx else ())]
     inside_tag = Untouchable(tags)
     signs = [sign for sign in signs if not inside_tag.touched_by(sign)] + [*tags, *matches(HARD_BREAK, rest)]

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 
-from lev_plugins.text.documents.document import Paragraph, divided, paragraph
+from lev_plugins.text.documents.document import Paragraph
+from lev_plugins.text.documents.inline import ADDRESSES, area_of, paragraphs_of
+from lev_plugins.text.documents.lines import lines_of
 from lev_plugins.text.edited import Span
 
-LINE = re.compile(r"(?!\Z)([^\r\n]*)(?:\r\n?|\n|\Z)")
 END_OF_EXAMPLE = re.compile(r"\Z")
 # what begins code, and what ends it
 FENCES = [
@@ -74,36 +76,32 @@ CODE = re.compile(
 )
 SIGNS = re.compile(r"[\[\]{}<>=+*/\\|&^%$#@~_]")
 INLINE = re.compile(
-    r"(?<![\w:+.-]):[\w:+.-]+:`[^`]*`|`[^`'\s]+'(?!\w)|`+[^`]+`+|\{@\w[^{}]*\}|</?\w[^<>]*>|(?i:https?|ftp|file|mailto):[^\s<>\"'`]+(?<![.,;:!?)])"
-    r"|\\\w+(?:\{[^{}]*\})?|\\(?:.|\Z)|%\(\w+\)\w|&#?\w+;"
+    rf"(?<![\w:+.-]):[\w:+.-]+:`[^`]*`|`[^`'\s]+'(?!\w)|`+[^`]+`+|\{{@\w[^{{}}]*\}}|(?P<sign></?\w[^<>]*>)|{ADDRESSES}"
+    r"|\\\w+(?:\{[^{}]*\})?|\\\S?|%\(\w+\)\w|&#?\w+;"
     r"|\b(?:TODO|FIXME|XXX|HACK)\b(?:\([^()\n]*\))?:?|#[ \t]*(?:noqa|type:|pylint:|pragma:|nosec)[^\r\n]*"
-    r"|\[[^\[\]\n]*\]\([^()\s]*\)|([-=*#~_])\1{2,}",
+    r"|\[[^\[\]\n]*\]\([^()\s]*\)|(?P<rule>[-=*#~_])(?P=rule){2,}",
     re.DOTALL,
 )
 
 
 def read_notes(text: str) -> Iterator[Paragraph]:
     """Yields the paragraphs of the text of a comment, without its signs."""
-    lines: list[Span] = []
-    for line in [*prose_lines(text), None]:
-        if line:
-            lines.append(line)
-        elif lines:
-            yield paragraph(text, divided(text, Span(lines[0].start, lines[-1].end), INLINE))
-            lines = []
+    groups = ([*filter(None, group)] for _, group in groupby(prose_lines(text), bool))
+    spans = (Span(lines[0].start, lines[-1].end) for lines in groups if lines)
+    return paragraphs_of(text, (area_of(text, span, INLINE) for span in spans))
 
 
 def prose_lines(text: str) -> Iterator[Span | None]:
     """Yields the prose of each line that has any, and None where a paragraph ends."""
-    rows = [(match.end(1) - len(match[1].lstrip()), match[1].strip()) for match in LINE.finditer(text)]
-    indents = [start - match.start() for (start, _), match in zip(rows, LINE.finditer(text), strict=True)]
+    lines = [*lines_of(text)]
     # the first line of a docstring has no indentation
-    base = min((indent for i, indent in enumerate(indents) if rows[i][1] and (i or indent)), default=0)
+    base = min((indent for i, (start, end, indent) in enumerate(lines) if start < end and (i or indent)), default=0)
     never = len(text) + 1
     literal = section = never  # what is indented by so much is code; has names of parameters
     fence: re.Pattern[str] | None = None  # what ends the code
     after_blank = True
-    for indent, (start, line) in zip(indents, rows, strict=True):
+    for start, end, indent in lines:
+        line = text[start:end]
         if not line:
             fence = None if fence == END_OF_EXAMPLE else fence
             after_blank = True
@@ -131,7 +129,7 @@ def prose_lines(text: str) -> Iterator[Span | None]:
         if prefix or not is_prose:
             yield None
         if is_prose:
-            yield Span(start + len(line) - len(line[place:].lstrip()), start + len(line))
+            yield Span(end - len(line[place:].lstrip()), end)
         if level + 1 in (literal, section):
             yield None
 

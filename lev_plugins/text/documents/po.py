@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from functools import partial
 
 import regex
 
-from lev_plugins.text.documents.document import Embedded, Paragraph, divided, paragraph
+from lev_plugins.text.documents.document import Embedded, Paragraph
+from lev_plugins.text.documents.inline import ADDRESSES, area_of, matches, paragraphs_of
 from lev_plugins.text.edited import Span
 
 STRING = regex.compile(r'(?m)^[ \t]*+(?:(msg[a-z_]++)(?:\[\d+\])?[ \t]*+)?"((?:[^"\\\r\n]++|\\.)*+)"[ \t]*+\r?$')
@@ -22,22 +24,13 @@ PIECE = re.compile(r'\\(?:[nrt"]|[^nrt"])|[^\\]+', re.DOTALL)
 ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\"": '"'}
 ASIDE = re.compile(
     r"(?<![^\s\"])[^\s\\\"]*\\[^\s\"]*"  # a word with an escape
-    r"|[A-Z]?<[^<>]*>|&#?\w+;|`+[^`]+`+|(?i:https?|ftp|file|mailto):[^\s<>\"'`]+(?<![.,;:!?)])"
+    rf"|[A-Z]<[^<>]*>|(?P<sign><[^<>]*>)|&#?\w+;|`+[^`]+`+|{ADDRESSES}"
     r"|%(?:\([^()\s]*\))?(?:[-+#0'\d.*$I]| (?=\d|[a-z](?![^\W\d_])))*(?:<\w+>|(?:hh?|ll?|[LqjztZ])?[A-Za-z%]?)"
     r"|\$\w+|[$%#@]?\{[^{}]*\}"
-    r"|(?<![\w&~])[^\W_]*[&~_][\w&~]*"  # a word with the sign of an accelerator
+    r"|[&~_]"  # of an accelerator
 )
+FILLED_LINES = re.compile(r"(?:[^\n]+\n?)+")
 LANGUAGE = re.compile(r"(?:\A|\\n)Language:[ \t]*([A-Za-z_@-]+)")
-
-
-def read_translations(text: str) -> Iterator[Paragraph]:
-    """Yields the paragraphs of each translation."""
-    return read_fields(text, ["msgstr"])
-
-
-def read_sources(text: str) -> Iterator[Paragraph]:
-    """Yields the paragraphs of each string of the program."""
-    return read_fields(text, ["msgid", "msgid_plural"])
 
 
 def read_fields(text: str, names: Collection[str]) -> Iterator[Paragraph]:
@@ -58,9 +51,13 @@ def read_fields(text: str, names: Collection[str]) -> Iterator[Paragraph]:
             language = match[1] if match else None
         elif field in names:
             embedded, spoken = unescaped(text, spans), language if field == "msgstr" else None
-            for block in re.finditer(r"(?:[^\n]+\n?)+", embedded.text):
-                part = paragraph(embedded.text, divided(embedded.text, Span(*block.span()), ASIDE), spoken)
-                yield embedded.in_file(part)
+            blocks = matches(FILLED_LINES, embedded.text)
+            areas = (area_of(embedded.text, block, ASIDE, spoken) for block in blocks)
+            yield from map(embedded.in_file, paragraphs_of(embedded.text, areas))
+
+
+read_translations = partial(read_fields, names=["msgstr"])
+read_sources = partial(read_fields, names=["msgid", "msgid_plural"])  # the strings of the program
 
 
 def unescaped(text: str, strings: list[Span]) -> Embedded:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 from lev_plugins.text.documents.document import Paragraph
@@ -135,8 +136,8 @@ def blocks(text: str) -> Iterator[Span]:
     """Yields the stretches with prose: lines that belong together."""
     start = end = -1  # of the paragraph, if there is one
     state = Opening(0, 0)
-    lines = list(lines_of(text))
-    for line, following in zip(lines, [*lines[1:], Line(0, 0, 0)], strict=True):
+    blank = Line(0, 0, 0)
+    for line, following in pairwise([*lines_of(text), blank, blank]):
         place, line_end, column = line
         continues = place < line_end and (column == state.indent if state.exact else column > state.indent)
         if start >= 0 and continues and not INTERRUPTS.match(text, place, line_end):
@@ -159,5 +160,3 @@ def blocks(text: str) -> Iterator[Span]:
             is_term = state.exact and following.indent > column and following.start < following.end
             if state.place < line_end and not (is_term and TERM_OF_CODE.search(text, place, line_end)):
                 start, end = state.place, line_end
-    if start >= 0:
-        yield Span(start, end)

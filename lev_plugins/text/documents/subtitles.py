@@ -10,27 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lev_plugins.text.documents.document import Paragraph, divided, paragraph
-from lev_plugins.text.documents.notes import LINE
+from lev_plugins.text.documents.document import Paragraph
+from lev_plugins.text.documents.inline import area_of, paragraphs_of
 from lev_plugins.text.edited import Span
 
-TIMING = re.compile(r"\s*[\d:.,]+\s*-->")
-MARK = re.compile(r"</?[^<>\r\n]*>|\{[^{}\r\n]*\}|&#?\w+;|\\[Nnh]")
+TIMING = r"[ \t]*[\d:.,]+[ \t]*-->"
+# what a line with a timing says, up to a blank line or the next cue, with or without a number
+CUE = re.compile(rf"(?m)^{TIMING}.*\n((?:(?!(?:\d+\s*\n)?{TIMING}).*\S.*(?:\n|\Z))+)")
+MARK = re.compile(r"(?P<sign></?[^<>\r\n]*>|\{[^{}\r\n]*\})|&#?\w+;|\\[Nnh]")
 
 
 def read_subtitles(text: str) -> Iterator[Paragraph]:
-    """Yields the text of each cue: the lines from its timing to a blank line."""
-    cue: list[Span] | None = None
-    lines = [(Span(*match.span(1)), match[1]) for match in LINE.finditer(text)]
-    for span, line in [*lines, (Span(0, 0), "")]:
-        timing = TIMING.match(line)
-        if cue and timing and text[slice(*cue[-1])].strip().isdecimal():
-            cue.pop()  # the number of the next cue, without a blank line before it
-        if cue and (timing or not line.strip()):
-            yield paragraph(text, divided(text, Span(cue[0].start, cue[-1].end), MARK))
-        if timing:
-            cue = []
-        elif not line.strip():
-            cue = None
-        elif cue is not None:
-            cue.append(span)
+    """Yields the text of each cue."""
+    return paragraphs_of(text, (area_of(text, Span(*cue.span(1)), MARK) for cue in CUE.finditer(text)))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from lev_plugins.text.documents.document import Paragraph
-from lev_plugins.text.documents.html import NOT_PROSE, TOKEN
-from lev_plugins.text.documents.inline import Area, matches, paragraphs_of
+from lev_plugins.text.documents.html import CODE, NO_ELEMENT, NOT_PROSE, TAG
+from lev_plugins.text.documents.inline import Area, area_of, paragraphs_of
 from lev_plugins.text.edited import Span
 
 ELEMENT = re.compile(
@@ -17,8 +17,10 @@ ELEMENT = re.compile(
     re.DOTALL,
 )
 LANGUAGE = re.compile(r"""\b(?:target-language|trgLang|xml:lang)\s*=\s*["']([\w-]+)""")
-NATIVE_CODE = re.compile(  # placeholders, and what the format of the original says
-    r"%(?:\(\w+\)|\d+\$)?[\d.]*[A-Za-z@%]|<(bpt|ept|ph|it|ut)\b[^<>]*(?<!/)>.*?(?:</\1\s*>|\Z)", re.DOTALL
+INLINE = re.compile(  # placeholders, what the format of the original says, and what may be in HTML
+    r"%(?:\(\w+\)|\d+\$)?[\d.]*[A-Za-z@%]|<(bpt|ept|ph|it|ut)\b[^<>]*(?<!/)>.*?(?:</\1\s*>|\Z)"
+    rf"|(?P<sign>{NO_ELEMENT}|{TAG})|{CODE}",
+    re.DOTALL,
 )
 
 
@@ -36,8 +38,4 @@ def areas(text: str) -> Iterator[Area]:
         if match["attributes"] is not None:
             language, prose = own_language, not NOT_PROSE.search(attributes)
         elif match["text"] and prose and match["open"] is None:
-            place = match.span("text")
-            code, signs = matches(NATIVE_CODE, text, *place), list[Span]()
-            for token in TOKEN.finditer(text, *place):
-                (signs if token["name"] or token["layout"] else code).append(Span(*token.span()))
-            yield Area(*place, code, signs, own_language)
+            yield area_of(text, Span(*match.span("text")), INLINE, own_language)

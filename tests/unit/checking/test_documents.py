@@ -3,8 +3,10 @@
 import pytest
 
 from lev_plugins.checking.documents import DocumentRequest, MissingGrammar, document_format, edit_documents
+from lev_plugins.checking.prose import Prose
 from lev_plugins.editor.options import EditRequest
-from lev_plugins.text.edited import Edited
+from lev_plugins.text.documents.document import Paragraph, Part
+from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.utils.errors import UserError
 from tests.serving import FakeEditor
 
@@ -33,6 +35,21 @@ def test_words_that_recur_and_ignored_words_stay() -> None:
     assert edit("A teh. A teh. A tset.\n", "a.md").text == "A teh. A teh. A test.\n"
     assert edit("A teh. <!-- codespell:ignore -->\n\nA tset.\n", "a.md").text.endswith("\n\nA test.\n")
     assert "A teh." in edit("A teh. <!-- codespell:ignore -->\n\nA tset.\n", "a.md").text
+
+
+def test_no_replacement_has_a_sign_that_could_mean_something() -> None:
+    prose = Prose("A teh.", [Paragraph((Part(0, 6),))], str.isupper)
+    alternatives = (Edit(2, 5, "then", 0.2), Edit(2, 5, "t*h", 0.1))
+    (edit,) = prose.edits([Edit(0, 1, "`a"), Edit(2, 5, "the", alternatives=alternatives)])
+    assert (edit.replacement, edit.alternatives) == ("the", alternatives[:1])
+
+
+def test_an_editor_is_asked_for_each_spelling_once() -> None:
+    editor, words = FakeEditor(), list[str]()
+    editor.knows = lambda word: words.append(word) or False  # type: ignore[assignment, func-returns-value]
+    for _ in range(2):
+        edit_documents(editor, [DocumentRequest("A cat. A cat.", format=MARKDOWN)])
+    assert words == ["cat"]
 
 
 def test_other_texts_are_edited_as_a_whole() -> None:

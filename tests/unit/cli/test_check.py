@@ -409,6 +409,31 @@ def test_a_file_that_another_user_may_not_read(check: Run, tmp_path: Path) -> No
     assert "a.md cannot be read: Permission denied" in result.stderr
 
 
+def test_a_work_tree_of_another_owner(check: Run, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    put("a.md"), git("add", ".")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    for flags in ([], ["a.md", "--staged"]):
+        status, out, err = check(*flags)
+        assert (status, out) == (2, b"") and err.startswith("lev-plugins: error: ") and mentions(err, "safe.directory")
+    assert check("a.md")[0] == 1  # needs no git
+
+
+def test_thousands_of_files(check: Run, speller: Speller) -> None:
+    for i in range(2_000):
+        put(f"{i % 50}/{i}.md", CORRECT)
+    put("0/0.md"), put("49/1999.md", SECOND)
+    status, out, err = check("--jobs", 1)
+    assert (status, out.count(b"\n"), err) == (1, 2, "") and speller.segments == 2
+
+
+def test_a_line_of_a_megabyte(check: Run) -> None:
+    long = CORRECT.strip() + " "
+    before = long * (10**6 // len(long))
+    put("a.md", before + TEXT)
+    assert check("--write")[:2] == (1, f'a.md:1:{len(before) + 8}: "teh" -> "the" (0.97)\n'.encode())
+    assert Path("a.md").read_text() == before + CORRECT
+
+
 @posix
 def test_strange_names(check: Run) -> None:
     names = ["line\nfeed.md", " blank .md", f"not-utf-8{NOT_UTF_8}.md", "-dash.md", "😀.md"]

@@ -1,6 +1,7 @@
 """What tests of readers compare."""
 
 from lev_plugins.text.documents.document import Reader
+from lev_plugins.text.documents.formats import format_of
 
 
 def prose(reader: Reader, text: str) -> list[str]:
@@ -13,3 +14,10 @@ def prose(reader: Reader, text: str) -> list[str]:
         )
         for parts, _ in reader(text)
     ]
+
+
+def prose_of(name: str, text: str) -> list[str]:
+    """Returns the parts of prose of a file of this name, as they are."""
+    entry = format_of(name)
+    assert entry
+    return [text[start:end] for parts, _ in entry.reader(text) for start, end, is_prose in parts if is_prose]

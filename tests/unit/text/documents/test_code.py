@@ -10,7 +10,7 @@ import pytest
 from lev_plugins.text.documents.formats import format_of
 from lev_plugins.utils.errors import UserError
 from tests.helpers import growth
-from tests.unit.text.documents.reading import prose_of
+from tests.unit.text.documents.prose import prose_of
 
 SNIPPETS = [
     ("a.py", "# One\n# text.\nx = 1  # other\n", ["One", "text.", "other"]),
@@ -19,7 +19,7 @@ SNIPPETS = [
     ("a.py", "def f():\n    'an apostrophe would end it'", []),
     ("a.py", 'def f():\n    f"""No"""\ndef g():\n    b"""No"""\ndef h():\n    "a" "b"\ndef i():\n    "a",', []),
     ("a.py", 'x = """no"""\nif x:\n    """no"""\nf("# no")', []),
-    ("a.py", '"""A\\nword is lost."""', ["A", " is lost."]),
+    ("a.py", '"""A b\\nword is lost."""', ["A ", " is lost."]),
     (
         "a.py",
         '"""Sum.\n\n    Args:\n        a (int): The one\n            more.\n    """',
@@ -48,6 +48,7 @@ SNIPPETS = [
         ["Returns ", " of ", "."],
     ),
     ("a.c", "int a; /* Größe", ["Größe"]),
+    ("a.js", 'let a = "/*";\n// The end', ["The end"]),
     ("a.go", "//go:build linux\n\n// Package a does.\npackage a\n", ["Package a does."]),
     ("a.rs", '/// Adds.\n///\n/// ```\n/// let no = 1;\n/// ```\nfn a() { let s = r"// no"; }', ["Adds."]),
     ("a.sh", '#!/bin/sh\n# Run it.\ncat <<A\n# no\nA\necho "# no" ${x#no} # now', ["Run it.", "now"]),

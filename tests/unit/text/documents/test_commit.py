@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.text.documents.reading import prose_of
+from tests.unit.text.documents.prose import prose_of
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.helpers import growth
-from tests.unit.text.documents.reading import prose_of
+from tests.unit.text.documents.prose import prose_of
 
 SNIPPETS = [
     (r"Some \emph{good} text.", ["Some ", "good", " text."]),

@@ -13,6 +13,7 @@ SNIPPETS = [
     ("See\n\n    no at all\n\nyes", [["See"], ["yes"]]),
     ("```\nno\n\nno\n```\nyes", [["yes"]]),
     (".. code:: c\n\n    no\n\n.. note::\n\n    Yes.\n\n.. note:: Yes", [["Yes."], ["Yes"]]),
+    ("The `a`s and b---c are code", [["The ", " and ", " are code"]]),
     ("Use `a b`, ``c\nd`` or :func:`e`.", [["Use ", ", ", " or ", "."]]),
     ("See https://a.b/c, then <b>go</b> &amp; [stay](c).", [["See ", ", then ", "go", " ", " ", "."]]),
     (":param int a: The one.\n:rtype: int\n@return it\n\\param[in] b other", [["The one."], ["it"], ["other"]]),

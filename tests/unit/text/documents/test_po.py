@@ -4,7 +4,7 @@ import pytest
 
 from lev_plugins.text.documents.po import read_sources, read_translations
 from tests.helpers import growth
-from tests.unit.text.documents.reading import prose_of
+from tests.unit.text.documents.prose import prose_of
 
 HEADER = 'msgid ""\nmsgstr ""\n"Language: pt_BR\\n"\n"Plural-Forms: no\\n"\n\n'
 
@@ -15,7 +15,7 @@ HEADER = 'msgid ""\nmsgstr ""\n"Language: pt_BR\\n"\n"Plural-Forms: no\\n"\n\n'
         ('# no\n#: no.c:1\nmsgctxt "no"\nmsgid "no"\nmsgstr "Sim."', ["Sim."]),
         ('msgid "no"\nmsgid_plural "no"\nmsgstr[0] "Um"\nmsgstr[1] ""\n"Mais "\n"um"', ["Um", "Mais ", "um"]),
         ('#~ msgid "no"\n#~ msgstr "no"', []),
-        ('msgid "a"\nmsgstr "%s de %(a)s {b} ${c} %1$d %-5.2f %.*s % 3d 5% zu"', [" de ", *[" "] * 6, " 5", " zu"]),
+        ('msgid "a"\nmsgstr "%s de %(a)s {b} ${c} %1$d %-5.2f %.*s % 3d 5% zu"', [" de ", *[" "] * 7, " zu"]),
         ('msgid "a"\nmsgstr "_Abrir o &Salvar Abr_ir"', [" o ", " "]),
         ('msgid "a"\nmsgstr "Um\\nDois \\"a\\" C:\\\\dir\\tb"', ["Um", "Dois ", "a", " ", "b"]),
         ('msgid "a"\nmsgstr "<b>Um</b> B<a> &amp; `b` http://a.b."', ["Um", " ", " ", " ", " ", "."]),
