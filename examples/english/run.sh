@@ -21,9 +21,10 @@ for set in news-commentary misspellings free-english; do  # TEXT and TEST, unles
     if [[ " $TEXT $TEST/" = *" data/$set/"* && ! -e data/$set ]]; then python "$HERE/../data.py" $set; fi
 done; ls "$TEST"/*.clean >/dev/null  # now, as a missing file should not stop it after the training
 
-KINDS=insert,delete,substitute,swap,keyboard,accent:0.1 slips=() lexicon=()  # of noise; what everybody knows
+KINDS=insert,delete,substitute,swap,keyboard,accent:0.1 slips=() lexicon=() few=()  # of noise; what everybody knows
 if [ "$WORDS" ]; then
     KINDS+=,confusions:1.5 slips=(confusions "$OUT/lexicon/slips.tsv") lexicon=(--lexicon "$OUT/lexicon/lexicon.txt")
+    few=(--calibrate "$OUT"/other/few.{noisy,clean})
     once lexicon python "$HERE/lexicon.py" "$OUT/lexicon" --words $WORDS ${MISSPELLINGS:+--misspellings $MISSPELLINGS} \
         --language-files "$LANGUAGE_FILES" ${LIST:+--frequencies "$LIST"}
 fi
@@ -43,6 +44,13 @@ other() {
     [ "$OTHER" ] || python "$HERE/corpus.py" "$OUT/other" --packages numpy,scipy,sklearn,torch
     head -n 2000 "${OTHER:-$OUT/other/train.txt}" >"$OUT/other/clean"
     typos 3 <"$OUT/other/clean" >"$OUT/other/noisy"
+    [ ! "$WORDS" ] || few_typos
+}
+few_typos() {  # more of it, with the few typos that people leave in a document
+    sed -n 5001,15000p "${OTHER:-$OUT/other/train.txt}" >"$OUT/other/few.clean"
+    lev-plugins noise --kind confusions:2,insert:0.2,delete:0.2,substitute:0.2,swap:0.2 --"${slips[@]}" \
+        --language-files "$LANGUAGE_FILES" --word-rate 0.01 --min-letters 3 --seed 5 <"$OUT/other/few.clean" \
+        >"$OUT/other/few.noisy"
 }
 once text text; once other other
 
@@ -56,7 +64,8 @@ once model train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 -s noisy -t cl
 once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --overwrite --bpe words \
     --iter-decode-max-iter 0 --data "$OUT/data" --language "$(basename "$LANGUAGE_FILES")" \
     --words "$OUT/text/chat.txt" --calibrate "$OUT"/text/valid.{noisy,clean} --calibrate "$OUT"/other/{noisy,clean} \
-    --calibrate "$OUT"/text/calibration.{noisy,clean} --clean "$OUT/text/unexpected.clean" \
+    --calibrate "$OUT"/text/calibration.{noisy,clean} "${few[@]}" \
+    --clean "$OUT/text/unexpected.clean" \
     --promise-broken "$PROMISE" $EXPORT
 
 score() {  # score NAME SYSTEM...: rows of the table, of what a system does to clean text and to the same with typos

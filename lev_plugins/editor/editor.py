@@ -234,8 +234,12 @@ class Editor:
 
     def untouchable(self, text: str, words: Iterable[OwnWords | str]) -> list[Span]:
         """Returns what no edit of a text without a draft may touch."""
-        by_looks = protected_spans(text, self.knows, None if text.isascii() else self.letters, self.edit_also)
+        by_looks = protected_spans(text, self.is_ordinary, None if text.isascii() else self.letters, self.edit_also)
         return merge_spans([*by_looks, *self.own_words(text, words)])
+
+    def is_ordinary(self, word: str) -> bool:
+        """Returns whether a word is known, or known to be a misspelling."""
+        return self.knows(word) or (self.lexicon is not None and bool(self.lexicon.corrections(word.lower())))
 
     def own_words(self, text: str, words: Iterable[OwnWords | str]) -> tuple[Span, ...]:
         more = (word if isinstance(word, OwnWords) else OwnWords([word]) for word in as_list("words", words))

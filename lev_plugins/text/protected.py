@@ -181,7 +181,7 @@ def protected_spans(
 ) -> list[Span]:
     """Returns what no edit may touch, in order and without overlaps.
 
-    knows: whether a word is in the dictionary
+    knows: whether a word, or a misspelling of one, is known
     letters: those of the dictionary (``letters_of``); None: all
     also: kinds that are edited all the same
     """

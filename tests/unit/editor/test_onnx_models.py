@@ -179,6 +179,8 @@ def test_what_an_editor_knows_of_words_of_its_lexicon(tmp_path: Path) -> None:
 
     assert is_listed(0, "▁Of") and not is_listed(0, "▁the") and not is_listed(1, "▁of")
     assert not model.is_listed(segment, Rewrite(Edit(0, 1, ""), range(2), range(1)), ["▁of", "▁values"])
+    text = "the commmand and soooo"  # the lexicon lists one of the two words with a letter three times
+    assert [text[start:end] for start, end in editor.untouchable(text, ())] == ["soooo"]
     knows = KnownWords.load(tmp_path / "out")
     assert [knows(word) for word in ("Lexica", "teh", "The", "value", "etcd")] == [True, False, False, True, False]
 
