@@ -1,6 +1,7 @@
 """The graphs of a folder in ONNX Runtime."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -17,6 +18,7 @@ from lev_plugins.utils.model_folder import GRAPHS
 
 SMALL = 50_000_000  # bytes of weights in 8 bits up to which copies of them, packed or transposed, hardly save time
 TRANSPOSING = "QDQSelectorActionTransformer"  # makes such copies, which takes a quarter of the start
+WHOLE = re.compile(r"-?\d{1,9}")
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 TORCH_FOLDED = ["ConstantFolding"]  # what need not be done again: torch has computed with constants in the export
 NO_CUDA = (
@@ -41,7 +43,9 @@ class Session:
         check_graph(self.path)
         options = onnxruntime.SessionOptions()
         # as torch has it; a small model gains little from more
-        options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "1").split(",")[0].strip() or 1)
+        threads = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip() or "1"
+        require(WHOLE.fullmatch(threads) is not None, f"OMP_NUM_THREADS must be a whole number, but is {threads[:60]!r}")
+        options.intra_op_num_threads = int(threads)
         options.log_severity_level = 4  # errors are raised as well
         options.enable_mem_pattern = False  # sizes differ from batch to batch
         options.enable_cpu_mem_arena = False  # an arena for each graph takes more memory and saves no time

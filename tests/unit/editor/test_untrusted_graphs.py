@@ -256,6 +256,18 @@ def test_ids_outside_the_dictionary_write_no_words(originals: dict[str, Path], t
     assert len({*changed.text} - {*"abc DEF"}) <= 1
 
 
+def test_a_number_of_threads_that_is_none_is_refused(
+    originals: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for value in ("", "0", "4,2", " 2"):
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        Session(originals[LEVT], "encoder", 32)
+    for value in ("abc", "1.5", "9" * 5000):
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        with pytest.raises(UserError, match=f"OMP_NUM_THREADS .*{value[:60]}"):
+            Session(originals[LEVT], "encoder", 32)
+
+
 def test_an_error_while_computing_names_the_graph(originals: dict[str, Path]) -> None:
     session = Session(originals[LEVT], "encoder", 32)
     with pytest.raises(UserError, match=r"encoder\.onnx cannot be computed \(.*out of data bounds"):
