@@ -51,7 +51,7 @@ LIGHT = {"path", "trace", "score", "noise", "confusions", "info", "edit", "label
 
 def main(argv: Sequence[str] | None = None) -> int:
     if sys.stderr is None:  # closed by a shell
-        sys.stderr = open(os.devnull, "w")
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  for as long as the process
     atexit.register(gc.freeze)  # or Python searches all objects for cycles when it exits, for longer than an edit takes
     try:
         try:

@@ -51,7 +51,8 @@ class Session:
         options = onnxruntime.SessionOptions()
         # as torch has it; a small model gains little from more
         threads = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip() or "1"
-        require(WHOLE.fullmatch(threads) is not None, f"OMP_NUM_THREADS must be a whole number, but is {threads[:60]!r}")
+        whole = WHOLE.fullmatch(threads) is not None
+        require(whole, f"OMP_NUM_THREADS must be a whole number, but is {threads[:60]!r}")
         options.intra_op_num_threads = int(threads)
         options.log_severity_level = 4  # errors are raised as well
         options.enable_mem_pattern = False  # sizes differ from batch to batch

@@ -33,7 +33,12 @@ def test_terminals_are_answered_line_by_line(monkeypatch: pytest.MonkeyPatch, ca
 
 @pytest.mark.parametrize(
     ("redirection", "status", "message"),
-    [("<&-", 2, "input <" + os.devnull), (">&-", 2, "output >" + os.devnull), ("2>&-", 0, ""), ("--kind x 2>&-", 2, "")],
+    [
+        ("<&-", 2, "input <" + os.devnull),
+        (">&-", 2, "output >" + os.devnull),
+        ("2>&-", 0, ""),
+        ("--kind x 2>&-", 2, ""),
+    ],
 )
 def test_a_closed_stream_ends_in_one_line_or_in_silence(redirection: str, status: int, message: str) -> None:
     command = f"{shlex.quote(sys.executable)} -m lev_plugins noise --kind swap --word-rate 1 {redirection}"
