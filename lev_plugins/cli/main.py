@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from lev_plugins.text.control import visible
 from lev_plugins.utils import compatibility
 from lev_plugins.utils.errors import explained, require
 
@@ -66,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _, hint = explained(error)
         if hint is None:  # our fault, not the user's: show the traceback
             raise
-        sys.stderr.write(f"lev-plugins: error: {hint}\n")
+        sys.stderr.write(f"lev-plugins: error: {visible(hint)}\n")
         return 2
 
 
