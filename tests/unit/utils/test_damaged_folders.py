@@ -184,6 +184,16 @@ def test_a_misspelt_name_is_answered_by_those_of_the_models_that_are_installed(
     assert mentions(refusal("edit", "fr"), f"fr {tmp_path / 'models'} fi uk")
 
 
+def test_info_prints_no_control_characters(intact: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = Path(shutil.copytree(intact, tmp_path / "copy"))
+    entry("made_with", value="a\x1b[31m\u202e\nb")(copy)
+    entry("scores", value={"\x1b[1m": 1.0})(copy)
+    capsys.readouterr()
+    assert main(["info", str(copy)]) == 0
+    printed = capsys.readouterr().out
+    assert r"a\u001b[31m\u202e\u000ab" in printed and "\x1b" not in printed
+
+
 def test_a_folder_with_a_colon_in_its_name_is_refused(intact: Path, tmp_path: Path, refusal: Refusal) -> None:
     copy = shutil.copytree(intact, tmp_path / "a:b")
     message = refusal("export", copy, tmp_path / "out")
