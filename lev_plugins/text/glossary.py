@@ -23,6 +23,7 @@ class Glossary:
     """Terms with their translations."""
 
     def __init__(self, terms: Mapping[str, str]) -> None:
+        require(isinstance(terms, Mapping), f"a glossary must be a table of terms and translations: {terms!r:.60}")
         for text in [*terms, *terms.values()]:
             require_text(text, "term or translation")
             is_cell = bool(text.strip()) and not {"\t", "\n"} & {*text}

@@ -46,6 +46,12 @@ def test_terms_and_translations_that_no_file_can_have_are_refused(text: Any) -> 
             Glossary(terms)
 
 
+@pytest.mark.parametrize("terms", [5, "terms.tsv", [("hat", "Hut")]])
+def test_a_glossary_that_is_no_table_is_refused(terms: Any) -> None:
+    with pytest.raises(UserError, match="glossary must be a table"):
+        Glossary(terms)
+
+
 def test_every_occurrence_of_a_term_needs_a_translation() -> None:
     terms = [Term("hat", "Hut"), Term("cap", "Hut"), Term("hat", "Hut")]
     assert len(find_terms(terms, "Hut und Hut")[1]) == 1
