@@ -7,7 +7,7 @@
 # A batch has 8,192 tokens on each GPU, so 8 GPUs make the 65,536 of the paper. It names neither its schedule (here, the
 # rate falls in a straight line to zero) nor how long it fine-tunes. Of the other sets, whose drafts are made, one half
 # trains the weak system; its LSTM has fairseq's default width, and its phrase-based drafts are by Moses: give drafts of
-# yours with DRAFT. The pieces are joint, and separate in the paper.
+# yours with DRAFT. The pieces are joint; those of WAT'17 are separate in the paper.
 set -euo pipefail
 export LAYERS=${LAYERS:-6} WIDTH=${WIDTH:-512} FFN=${FFN:-2048} HEADS=${HEADS:-8}
 export TOKENS=${TOKENS:-8192} LR=${LR:-0.0005} WARMUP=${WARMUP:-10000} UPDATES=${UPDATES:-300000}

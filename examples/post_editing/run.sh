@@ -12,8 +12,7 @@ fi
 once triples lev-plugins prepare "${LANGUAGES[@]}" -d "$DRAFT" --train-prefix "$TEXT/train" --valid-prefix \
     "$TEXT/valid" --test-prefix "$TEXT/test" ${SYNTHETIC:+--extra-train-prefix "$SYNTHETIC"} $PIECES \
     --joined-dictionary --dest "$OUT/triples"
-PRENORM="--encoder-normalize-before --decoder-normalize-before" FINETUNED_NORM=$PRENORM
-[ ! "$TRANSLATION" ] || FINETUNED_NORM=  # that LevT has no $PRENORM
+PRENORM="--encoder-normalize-before --decoder-normalize-before"
 LEVT="--arch levt --criterion dual_policy --dropout 0.1 --rollin-alpha 0.5 --rollin-beta 0.5"
 data=triples UPSAMPLE=${SYNTHETIC:+--upsample-primary 10}
 once autoregressive train autoregressive triples "$UPDATES" "$LR" $PRENORM --draft-lang "$DRAFT" --dropout 0.3 \
@@ -34,6 +33,6 @@ if [ -z "$TRANSLATION" ]; then
     fi
     once translator train translator $pairs "$UPDATES" "$LR" $PRENORM $LEVT $([ $pairs = pairs ] || echo $UPSAMPLE)
 fi
-once finetuned train finetuned $data "$FINETUNE_UPDATES" "$FINETUNE_LR" $FINETUNED_NORM --draft-lang "$DRAFT" \
+once finetuned train finetuned $data "$FINETUNE_UPDATES" "$FINETUNE_LR" $(layout "$TRANSLATOR") --draft-lang "$DRAFT" \
     $LEVT $UPSAMPLE --finetune-from-model "$TRANSLATOR"
 source "$HERE/tests.sh"

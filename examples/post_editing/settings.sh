@@ -20,6 +20,7 @@ FINETUNE_UPDATES=${FINETUNE_UPDATES:-3000} FINETUNE_LR=${FINETUNE_LR:-0.001}  # 
 WARMUP=${WARMUP:-300} VALID_EVERY=${VALID_EVERY:-500}
 DISTIL=${DISTIL:-}  # yes: the LevTs learn from the autoregressive post-editor's output (underlined scores of Table 3)
 # MAX_ITER: iterations of a LevT after the first; GAMMAS, KEEP_BIASES: values that tests.sh tries on valid
+BLEU_TOKENIZE=${BLEU_TOKENIZE:-none}  # sacrebleu's --tokenize, none for text that is tokenised
 MAX_ITER=${MAX_ITER:-9} GAMMAS=${GAMMAS:-0,1,2} KEEP_BIASES=${KEEP_BIASES--8,-6,-4,-2,-1,1,2,4}
 
 LANGUAGES=(-s "$SOURCE" -t "$TARGET")
@@ -41,8 +42,19 @@ declare -A MODELS=([scratch]="$OUT/scratch/checkpoint_best.pt" [zero_shot]="$TRA
 train() {  # train NAME DATA UPDATES RATE FLAGS...
     fairseq-train "$OUT/$2" --save-dir "$OUT/$1" "${TRAINING[@]}" --task text_editing --share-all-embeddings \
         $(sizes "$LAYERS" "$WIDTH" "$FFN" "$HEADS") "${@:5}" $(linear_rate "$4" "$WARMUP" "$3") \
-        $(checkpoint_every "$VALID_EVERY") --eval-bleu --eval-tokenized-bleu --eval-bleu-remove-bpe sentencepiece \
+        $(checkpoint_every "$VALID_EVERY") --eval-bleu --eval-bleu-tokenize "$BLEU_TOKENIZE" --eval-bleu-remove-bpe sentencepiece \
         --best-checkpoint-metric bleu --maximize-best-checkpoint-metric $TRAIN_FLAGS |& tee -a "$OUT/$1.log"
+}
+layout() {  # layout CHECKPOINT: the flags that its weights depend on, beside the sizes
+    python - "$1" <<'END'
+import sys
+from lev_plugins.training import checkpoints
+state = checkpoints.load(sys.argv[1], mmap=True)
+flags = [f"{side}_{name}" for side in ("encoder", "decoder") for name in ("normalize_before", "learned_pos")]
+print(*(f"--{flag.replace('_', '-')}" for flag in flags if checkpoints.config_of(state, "model", flag)))
+for flag in ("max_source_positions", "max_target_positions"):
+    print(f"--{flag.replace('_', '-')}", checkpoints.config_of(state, "task", flag))
+END
 }
 decode() {  # decode FILE FLAGS...
     fairseq-generate "$OUT/triples" "${FAIRSEQ[@]}" --max-tokens 4000 --remove-bpe sentencepiece "${@:2}" >"$1" 2>&1 ||
@@ -69,7 +81,7 @@ dial() {  # dial EDITOR: gamma, and then the bias that goes best with it, by BLE
 }
 bleu() {  # bleu FOLDER NAME...: the BLEU on valid and the name of outputs; a name is gamma and bias, with a comma
     for name in "${@:2}"; do
-        lev-plugins score bleu "$1/$name" "$TEXT/valid.$TARGET" --generated --tokenize none --json | number %s score
+        lev-plugins score bleu "$1/$name" "$TEXT/valid.$TARGET" --generated --tokenize "$BLEU_TOKENIZE" --json | number %s score
         echo "$name"
     done | paste -d ' ' - -
 }

@@ -18,7 +18,7 @@ for editor in scratch zero_shot finetuned; do  # which words of a draft are bad,
         --output "$OUT/$editor.quality.json"
 done
 scores() {  # scores FILE FLAGS...
-    lev-plugins score bleu "$1" "$TEXT/test.$TARGET" --tokenize none "${@:2}"
+    lev-plugins score bleu "$1" "$TEXT/test.$TARGET" --tokenize "$BLEU_TOKENIZE" "${@:2}"
     lev-plugins score ter "$1" "$TEXT/test.$TARGET" "${@:2}"
 }
 scores "$TEXT/test.$DRAFT"

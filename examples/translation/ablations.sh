@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# More models beside the LevT of run.sh, as in Tables 2 and 2a and Figure 4b of the paper, and what search brings.
+# More models beside the LevT of run.sh, as in Tables 2a and 2b and Figure 4b of the paper, and what search brings.
 #
 #     bash examples/translation/ablations.sh
 #     ABLATIONS=oracle,plh-tok LEVT_UPDATES=1500 OUT=runs/multi30k-table2 bash examples/translation/ablations.sh

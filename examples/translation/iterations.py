@@ -36,20 +36,20 @@ def shares(iterations: Iterable[int]) -> dict[int, float]:
     return {number: 100 * counts[number] / counts.total() for number in range(min(1, *counts), max(counts) + 1)}
 
 
-def iterations_of(log: str) -> list[int]:
-    """Returns the number of iterations that changed each sentence; [] of a model that writes from left to right.
+def iterations_of(log: str) -> list[tuple[int, int]]:
+    """Returns how many iterations changed each sentence, and how many ran; [] of a model that writes left to right.
 
     >>> iterations_of("I-0\\t1\\n")
-    [1]
+    [(1, 2)]
     >>> used_up = "S-0\\tx\\nH-0\\t-1\\ta\\nI-0\\t0\\nE-0_0\\t\\nE-0_1\\t\\nE-0_2\\t<plh>\\nE-0_3\\ta\\n"
     >>> iterations_of(used_up)
-    [1]
+    [(1, 1)]
     """
     sentences = Log("log").read(line.encode() for line in log.splitlines(keepends=True))
     histories = [hypothesis.states[::STEPS] for sentence in sentences for hypothesis in sentence.hypotheses]
     if histories:
-        return [len(states) - 2 + (states[-1] != states[-2]) for states in histories]
-    return [int(number) for number in LAST_ITERATION.findall(log)]
+        return [(len(states) - 2 + (states[-1] != states[-2]), len(states) - 1) for states in histories]
+    return [(int(number), int(number) + 1) for number in LAST_ITERATION.findall(log)]
 
 
 def summary(log: str) -> str:
@@ -63,9 +63,10 @@ def summary(log: str) -> str:
     if not steps:
         tokens = [len(scores.split()) for scores in SCORES.findall(log)]
         return f"{sum(tokens) / len(tokens):.2f} iterations, one per token, {time}"
-    mean = sum(steps) / len(steps)
-    table = ", ".join(f"{number}: {share:.1f}" for number, share in shares(steps).items())
-    return f"{mean:.2f} iterations ({mean + 1:.2f} that ran), {time}; last edits (%): {table}"
+    changing, ran = zip(*steps, strict=True)
+    table = ", ".join(f"{number}: {share:.1f}" for number, share in shares(changing).items())
+    mean, mean_ran = (sum(numbers) / len(steps) for numbers in (changing, ran))
+    return f"{mean:.2f} iterations ({mean_ran:.2f} that ran), {time}; last edits (%): {table}"
 
 
 def run(args: argparse.Namespace) -> None:

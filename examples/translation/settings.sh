@@ -32,11 +32,11 @@ train() {  # train NAME DATA FLAGS...: into OUT/NAME, where a training continues
         $(sizes $SIZES) $SHARE --optimizer adam --adam-betas '(0.9,0.98)' --label-smoothing 0.1 "${@:3}" $TRAIN_FLAGS |&
         tee -a "$OUT/$1.log"
 }
-levt() {  # levt NAME DATA FLAGS...: trains a LevT, of which the checkpoint with the best validation BLEU is kept
-    train "$1" "$2" --task text_editing --arch levt --criterion dual_policy $LIMITS $REFINER --eval-bleu \
-        --eval-bleu-args "{\"iter_decode_max_iter\": $MAX_ITER, \"iter_decode_eos_penalty\": $GAMMA}" \
-        $([ "$BLEU_TOKENIZE" != none ] || echo --eval-tokenized-bleu) --eval-bleu-remove-bpe sentencepiece \
-        --eval-bleu-detok space --best-checkpoint-metric bleu --maximize-best-checkpoint-metric "${@:3}"
+levt() {  # levt NAME DATA FLAGS...: a LevT, of which the checkpoint with the best score is kept, by default of BLEU
+    train "$1" "$2" --task text_editing --arch levt --criterion dual_policy $LIMITS --eval-bleu --eval-bleu-args \
+        "{\"iter_decode_max_iter\": $MAX_ITER, \"iter_decode_eos_penalty\": $GAMMA}" --eval-bleu-tokenize \
+        "$BLEU_TOKENIZE" --eval-bleu-remove-bpe sentencepiece --eval-bleu-detok space --best-checkpoint-metric bleu \
+        --maximize-best-checkpoint-metric $REFINER "${@:3}"  # of equal flags, the last applies
 }
 decode_by() {  # decode_by COMMAND NAME CHECKPOINT FLAGS...: the test set into OUT/NAME.out, by sentences, in one thread
     OMP_NUM_THREADS=1 "$1" "$OUT/data" --path "$3" "${FAIRSEQ[@]}" --gen-subset test --batch-size 1 \

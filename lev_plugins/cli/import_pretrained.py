@@ -114,10 +114,10 @@ def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dic
 def ends_of_text(backend: Any) -> dict[str, int]:
     """Returns the id that a tokenizer puts in front of a text, if it does, as <s>, and the one after it as </s>."""
     encoding = backend.encode("a")
-    start, *inside, end = zip(encoding.special_tokens_mask, encoding.ids, strict=True)
-    if not end[0] or any(special for special, _ in inside):
+    special, ids = encoding.special_tokens_mask, encoding.ids
+    if len(special) < 2 or not special[-1] or any(special[1:-1]):
         return {}
-    return {"</s>": end[1], **({"<s>": start[1]} if start[0] else {})}
+    return {"</s>": ids[-1], **({"<s>": ids[0]} if special[0] else {})}
 
 
 def sentinels(source: Path, config: Any, tokenizer: Tokenizer) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lev_plugins.cli.reporting import table
+from lev_plugins.text.control import visible
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.model_folder import ModelConfig
 
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     config = model_folder.read(args.folder)
     facts = facts_of(config, args.folder)
-    lines = [json.dumps(facts, ensure_ascii=False, indent=1)] if args.json else table(rows(facts))
+    lines = [json.dumps(facts, ensure_ascii=False, indent=1)] if args.json else [*map(visible, table(rows(facts)))]
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0
 

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from lev_plugins.text.control import visible
 from lev_plugins.utils import compatibility
-from lev_plugins.utils.errors import explained
+from lev_plugins.utils.errors import explained, require
 
 # what each command does; its module is lev_plugins.cli.NAME, with underscores for dashes
 COMMANDS = {
@@ -50,6 +51,8 @@ LIGHT = {"path", "trace", "score", "noise", "confusions", "info", "edit", "label
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    if sys.stderr is None:  # closed by a shell
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  for as long as the process
     atexit.register(gc.freeze)  # or Python searches all objects for cycles when it exits, for longer than an edit takes
     try:
         try:
@@ -64,13 +67,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         _, hint = explained(error)
         if hint is None:  # our fault, not the user's: show the traceback
             raise
-        sys.stderr.write(f"lev-plugins: error: {hint}\n")
+        sys.stderr.write(f"lev-plugins: error: {visible(hint)}\n")
         return 2
 
 
 def flush() -> None:
     """Writes what is left of standard output: when Python exits, an error would not be explained."""
-    if sys.stdout.closed:  # by a language server that has ended
+    if sys.stdout is None or sys.stdout.closed:  # by a shell; by a language server that has ended
         return
     try:
         sys.stdout.flush()
@@ -82,6 +85,8 @@ def flush() -> None:
 
 
 def run(words: list[str]) -> int:
+    for name, stream, sign in (("input", sys.stdin, "<"), ("output", sys.stdout, ">")):
+        require(stream is not None, f"standard {name} is closed: redirect it, for example with {sign}{os.devnull}")
     if hasattr(sys.stdout, "reconfigure"):  # a character that the encoding lacks is escaped, not an error
         sys.stdout.reconfigure(errors="backslashreplace", newline="\n")
         if sys.platform == "win32":  # where a pipe has the encoding of an old code page

@@ -83,6 +83,10 @@ def read_generated(path: Path) -> list[str]:
     require(
         missing is None, f"--generated: {path} is incomplete: it has {len(hypotheses)} sentences, but no D-{missing}"
     )
+    cut = sum("▁" in text or "@@ " in text for text in hypotheses.values())
+    if 2 * cut > len(hypotheses):
+        advice = "decode with its --bpe, or with --remove-bpe, to score words"
+        sys.stderr.write(f"lev-plugins: --generated: the text of {path} is in pieces: {advice}\n")
     return [hypotheses[number] for number in range(len(hypotheses))]
 
 

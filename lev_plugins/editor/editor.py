@@ -173,8 +173,8 @@ class Editor:
     def prepare(self, request: EditRequest) -> TextParts:
         """Puts the terms of a request into its text, and cuts that into segments."""
         text, draft, words = request.text, request.draft, request.words
-        for string in (text, "" if draft is None else draft):
-            require_text(string)
+        require_text(text)
+        require_text("" if draft is None else draft, "draft")
         minimum = self.min_confidence_of(
             self.min_confidence if request.min_confidence is None else request.min_confidence
         )

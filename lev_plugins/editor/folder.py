@@ -29,7 +29,8 @@ GRAPH_WEIGHTS, INDEX = "weights.bin", "index.npz"
 ENDINGS = {32: ".onnx", 8: ".int8.onnx"}  # by the bits of their products
 # digits of a packed number of 32 bits: the last is less than LAST, the others are from LAST to 255
 LAST, OTHERS, MAX_DIGITS = 192, 64, 5
-ENTRY = re.compile(r"[^ ]* \d+")  # of a dictionary: a word and its count
+MAX_COUNT_DIGITS = 15  # of a count, which numbers of 64 bits hold, also summed over a dictionary
+ENTRY = re.compile(rf"[^ ]* \d{{1,{MAX_COUNT_DIGITS}}}")  # of a dictionary: a word and its count
 SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 
 
@@ -59,7 +60,8 @@ class Vocabulary:
             raise UserError(fault.format(error.object[: error.start].count(b"\n") + 1)) from error
         fields = text.replace("\n", " ").split(" ")  # not line by line, which takes several times as long
         symbols, counts = fields[::2], fields[1::2]
-        if text.count(" ") != text.count("\n") + 1 or not all(map(str.isdecimal, counts)):
+        readable = all(map(str.isdecimal, counts)) and max(map(len, counts), default=0) <= MAX_COUNT_DIGITS
+        if text.count(" ") != text.count("\n") + 1 or not readable:
             lines = enumerate(text.split("\n"), 1)
             raise UserError(fault.format(next(number for number, line in lines if not ENTRY.fullmatch(line))))
         self.symbols, self.count = [*SYMBOLS, *symbols], [*[1] * len(SYMBOLS), *map(int, counts)]

@@ -50,7 +50,7 @@ class Labeller:
         scorer: scores the labels of examples
         options: thresholds of the labels, and the size of a batch
         """
-        bounded("--batch-size", options.batch_size, 1)
+        bounded("--batch-size", options.batch_size, 1, whole=True)
         self.scorer = scorer
         self.batch_size, self.warned = options.batch_size, False
         self.kind, self.names = scorer.info.kind, [] if scorer.labels is None else scorer.labels.names

@@ -1,6 +1,7 @@
 """The graphs of a folder in ONNX Runtime."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -17,6 +18,14 @@ from lev_plugins.utils.model_folder import GRAPHS
 
 SMALL = 50_000_000  # bytes of weights in 8 bits up to which copies of them, packed or transposed, hardly save time
 TRANSPOSING = "QDQSelectorActionTransformer"  # makes such copies, which takes a quarter of the start
+# of what is read of graphs: its kind, a float or an integer, and the number of its dimensions
+OUTPUTS = {
+    "deletion": ("f", (3,)),
+    **dict.fromkeys(("no_insertion", "insertion", "log_probs"), ("f", (2,))),
+    **dict.fromkeys(("insertion_count", "words_to_insert"), ("i", (2,))),
+    **dict.fromkeys(("score", "scores"), ("f", (1, 2))),
+}
+WHOLE = re.compile(r"-?\d{1,9}")
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 TORCH_FOLDED = ["ConstantFolding"]  # what need not be done again: torch has computed with constants in the export
 NO_CUDA = (
@@ -41,7 +50,10 @@ class Session:
         check_graph(self.path)
         options = onnxruntime.SessionOptions()
         # as torch has it; a small model gains little from more
-        options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "1").split(",")[0].strip() or 1)
+        threads = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip() or "1"
+        whole = WHOLE.fullmatch(threads) is not None
+        require(whole, f"OMP_NUM_THREADS must be a whole number, but is {threads[:60]!r}")
+        options.intra_op_num_threads = int(threads)
         options.log_severity_level = 4  # errors are raised as well
         options.enable_mem_pattern = False  # sizes differ from batch to batch
         options.enable_cpu_mem_arena = False  # an arena for each graph takes more memory and saves no time
@@ -72,6 +84,10 @@ class Session:
             outputs = self.session.run(None, inputs)
         except Exception as error:
             raise self.fault("computed", error, "if memory is short, shorten the texts; otherwise, ") from error
+        for name, output in zip(self.outputs, outputs, strict=True):
+            kind, dimensions = OUTPUTS.get(name, (output.dtype.kind, (output.ndim,)))
+            suitable = output.dtype.kind == kind and output.ndim in dimensions
+            require(suitable, f"{self.path}: {name} is of another type or shape: {model_folder.AGAIN}")
         finite = not any(output.dtype.kind == "f" and np.isnan(output).any() for output in outputs)
         require(finite, f"{self.path} computes NaN: {model_folder.AGAIN}")
         return outputs

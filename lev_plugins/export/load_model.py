@@ -86,13 +86,15 @@ def read_checkpoints(paths: list[Path], overrides: Mapping[str, object]) -> Load
             )
         try:
             model, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], dict(overrides), task=task)
-        except RuntimeError as error:
-            if "size mismatch" not in str(error):
-                raise
-            raise UserError(
+        except UserError:
+            raise
+        except Exception as error:  # whatever fails in building a model from a checkpoint is a fault of the checkpoint
+            require(
+                "size mismatch" not in str(error),
                 f"{path} does not fit the dictionaries in {overrides.get('data', 'its data folder')}: use a data "
-                "folder with the dict.*.txt files of its training"
-            ) from error
+                "folder with the dict.*.txt files of its training",
+            )
+            raise UserError(f"{path} cannot be loaded ({reason_of(error)}): use an older checkpoint") from error
         models += model
     return Loaded(models, cfg, task)
 
@@ -160,9 +162,12 @@ def read_folder(folder: Path, overrides: Mapping[str, object]) -> Loaded:
     except UserError:
         raise
     except Exception as error:  # whatever fails in building a model from a folder is a fault of the folder
-        _, reason = explained(error)
-        reason = reason or " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        raise UserError(f"{folder} cannot be loaded ({reason}): {OTHER_VERSION}") from error
+        raise UserError(f"{folder} cannot be loaded ({reason_of(error)}): {OTHER_VERSION}") from error
+
+
+def reason_of(error: Exception) -> str:
+    """Returns what an error of fairseq or torch says, in one line."""
+    return explained(error)[1] or " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
 def check_flags(config: ModelConfig, folder: Path) -> None:

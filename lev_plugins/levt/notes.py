@@ -12,6 +12,7 @@ The requests are the bits (``lev_plugins.text.mark_bits``) of <s> and of each to
 import json
 import logging
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,6 +148,17 @@ def are_mark_bits(bits: int, position: int, tokens: int) -> bool:
         return bits in (0, mark_bits.INSERT)
     in_range = 0 <= bits < (tokens + 1) * mark_bits.SPAN  # there are no more spans than tokens
     return in_range and bits % mark_bits.SPAN & ~mark_bits.INSERT in SPAN_BITS
+
+
+def warn_of_unread_drafts(folder: str, split: str, source: str, target: str) -> None:
+    """Warns of drafts that ``lev-plugins prepare`` has written for a split; ``source`` and ``target`` are suffixes."""
+    file = re.compile(rf"{re.escape(split)}\.(.+)-{re.escape(target)}\.\1\.idx")
+    suffixes = {match[1] for name in os.listdir(folder) if (match := file.fullmatch(name))} - {source}
+    # other languages in the same folder have dictionaries of their own
+    unread = sorted(name for name in suffixes if not os.path.exists(os.path.join(folder, f"dict.{name}.txt")))
+    if unread:
+        advice = f"for a model that edits them, add --draft-lang {' or '.join(unread)}"
+        logger.warning(f"{folder} has drafts of {split}, which are not read: {advice}")
 
 
 # ---- of a split ------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from lev_plugins.edits.options import FAIRSEQ_FLAGS, ORACLES, REFINEMENT_TASK_FL
 from lev_plugins.levt.dataset import RollIn, TextEditingDataset
 from lev_plugins.levt.generator import RefinementGenerator
 from lev_plugins.levt.model import LevT
-from lev_plugins.levt.notes import load_drafts, load_spelt_targets
+from lev_plugins.levt.notes import load_drafts, load_spelt_targets, warn_of_unread_drafts
 from lev_plugins.levt.post_edit import PostEditTransformer
 from lev_plugins.levt.typed import split_line, typed_batch, typed_row
 from lev_plugins.text.lexicon import LEXICON, Lexicon
@@ -165,6 +165,8 @@ class TextEditingTask(ScoredTask):
         drafts = None
         if cfg.draft_lang is not None and not (noisy and cfg.noise_share == 1):
             drafts = load_drafts(pair, path, split, cfg.draft_lang, cfg.target_lang, cfg.dataset_impl)
+        if cfg.draft_lang is None:
+            warn_of_unread_drafts(path, split, cfg.source_lang, cfg.target_lang)
         longest, noise = min(cfg.max_source_positions, cfg.max_target_positions), None
         if noisy:
             targets = load_spelt_targets(pair, path, split, cfg.source_lang, cfg.target_lang)

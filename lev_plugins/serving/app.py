@@ -12,7 +12,7 @@ import re
 import time
 import traceback
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.resources import files
 
@@ -124,7 +124,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         scope["path"] = scope["path"].rstrip("/") or "/"
-        status = None
+        status, unread = None, True
 
         async def answer(message: Message) -> None:
             nonlocal status
@@ -133,16 +133,35 @@ class Guard:
                 MutableHeaders(scope=message).update(SECURITY_HEADERS)
             await send(message)
 
+        async def read() -> Message:
+            nonlocal unread
+            message = await receive()
+            unread = message.get("more_body", False)
+            return message
+
+        async def refuse(message: Message) -> None:
+            """Send an answer, which a client that still sends would lose if the connection was closed at once."""
+            is_body = message["type"] == "http.response.body"
+            await answer({**message, "more_body": is_body})
+            if is_body:
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(rest(), self.context.limits.seconds)
+                await answer({"type": message["type"]})
+
+        async def rest() -> None:
+            while unread:
+                await read()
+
         start = time.perf_counter()
         try:
             self.check(Request(scope))
-            await asyncio.wait_for(self.app(scope, receive, answer), PHASES * self.context.limits.seconds)
+            await asyncio.wait_for(self.app(scope, read, answer), PHASES * self.context.limits.seconds)
         except ClientDisconnect:
             return
         except Exception as error:
             if status is not None:
                 raise
-            await self.cors(error_response(scope["path"], error))(scope, receive, answer)
+            await self.cors(error_response(scope["path"], error))(scope, read, refuse)
         path = scope["path"] if "endpoint" in scope else "another path"  # an unknown path may contain text
         logger.info("%s %s: %s, %.0f ms", scope["method"], path, status, 1000 * (time.perf_counter() - start))
         if self.context.log_text and "texts" in scope.get("state", {}):

@@ -220,18 +220,20 @@ def as_list(name: str, values: Iterable[Item]) -> list[Item]:
     return list(values)
 
 
-def require_text(text: object) -> None:
+def require_text(text: object, what: str = "text") -> None:
     """Refuses what is not a string, and a string with half of a surrogate pair, which UTF-8 cannot encode.
+
+    ``what``: the noun for it in messages
 
     >>> require_text("a\\ud83d")
     Traceback (most recent call last):
     lev_plugins.utils.errors.UserError: the text 'a\\ud83d' has \\ud83d at 1, half of a character: give both halves
     """
     if not isinstance(text, str):
-        raise UserError(f"a text must be a string, but is {visible(repr(text)):.60}")
+        raise UserError(f"a {what} must be a string, but is {visible(repr(text)):.60}")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         half = f"\\u{ord(text[error.start]):04x} at {error.start}"
-        says = f"the text {visible(text)[:60]!r} has {half}, half of a character: give both halves"
+        says = f"the {what} {visible(text)[:60]!r} has {half}, half of a character: give both halves"
         raise UserError(says) from None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import regex
 
-from lev_plugins.text.edited import Edit, Edited, Span, Term, apply
+from lev_plugins.text.edited import Edit, Edited, Span, Term, apply, require_text
 from lev_plugins.text.marks import escape, parse_marks
 from lev_plugins.text.protected import OwnWords, capitalised
 from lev_plugins.utils.errors import at_line, require
@@ -23,6 +23,11 @@ class Glossary:
     """Terms with their translations."""
 
     def __init__(self, terms: Mapping[str, str]) -> None:
+        require(isinstance(terms, Mapping), f"a glossary must be a table of terms and translations: {terms!r:.60}")
+        for text in [*terms, *terms.values()]:
+            require_text(text, "term or translation")
+            is_cell = bool(text.strip()) and not {"\t", "\n"} & {*text}
+            require(is_cell, f"a term or translation must have no TAB or line feed, and not be empty: {text[:60]!r}")
         self.terms, self.sources = terms, OwnWords(terms)
 
     @classmethod

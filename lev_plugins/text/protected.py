@@ -56,7 +56,7 @@ from typing import Any
 
 import regex
 
-from lev_plugins.text.edited import Edit, Edited, Span, parts_of
+from lev_plugins.text.edited import Edit, Edited, Span, parts_of, require_text
 from lev_plugins.utils.errors import require
 
 LETTER, WORD_CHAR = r"[\p{L}\p{M}]", r"[\p{L}\p{M}\p{N}_]"
@@ -280,6 +280,7 @@ class OwnWords:
     def __init__(self, words: Iterable[str]) -> None:
         self.tree: dict[str | None, Any] = {}  # for each part, a tree of the parts that may follow it
         for word in words:
+            require_text(word, "word")
             require(
                 len(word) <= MAX_WORD_CHARS,
                 f"a word must have at most {MAX_WORD_CHARS} characters, but {word[:20]!r}... has more",

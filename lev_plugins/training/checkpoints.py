@@ -76,13 +76,18 @@ def read_safely(path: str | Path, read_file: Callable[[], Checkpoint], advice: s
     weights, settings = state["model"], state.get("cfg")
     require(
         isinstance(weights, dict)
-        and all(isinstance(weight, torch.Tensor) for weight in weights.values())
+        and all(map(is_weight, weights.values()))
         and isinstance(settings, (Mapping, type(None))),
         f"{path} is damaged: it has no table of weights, or none of settings; use an older checkpoint",
     )
     for flags in (state.get("args"), settings):
         require_no_programs(flags)
     return state
+
+
+def is_weight(value: object) -> bool:
+    """Returns whether a value is a tensor with numbers: torch also saves those of others, and sparse ones."""
+    return isinstance(value, torch.Tensor) and value.layout == torch.strided and value.device.type == "cpu"
 
 
 def config_of(state: Checkpoint, *path: str) -> Any:

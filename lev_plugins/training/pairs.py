@@ -54,6 +54,9 @@ class ScoredConfig(FairseqFlags, PrecisionConfig, TranslationConfig):
         "rouge1, rouge2, rougeL, wrr, exact_match, separated by commas; implies --eval-bleu, whose flags set how to "
         "decode",
     )
+    eval_bleu_tokenize: str = flag(
+        "13a", "sacrebleu's tokenizer for the validation BLEU, such as ja-mecab; --eval-tokenized-bleu stands for none"
+    )
 
 
 def whole_pair(folder: str) -> tuple[str, str] | None:
@@ -89,7 +92,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         names = self.score_names()
         if names:
             cfg.eval_bleu = True  # makes fairseq prepare decoding
-        self.scores = ValidationScores(names, "none" if cfg.eval_tokenized_bleu else "13a")
+        self.scores = ValidationScores(names, "none" if cfg.eval_tokenized_bleu else cfg.eval_bleu_tokenize)
         self.lower_is_better = self.scores.lower_is_better
 
     @classmethod

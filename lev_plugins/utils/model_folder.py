@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 from lev_plugins.utils.errors import UserError, require
@@ -36,6 +37,7 @@ KEPT = "words.txt"  # words that an editor leaves alone
 SAMPLE, PROMISED = "sample.txt", "promised.txt"  # for lev-plugins adapt: text of the training, and held-out text
 BACKBONE, GRAPHS = "backbone", "graphs"
 PACKAGE = "lev_plugins_{}"  # of an installed model, by its name: scripts/model_wheel.py
+BESIDE = Path(__file__).parents[2] / "models"  # of a checkout
 EDITOR, LABELLER = "editor", "labeller"
 NOUNS, COMMANDS = {EDITOR: "an editor", LABELLER: "a labeller"}, {EDITOR: "edit", LABELLER: "label"}
 # fairseq's --bpe -> its flag that names a file, and that file in the folder
@@ -171,10 +173,17 @@ def model_path(path: str | Path) -> Path:
         spec = find_spec(package) if package.isidentifier() else None
         if spec is not None and spec.origin is not None:
             return Path(spec.origin).parent
-        beside = Path(__file__).parents[2] / "models" / path
+        beside = BESIDE / path
         if (beside / CONFIG).is_file():
             return beside
     return Path(path)
+
+
+def model_names() -> list[str]:
+    """Returns the names of the models that are installed or in the checkout."""
+    packages = [module.name for module in iter_modules() if module.name.startswith(PACKAGE.format(""))]
+    installed = {name.removeprefix(PACKAGE.format("")) for name in packages}
+    return sorted(installed | {path.parent.name for path in BESIDE.glob(f"*/{CONFIG}")})
 
 
 def read_kind(path: str | Path, kind: str) -> ModelConfig:
@@ -241,7 +250,9 @@ def read_unchecked(folder: str | Path) -> ModelConfig:
     """Returns the configuration of a model folder without a look at its other files."""
     folder = Path(folder)
     make = f"make one with {command_to_export(folder) if folder.is_file() else 'lev-plugins export CHECKPOINT OUT'}"
-    require(folder.is_dir(), f"{folder} is {'a file, not a' if folder.exists() else 'no'} model folder: {make}")
+    require(folder.is_dir() or not folder.exists(), f"{folder} is a file, not a model folder: {make}")
+    names = f"no model of this name is installed or in {BESIDE} (these are: {', '.join(model_names()) or 'none'})"
+    require(folder.is_dir(), f"{folder} is no model folder, and {names}: {make}")
     require((folder / CONFIG).is_file(), f"{folder} is not a model folder, because it has no {CONFIG}: {make}")
     path = member(folder, CONFIG)
     entries = read_object(path)

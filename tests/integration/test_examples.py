@@ -9,6 +9,7 @@ import pytest
 
 from examples.post_editing.recurring import Reviser
 from lev_plugins.text.lexicon import LEXICON, Lexicon
+from lev_plugins.training import checkpoints
 from tests.commands import ROOT, Result, Running, succeed
 from tests.helpers import write_lines
 from tests.pretrained import made_and_imported
@@ -79,6 +80,30 @@ def test_translation_runs_all_systems(tmp_path: Path) -> None:
     assert {"beam", "levt", "levt-history", "levt_dae", "levt_oracle-dae", "maskt", "reranked"} <= names
     bleu = figures(done.out, "BLEU")
     assert len(bleu) == 2 * len(set(systems)) and all(0 <= score <= 100 for score in bleu)  # run.sh's and its own
+
+
+@pytest.mark.slow
+def test_post_editing_continues_with_the_levt_of_translation(tmp_path: Path) -> None:
+    """With the settings of the paper: learned positions, a score other than BLEU, text that has to be segmented."""
+    text = parallel(tmp_path / "text")
+    for path in list(text.glob("*.de")):
+        save(path.with_suffix(".mt"), [line.replace("DOG", "CAT") for line in path.read_text("utf-8").splitlines()])
+    tiny = {"TEXT": text, "VALID_EVERY": 4, "BLEU_TOKENIZE": "char", "TOKENS": 400, "MAX_ITER": 2}
+    settings = {"VOCAB": 70, "BEAM": 2, "SIZES": "1 16 32 2", "TEACHER_UPDATES": 4, "LEVT_UPDATES": 8}
+    more = "--eval-metrics rouge2 --best-checkpoint-metric rouge2"
+    done = run_twice("translation/paper.sh", tmp_path / "levt", METRIC="rouge", MORE_FLAGS=more, **settings, **tiny)
+    assert "ROUGE-2" in done.out
+    best = checkpoints.load(tmp_path / "levt" / "levt" / "checkpoint_best.pt")
+    assert checkpoints.config_of(best, "checkpoint", "best_checkpoint_metric") == "rouge2"
+
+    settings = {"UPDATES": 4, "FINETUNE_UPDATES": 4, "WARMUP": 2, "GAMMAS": "0", "KEEP_BIASES": "", **SHAPE}
+    settings |= {"TRANSLATION": tmp_path / "levt", "DRAFT": "mt"}
+    done = run_twice("post_editing/paper.sh", tmp_path / "run", **settings, **tiny)
+    finetuned = checkpoints.load(tmp_path / "run" / "finetuned" / "checkpoint_best.pt")
+    for state in (best, finetuned):
+        assert checkpoints.config_of(state, "model", "encoder_learned_pos")
+        assert checkpoints.config_of(state, "task", "eval_bleu_tokenize") == "char"
+    assert "tok:char" in done.out and "tok:none" not in done.out
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import pytest
 from lev_plugins.cli.main import COMMANDS, main
 from lev_plugins.scoring import bleu as score_bleu
 from lev_plugins.scoring.metrics import METRICS
-from tests.helpers import Refusal
+from tests.helpers import Refusal, mentions
 
 Run = Callable[..., str]
 
@@ -182,6 +182,17 @@ def test_several_references(score: Run) -> None:
 )
 def test_flags_of_a_metric(score: Run, flags: list[Any], name: str, value: str) -> None:
     assert value in json.loads(score(*flags, "--json"))[name]
+
+
+@pytest.mark.parametrize("texts", [["▁the ▁c at", "▁a"], ["th@@ e cat", "b@@ a"], ["the cat", "an email@@ b"]])
+def test_generated_text_in_pieces_is_named(
+    text_folder: Path, texts: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (f"S-{number}\tx\nH-{number}\t-0.1\tz\nD-{number}\t-0.1\t{text}\n" for number, text in enumerate(texts))
+    (text_folder / "log").write_text("".join(lines), encoding="utf-8")
+    (text_folder / "two").write_text("the cat\na\n", encoding="utf-8")
+    assert main(["score", "bleu", "log", "two", "--generated"]) == 0
+    assert mentions(capsys.readouterr().err, "log --remove-bpe") == (texts[0] != "the cat")
 
 
 def test_generated_reads_logs_of_fairseq_generate(score: Run, refusal: Refusal, text_folder: Path) -> None:

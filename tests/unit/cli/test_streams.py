@@ -1,6 +1,9 @@
 """Streams of lines, and output files that are resumed."""
 
 import io
+import os
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ import pytest
 
 from lev_plugins.cli import streams
 from lev_plugins.utils.errors import UserError
+from tests.helpers import mentions
 
 
 def test_terminals_are_answered_line_by_line(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> None:
@@ -25,6 +29,22 @@ def test_terminals_are_answered_line_by_line(monkeypatch: pytest.MonkeyPatch, ca
         assert streams.answer_lines(answer, 2) == 0
         assert capfdbinary.readouterr().out == b"a\nb\nc" and numbers == expected
         numbers.clear()
+
+
+@pytest.mark.parametrize(
+    ("redirection", "status", "message"),
+    [
+        ("<&-", 2, "input <" + os.devnull),
+        (">&-", 2, "output >" + os.devnull),
+        ("2>&-", 0, ""),
+        ("--kind x 2>&-", 2, ""),
+    ],
+)
+def test_a_closed_stream_ends_in_one_line_or_in_silence(redirection: str, status: int, message: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -m lev_plugins noise --kind swap --word-rate 1 {redirection}"
+    process = subprocess.run(["sh", "-c", command], input=b"the cat\n", capture_output=True)
+    error = process.stderr.decode()
+    assert process.returncode == status and error.count("\n") == bool(message) and mentions(error, message)
 
 
 def test_lines_before_an_error_are_written(monkeypatch: pytest.MonkeyPatch) -> None:

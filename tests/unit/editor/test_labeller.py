@@ -1,6 +1,7 @@
 """``Labeller`` with untrained models: scores of selected labels, thresholds and refused texts."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,9 @@ def test_a_line_without_words_has_no_tags(tmp_path: Path) -> None:
     (empty, tagged), (alone,) = labeller.label(["", "a word"], scores=True), labeller.label([" "])
     assert empty == {"words": [], "labels": [], "scores": [], "all_scores": []}
     assert alone == {"words": [], "labels": [], "scores": []} and tagged["words"] == ["a", "word"]
+
+
+@pytest.mark.parametrize("size", [0, 1.5, "a"])
+def test_a_batch_size_that_is_no_size_is_refused(size: Any, golden_folder: Callable[[str], Path]) -> None:
+    with pytest.raises(UserError, match=f"--batch-size .*{size}"):
+        Labeller.load(golden_folder("labels"), LabelOptions(batch_size=size))

@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,12 @@ def test_a_word_list_reads_and_writes_its_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"word .*200 .* 0"):
         words.add("")
     assert WordList().protected.spans(text) == [] and WordList(tmp_path / "none").words == {}
+
+
+@pytest.mark.parametrize("word", [5, None, "\ud800"])
+def test_a_word_that_is_no_text_is_refused(word: Any) -> None:
+    with pytest.raises(UserError, match=r"word .*(must be a string|half of a character)"):
+        WordList(words=["teh", word])
 
 
 def test_a_word_list_keeps_its_permissions_and_link(tmp_path: Path) -> None:

@@ -196,6 +196,58 @@ def test_a_graph_that_computes_nan_is_refused(folder_refusal: Callable[..., str]
     assert mentions(folder_refusal(LEVT, graph("decide", root)), "decide.onnx NaN")
 
 
+def with_output(name: str, operator: str, **attributes: int) -> Callable[[Any], None]:
+    """Returns a change by which an operator computes an output from what it was."""
+
+    def change(model: Any) -> None:
+        (output,) = (output for output in model.graph.output if output.name == name)
+        for operation in model.graph.node:
+            for names in (operation.input, operation.output):
+                names[:] = ["before" if part == name else part for part in names]
+        shape = ["flat"] if operator == "Reshape" else []
+        model.graph.initializer.append(numpy_helper.from_array(np.array([-1]), "flat"))
+        model.graph.node.append(helper.make_node(operator, ["before", *shape], [name], **attributes))
+        output.type.tensor_type.ClearField("shape")
+        output.type.tensor_type.elem_type = attributes.get("to", output.type.tensor_type.elem_type)
+
+    return change
+
+
+READ = [(LEVT, "decide", name) for name in ("deletion", "no_insertion", "insertion", "insertion_count")]
+READ += [(LEVT, "fill", "words_to_insert"), (LEVT, "fill", "log_probs")]
+READ += [(WRITER, "start", "scores"), (WRITER, "score", "score"), (LABELLER, "label", "scores")]
+
+
+@pytest.mark.parametrize(("system", "name", "output"), READ)
+def test_outputs_of_another_type_or_shape_are_refused(
+    system: str, name: str, output: str, folder_refusal: Callable[..., str]
+) -> None:
+    change = graph(name, with_output(output, "Cast", to=onnx.TensorProto.STRING))
+    assert mentions(folder_refusal(system, change), f"{name}.onnx {output}")
+
+
+@pytest.mark.parametrize("output", [output for system, _, output in READ if system == LEVT])
+def test_outputs_without_rows_are_refused(output: str, folder_refusal: Callable[..., str]) -> None:
+    name = "fill" if (LEVT, "fill", output) in READ else "decide"
+    assert mentions(folder_refusal(LEVT, graph(name, with_output(output, "Reshape"))), f"{name}.onnx {output}")
+
+
+def test_words_that_are_no_numbers_of_words_are_refused(folder_refusal: Callable[..., str]) -> None:
+    change = graph("fill", with_output("words_to_insert", "Cast", to=onnx.TensorProto.FLOAT))
+    assert mentions(folder_refusal(LEVT, change), "fill.onnx words_to_insert")
+
+
+@pytest.mark.parametrize("digits", [16, 5000])
+@pytest.mark.parametrize("name", ["dict.src.txt", "dict.tgt.txt"])
+def test_a_count_of_many_digits_is_refused(name: str, digits: int, folder_refusal: Callable[..., str]) -> None:
+    def change(folder: Path) -> None:
+        words = (folder / name).read_text("utf-8").splitlines()
+        words[1] = f"{words[1].split()[0]} {'9' * digits}"
+        (folder / name).write_text("".join(f"{word}\n" for word in words), "utf-8")
+
+    assert mentions(folder_refusal(LEVT, change), f"{name} 2")
+
+
 def swapped(graph_name: str, swapped_name: str) -> Change:
     def change(folder: Path) -> None:
         path, swapped_path = (folder / "graphs" / f"{graph_name}.onnx" for graph_name in (graph_name, swapped_name))
@@ -254,6 +306,18 @@ def test_ids_outside_the_dictionary_write_no_words(originals: dict[str, Path], t
         assert set(changed.text.split()) <= {"v1", "v2", "v3"}
     (changed,) = lev_plugins.load(changed_folder(originals[WRITER], tmp_path / "writer", shorter)).edit(["abc DEF"])
     assert len({*changed.text} - {*"abc DEF"}) <= 1
+
+
+def test_a_number_of_threads_that_is_none_is_refused(
+    originals: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for value in ("", "0", "4,2", " 2"):
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        Session(originals[LEVT], "encoder", 32)
+    for value in ("abc", "1.5", "9" * 5000):
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        with pytest.raises(UserError, match=f"OMP_NUM_THREADS .*{value[:60]}"):
+            Session(originals[LEVT], "encoder", 32)
 
 
 def test_an_error_while_computing_names_the_graph(originals: dict[str, Path]) -> None:

@@ -29,6 +29,7 @@ from tests.helpers import (
     collated,
     list_dataset,
     lively_model,
+    mentions,
     tensor_to_rows,
     toy_criterion,
     toy_dictionary,
@@ -125,6 +126,20 @@ def decoded_rows(
         words = [unknown[token - size - 1] if token > size else task.tgt_dict[token] for token in draft]
         rows.append((seen["src_tokens"][i].tolist(), " ".join(words), marks_of_batch[i].tolist()[: len(draft) + 2]))
     return rows
+
+
+def test_drafts_that_are_not_read_are_named(text: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert prepare_drafts(text) == 0
+    task = editing_task_of(text)
+    loaded(task)
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    task.cfg.draft_lang = None
+    loaded(task)
+    (warning,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert mentions(warning, "test --draft-lang mt")
+    (text.parent / "data" / "dict.mt.txt").touch()  # of another language in the same folder
+    loaded(task)
+    assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 1
 
 
 @pytest.mark.parametrize("bpe", PREPARE_FLAGS)

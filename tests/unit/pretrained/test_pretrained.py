@@ -213,6 +213,17 @@ def test_damaged_files_are_named(families: dict[str, Path], tmp_path: Path) -> N
     assert_refused(bare, out, "bert .*tokenizer")
 
 
+def test_a_tokenizer_that_puts_no_symbol_after_a_text_is_refused(families: dict[str, Path], tmp_path: Path) -> None:
+    from transformers import PreTrainedTokenizerFast
+
+    bare = copy(families["bert"], tmp_path / "bare", without="vocab.txt tokenizer*")
+    library = pretrained.byte_pairs(["[PAD]", "[UNK]"])
+    PreTrainedTokenizerFast(tokenizer_object=library._tokenizer, pad_token="[PAD]", unk_token="[UNK]").save_pretrained(
+        bare
+    )
+    assert_refused(bare, tmp_path / "out", "bare: .*one symbol after a text")
+
+
 @pytest.mark.parametrize(("name", "wrong_name"), [("bert", "t5"), ("t5", "bart"), ("bart", "bert")])
 def test_import_refuses_other_weights(families: dict[str, Path], tmp_path: Path, name: str, wrong_name: str) -> None:
     """The library would silently initialize them at random."""

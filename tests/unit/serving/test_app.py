@@ -28,11 +28,14 @@ def test_unknown_paths_and_methods_are_refused(server: Client) -> None:
 def guarded(app: ASGIApp, context: Context, sent: list[Message]) -> None:
     """Sends a request to an application behind the guard, and collects the messages of its answer in ``sent``."""
 
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
     async def send(message: Message) -> None:
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")], "query_string": b""}
-    asyncio.run(Guard(app, context)(scope, lambda: None, send))  # type: ignore[arg-type]
+    asyncio.run(Guard(app, context)(scope, receive, send))
 
 
 def test_a_request_that_exceeds_its_time_gets_status_500() -> None:

@@ -30,6 +30,14 @@ def test_a_large_content_length_is_refused_before_the_body(server: Client) -> No
     assert response.startswith(b"HTTP/1.1 413 ")
 
 
+@pytest.mark.parametrize("host", ["localhost", "evil.example"])
+def test_a_client_that_sends_all_before_it_reads_gets_the_refusal(server: Client, host: str) -> None:
+    """With "Connection: close", as urllib sends it, a closed connection would reset what the client has not read."""
+    for _ in range(5):
+        answer = server.ask("POST", "/v1/edit", b" " * 5_000_000, Connection="close", Host=host)
+        assert answer.status == {"localhost": 413, "evil.example": 403}[host]
+
+
 def test_a_slow_request_gets_status_408(server: Client) -> None:
     start = time.monotonic()
     response = server.raw(b'POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"te')

@@ -1,6 +1,7 @@
 """Terms of a glossary in a text, their marks, and glossary files."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -36,6 +37,19 @@ def test_the_longest_terms_of_a_source_are_matched_as_whole_words(source: str, e
     glossary = {"New York": "N.Y.", "New York City": "NYC", "York Times": "Zeit", "Times Square": "Platz"}
     glossary |= {"York Times Square": "Platz", "hat": "Hut", "cafe\u0301": "Kaffee", "C++": "C++", "帽子": "hat"}
     assert targets(glossary, source) == expected
+
+
+@pytest.mark.parametrize("text", [5, None, "", " ", "a\nb", "a\tb", "\ud800"])
+def test_terms_and_translations_that_no_file_can_have_are_refused(text: Any) -> None:
+    for terms in ({"hat": text}, {text: "Hut"}):
+        with pytest.raises(UserError, match="term or translation"):
+            Glossary(terms)
+
+
+@pytest.mark.parametrize("terms", [5, "terms.tsv", [("hat", "Hut")]])
+def test_a_glossary_that_is_no_table_is_refused(terms: Any) -> None:
+    with pytest.raises(UserError, match="glossary must be a table"):
+        Glossary(terms)
 
 
 def test_every_occurrence_of_a_term_needs_a_translation() -> None:

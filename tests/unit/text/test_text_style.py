@@ -129,6 +129,7 @@ def test_another_style_warns_once(blanks: bool, text: str, message: str, caplog:
         ((None,), r"texts must be a list, but is None"),
         (([1],), r"the input, line 1: a text must be a string, but is 1$"),
         ((["a", None],), r"the input, line 2: a text must be a string, but is None$"),
+        ((["a"], [1]), r"the input, line 1: a draft must be a string, but is 1$"),
         ((["a", "b"], "cd"), r"drafts must be a list, but is 'cd'"),
         ((["a"], ["a", "b"]), r"there are 1 texts, but 2 drafts"),
     ],

@@ -25,7 +25,7 @@ from lev_plugins.training import checkpoints
 from lev_plugins.utils import arrays
 from lev_plugins.utils.errors import UserError
 from tests.commands import run
-from tests.helpers import Malicious
+from tests.helpers import Malicious, Refusal, mentions
 from tests.systems import GOLDEN, SYSTEMS
 from tests.unit.utils.test_damaged_folders import entry
 
@@ -98,6 +98,11 @@ DAMAGED_STATES: dict[str, tuple[Callable[[State], object], str]] = {  # with the
     "no model": (lambda state: state.pop("model") and state, "no entry 'model'"),
     "a model that is a list": (lambda state: {**state, "model": [1, 2]}, "table of weights"),
     "a number for a weight": (lambda state: {**state, "model": {"w": 3}}, "table of weights"),
+    "a weight without numbers": (
+        lambda state: {**state, "model": {"w": torch.zeros(1, device="meta")}},
+        "table of weights|not a checkpoint",
+    ),
+    "a sparse weight": (lambda state: {**state, "model": {"w": torch.eye(2).to_sparse()}}, "table of weights"),
     "no table of settings": (lambda state: {**state, "cfg": 3}, "or none of settings|not a checkpoint"),
     "a text for a table of settings": (lambda state: {**state, "cfg": "text"}, "none of settings|has no settings of"),
 }
@@ -114,6 +119,15 @@ def test_a_damaged_state_is_refused(tmp_path: Path, damage: str, capsys: pytest.
     for command in (["import-levt", path, out], ["average", path, GOLDEN_CHECKPOINT, "--output", out]):
         assert main([str(word) for word in command]) == 2
         assert str(path) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("setting", [{"_name": None}, {"_name": 5}, {"layers": "2; import os"}, {"layers": None}])
+def test_settings_that_build_no_model_are_refused(setting: dict[str, Any], tmp_path: Path, refusal: Refusal) -> None:
+    state = checkpoints.load(GOLDEN / "pbd" / "checkpoint.pt")
+    state["cfg"]["model"].update(setting)
+    checkpoints.save(state, tmp_path / "checkpoint.pt")
+    words = ["export", tmp_path / "checkpoint.pt", tmp_path / "out", "--data", NOISY_DATA, "--bpe", "chars"]
+    assert mentions(refusal(*words), "checkpoint.pt older")
 
 
 def test_a_missing_entry_that_only_fairseq_reads_is_named(tmp_path: Path) -> None:

@@ -51,6 +51,13 @@ def test_scores_of_batches_equal_the_whole_set(pairs: list[tuple[str, str]], dat
     assert logged_scores(ValidationScores(METRIC_NAMES), batches) == pytest.approx(expected, abs=0.0051)
 
 
+def test_the_tokenizer_of_validation_is_that_of_its_flag() -> None:
+    texts = ["東京は大きい町です。"], ["東京は小さい町です。"]
+    flags = ({}, {"eval_bleu_tokenize": "char"}, {"eval_bleu_tokenize": "char", "eval_tokenized_bleu": True})
+    scores = [toy_task(eval_bleu=True, **chosen).scores for chosen in flags]
+    assert [logged_scores(score, [texts])["bleu"] > 10 for score in scores] == [False, True, False]
+
+
 def test_statistics_of_processes_are_added() -> None:
     scores = ValidationScores(["ter"])
     stats_1, stats_2 = (

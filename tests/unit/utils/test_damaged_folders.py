@@ -107,6 +107,10 @@ EDITOR_DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "another kind": (entry("kind", value="server"), "kind .*editor, or labeller"),
     "tokeniser": (entry("tokeniser", value="gpt2"), "tokeniser .*sentencepiece"),
     "language": (entry("task_flags", "source_lang", value="../x"), r"files must have dict\.\.\./x\.txt"),
+    "control characters": (
+        entry("task_flags", "source_lang", value="a\u202e\x1b[31mb\nc"),
+        r"dict\.a\\u202e\\u001b\[31mb\\u000ac\.txt",
+    ),
     "way out": (entry("files", "../x", value=""), r"files .*'\.\./x'"),
     "dictionary not listed": (modify(lambda c: c["files"].pop("dict.noisy.txt")), r"files .*dict\.noisy\.txt"),
     "no language": (modify(lambda c: c["task_flags"].pop("target_lang")), r"files must have dict\.None\.txt"),
@@ -161,11 +165,33 @@ def test_paths_without_a_suitable_model_are_refused(
     intact: Path, golden_folder: Callable[[str], Path], tmp_path: Path, refusal: Refusal
 ) -> None:
     assert mentions(refusal("edit", tmp_path), f"{tmp_path} config.json")
-    assert mentions(refusal("info", "none"), "none model folder")
-    assert mentions(refusal("edit", "none"), "none model folder")
+    for command in ("info", "edit", "serve", "check --model"):
+        assert mentions(refusal(*command.split(), "none"), f"none model folder {model_folder.BESIDE}")
     assert "use lev-plugins edit" in refusal("label", golden_folder("pbd"))
     assert "use lev-plugins label" in refusal("edit", golden_folder("labels"))
     assert mentions(refusal("export", intact, tmp_path / "out", "--data", tmp_path), "data folder")
+
+
+def test_a_misspelt_name_is_answered_by_those_of_the_models_that_are_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: Refusal
+) -> None:
+    (tmp_path / "lev_plugins_fi").mkdir()
+    (tmp_path / "lev_plugins_fi" / "__init__.py").touch()
+    (tmp_path / "models" / "uk").mkdir(parents=True)
+    (tmp_path / "models" / "uk" / "config.json").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(model_folder, "BESIDE", tmp_path / "models")
+    assert mentions(refusal("edit", "fr"), f"fr {tmp_path / 'models'} fi uk")
+
+
+def test_info_prints_no_control_characters(intact: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = Path(shutil.copytree(intact, tmp_path / "copy"))
+    entry("made_with", value="a\x1b[31m\u202e\nb")(copy)
+    entry("scores", value={"\x1b[1m": 1.0})(copy)
+    capsys.readouterr()
+    assert main(["info", str(copy)]) == 0
+    printed = capsys.readouterr().out
+    assert r"a\u001b[31m\u202e\u000ab" in printed and "\x1b" not in printed
 
 
 def test_a_folder_with_a_colon_in_its_name_is_refused(intact: Path, tmp_path: Path, refusal: Refusal) -> None:

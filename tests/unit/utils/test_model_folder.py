@@ -59,7 +59,7 @@ def test_a_folder_answers_as_its_checkpoint(moved: tuple[System, Any, Path]) -> 
 def test_a_folder_is_complete_and_has_no_pickle_and_no_path(moved: tuple[System, Any, Path]) -> None:
     folder = moved[-1]
     files = [path for path in folder.rglob("*") if path.is_file()]
-    suffixes = {".json", ".txt", ".model", ".safetensors", ".md", ".onnx", ".bin", ".npz"}
+    suffixes = {".json", ".txt", ".model", ".safetensors", ".md", ".onnx", ".bin", ".npz", ".gz"}
     assert {path.suffix for path in files} <= suffixes
     assert all(path.stat().st_mode & 0o044 == 0o044 for path in files)
     outside = re.compile(rb"/tmp/|original|backbone-of-training")
