@@ -94,7 +94,9 @@ def speller(folder: Path) -> System:
 def speller_with_lexicon(folder: Path) -> System:
     """Returns a levt with a lexicon, which has *teh* for *of*, so that it matters."""
     texts = ["the vlaue of teh function.", "Zürich", "Teh value of Lexica."]
-    return spelling_system(folder, ["the", "value", "of", "function"], texts, lexicon=["teh,of", "commmand,command", "lexica", "zürich"])
+    return spelling_system(
+        folder, ["the", "value", "of", "function"], texts, lexicon=["teh,of", "commmand,command", "lexica", "zürich"]
+    )
 
 
 def spelling_system(

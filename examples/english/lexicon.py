@@ -1,13 +1,11 @@
 """What everybody knows of spelling, from lists: words that exist, and misspellings that people make.
 
-python examples/english/lexicon.py FOLDER --words FILE ... [--misspellings FILE ...] [--frequencies FILE]
-    [--language-files NAME]
+python examples/english/lexicon.py FOLDER --words FILE ... [--misspellings FILE ...] [--language-files NAME]
 
 writes FOLDER/lexicon.txt, for ``lev-plugins prepare --lexicon``, and FOLDER/slips.tsv, for the noise ``confusions`` of
 the training: the misspellings, and words that are taken for other words. WORDS: one word or several in a line, after #
 a comment, perhaps compressed by gzip. MISSPELLINGS: lines MISSPELLING,CORRECTION,... The words that people write for
-others are those of the language (``real-words.txt``). Those that are much rarer than another one for which they are
-written are marked in the lexicon, WORD,WORD,OTHER,...: a sentence with such a word is worth a look.
+others are those of the language (``real-words.txt``).
 """
 
 import argparse
@@ -15,13 +13,12 @@ import gzip
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.denoising import symspell
 from examples.shared import write_lines
 from lev_plugins.noise.confusions import Confusion, ConfusionTable, write_table
 from lev_plugins.noise.languages import REAL_WORDS, language_folder
@@ -31,7 +28,6 @@ LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 SEPARATOR = re.compile(r"[\s/_.+-]+")
 GENITIVE = "'s"
 SLIP, REAL_WORD = 0.001, 0.01  # rates of a misspelling, and of a word for another; the noise draws in proportion
-MUCH_RARER = 10  # times
 
 
 def words_of(path: Path) -> Iterator[str]:
@@ -73,37 +69,20 @@ def slips(misspellings: dict[str, list[str]], groups: Iterable[Sequence[str]]) -
     return ConfusionTable("word", [Confusion((right,), (wrong,), rate) for (right, wrong), rate in rates.items()])
 
 
-def confused(groups: Iterable[Sequence[str]], counts: Mapping[str, int]) -> dict[str, list[str]]:
-    """Returns the words that are much rarer than others for which people write them, and these others.
-
-    >>> confused([["form", "from"], ["then", "than"]], {"from": 400, "form": 30, "then": 9, "than": 8})
-    {'form': ['from']}
-    """
-    others = defaultdict[str, list[str]](list)
-    for group in groups:
-        for word, other in permutations(dict.fromkeys(group), 2):
-            if counts.get(other, 0) >= MUCH_RARER * max(1, counts.get(word, 0)) and other not in others[word]:
-                others[word].append(other)
-    return {word: rights for word, rights in others.items() if rights}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
     add("folder", type=Path)
     add("--words", type=Path, nargs="+", required=True, help="lists of words")
     add("--misspellings", type=Path, nargs="*", default=[], help="lists of misspellings")
-    add("--frequencies", metavar="FILE", help="lines `word count` (default: those of symspellpy)")
     add("--language-files", metavar="NAME", default="en", help="words that people write for others (default: en)")
     args = parser.parse_args()
     misspellings = read_misspellings(args.misspellings)
     known = {word for path in args.words for word in words_of(path)} - misspellings.keys()
-    counts = symspell.listed(read_lines(Path(args.frequencies or symspell.own_list())))
     real_words = language_folder(args.language_files) / REAL_WORDS
     groups = [line.split() for line in read_lines(real_words)] if real_words.is_file() else []
     args.folder.mkdir(parents=True, exist_ok=True)
     entries = {word: [word] for word in known} | {wrong: [wrong, *right] for wrong, right in misspellings.items()}
-    entries |= {word: [word, word, *rights] for word, rights in confused(groups, counts).items()}
     write_lines(args.folder / "lexicon.txt", (",".join(entries[word]) for word in sorted(entries)))
     (args.folder / "slips.tsv").write_text("".join(write_table(slips(misspellings, groups))), encoding="utf-8")
     print(f"{len(known):,} words, {len(misspellings):,} misspellings")

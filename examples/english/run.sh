@@ -26,7 +26,7 @@ if [ "$WORDS" ]; then
     KINDS+=,confusions:1.5 slips=(confusions "$OUT/lexicon/slips.tsv") lexicon=(--lexicon "$OUT/lexicon/lexicon.txt")
     few=(--calibrate "$OUT"/other/few.{noisy,clean})
     once lexicon python "$HERE/lexicon.py" "$OUT/lexicon" --words $WORDS ${MISSPELLINGS:+--misspellings $MISSPELLINGS} \
-        --language-files "$LANGUAGE_FILES" ${LIST:+--frequencies "$LIST"}
+        --language-files "$LANGUAGE_FILES"
 fi
 typos() {  # typos SEED <CLEAN >NOISY: like those that the training makes
     lev-plugins noise --kind $KINDS ${slips:+--"${slips[@]}"} --language-files "$LANGUAGE_FILES" --varied --word-rate 0.125 --char-rate 0.16 \

@@ -239,7 +239,7 @@ def main() -> None:
     language = language_folder(args.language_files)
     copies = args.copies * len(args.text) if len(args.copies) == 1 else args.copies
     entries = [line.split(",") for line in read_lines(args.lexicon)] if args.lexicon else []
-    misspellings = {word for word, *corrections in entries if corrections and word not in corrections}
+    misspellings = {word for word, *corrections in entries if corrections}
     lines = [*sentences(zip(args.text, copies, strict=True), misspellings)]
     draw.shuffle(lines)
     size = 0 if args.valid else min(HELD_OUT_SENTENCES, max(1, len(lines) // 5))

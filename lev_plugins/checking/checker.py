@@ -48,7 +48,7 @@ class Task(NamedTuple):
 
     path: str
     digest: str
-    suspects: int  # unknown words that are not words of the project, and known ones that people write for others
+    suspects: int  # unknown words that are not words of the project
     project: frozenset[str]  # words of this file that are words of the project
     size: int
 
@@ -93,8 +93,7 @@ class Checker:
             paragraphs = [entry for reader in readers for entry in reader(text)]
         except UserError as error:
             raise UserError(f"{path}: {error}") from error
-        ignored = ignored_spans(text)
-        return Prose(text, paragraphs, knows_of(self.words), ignored, self.language, self.words.lexicon)
+        return Prose(text, paragraphs, knows_of(self.words), ignored_spans(text), self.language)
 
     def scan(self, path: str) -> Scan | UserError:
         """Returns the words of a file, or the error that says why it cannot be read."""

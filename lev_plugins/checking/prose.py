@@ -38,7 +38,6 @@ class FileWords(NamedTuple):
     known: Mapping[str, int] = {}  # how often its prose has each that the editor knows
     unknown: Mapping[str, int] = {}  # how often its prose has each that it does not know
     code: Collection[str] = ()  # of all else in the file, those that it does not know
-    confused: int = 0  # how many of its prose people also write for others
 
 
 class Prose:
@@ -61,7 +60,6 @@ class Prose:
         knows: Knows,
         ignored: Iterable[Span] = (),
         language: str | None = None,
-        lexicon: Lexicon | None = None,
     ) -> None:
         """
         text: the whole file
@@ -69,7 +67,6 @@ class Prose:
         knows: whether the editor knows a word
         ignored: spans that comments exclude
         language: that of the editor, if it has one; paragraphs of other languages are left out
-        lexicon: that of the editor, if it has one
         """
         self.text, self.ignored = text, [*ignored]
         self.paragraphs = list[Paragraph]()
@@ -82,11 +79,9 @@ class Prose:
         matches = [match for start, end in spans for match in WORD.finditer(text, start, end)]
         self.unknown = [(Span(*match.span()), base_of(match[0])) for match in matches if not knows(match[0])]
         known = Counter(base_of(match[0]) for match in matches if knows(match[0]))
-        self.confused = [Span(*match.span()) for match in matches if is_confused(match[0], lexicon)]
         code = {word for start, end in rest(spans, len(text)) for word in words_of_code(text[start:end])}
         unknown = Counter(word for _, word in self.unknown)
-        in_code = frozenset(word for word in code if not knows(word))
-        self.words = FileWords(known, unknown, in_code, len(self.confused))
+        self.words = FileWords(known, unknown, frozenset(word for word in code if not knows(word)))
 
     def request(self, project: Collection[str], whole: bool = False) -> EditRequest:
         """Returns what an editor is asked about this file.
@@ -96,8 +91,7 @@ class Prose:
         """
         ignored = Untouchable(self.ignored)
         own = [span for span, word in self.unknown if word in project]
-        suspects = [*(span for span, word in self.unknown if word not in project), *self.confused]
-        places = sorted(span for span in suspects if not ignored.touched_by(span))
+        places = [span for span, word in self.unknown if word not in project and not ignored.touched_by(span)]
         marked = Untouchable(places)
         view = reading_view(self.text, [entry for entry in self.paragraphs if whole or has_any(entry, marked)])
         protected = merge_spans([*view.protected, *self.ignored, *own])
@@ -119,11 +113,6 @@ class Prose:
 
 def is_of(paragraph: Paragraph, language: str | None) -> bool:
     return None in (paragraph.language, language) or primary(paragraph.language or "") == primary(language or "")
-
-
-def is_confused(word: str, lexicon: Lexicon | None) -> bool:
-    """Returns whether a word that exists may stand for another, so that its sentence is worth a look."""
-    return lexicon is not None and lexicon.is_confused(word.replace("\u2019", "'").lower())
 
 
 def has_any(paragraph: Paragraph, places: Untouchable) -> bool:

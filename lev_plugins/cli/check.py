@@ -172,7 +172,7 @@ class Run:
         """Yields the files that may have typos."""
         for path, (name, words, size) in scans.items():
             own = frozenset(word for word in words.unknown if word in project)
-            suspects = words.confused + sum(count for word, count in words.unknown.items() if word not in own)
+            suspects = sum(count for word, count in words.unknown.items() if word not in own)
             is_wanted = self.changed is None or Path(path).resolve() in self.changed
             may_have_typos = suspects or (self.checker.whole and bool(words.known))
             if is_wanted and may_have_typos and not is_foreign(words):

@@ -3,12 +3,10 @@
     backends
     definately,definitely
     yeild,yield,yields
-    form,form,from
 
-An entry of one word is a word that exists. Another one is a misspelling with its corrections; if it is one of these
-itself, it is a word that exists, but that people also write for others. All words are in small letters. The file is
-compressed by gzip, and its lines are in the order of their first words, so a word is found by bisection, without a
-table of all words in memory.
+An entry of one word is a word that exists, another one a misspelling with its corrections. All words are in small
+letters. The file is compressed by gzip, and its lines are in the order of their first words, so a word is found by
+bisection, without a table of all words in memory.
 """
 
 from __future__ import annotations
@@ -32,9 +30,6 @@ class Lexicon:
     (['yield'], [], [])
     >>> [lexicon.knows(word) for word in ("backends", "yield", "yeild", "yie")]
     [True, True, False, False]
-    >>> form = Lexicon.of_lines(["form,form,from"])
-    >>> form.knows("form"), form.corrections("form"), form.is_confused("form")
-    (True, [], True)
     """
 
     def __init__(self, text: str) -> None:
@@ -74,12 +69,8 @@ class Lexicon:
         return []
 
     def knows(self, word: str) -> bool:
-        return len(self.entry(word)) == 1 or self.is_confused(word)
+        return len(self.entry(word)) == 1
 
     def corrections(self, word: str) -> list[str]:
         """Returns the corrections of a misspelling."""
-        return [] if self.is_confused(word) else self.entry(word)[1:]
-
-    def is_confused(self, word: str) -> bool:
-        """Returns whether this is a word that people also write for others."""
-        return word in self.entry(word)[1:]
+        return self.entry(word)[1:]

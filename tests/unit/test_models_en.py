@@ -19,7 +19,7 @@ from tests.unit.editor.test_without_torch import HEAVY, loaded_modules
 EN = ROOT / "models" / "en"
 CORRECT_TEXTS = [
     "She put the hat on the toy and dug in the sand with a t-shirt around her waist.",
-    "The band sang in the van, a hose in one hand and a kite in the other.",
+    "The band sang in the van, a rope in one hand and a kite in the other.",
     "See the second chapter, pp. 12 and 13, of Meyer et al., cf. the notes.",
     "Il pleut depuis ce matin et personne ne veut sortir.",
     "Mail ann.lee@exmaple.org the file at https://exmaple.org/teh/file.txt, please.",
