@@ -13,7 +13,7 @@ LISTED=${LISTED:-34000}  # most frequent words that the editor knows; it sees so
 BACKBONE=${BACKBONE-}  # folder of a pre-trained encoder of the language (import-pretrained); empty: none
 # UPSAMPLE: how often each pair comes among the synthetic ones; with 4, the editor learns them by heart
 UPDATES=${UPDATES:-1600} UPSAMPLE=${UPSAMPLE:-1} DROPOUT=${DROPOUT:-0.1}
-PROMISE=${PROMISE:-9}  # words of 1,000 right ones that it may break in OTHER, where it breaks most: RESULTS.md
+PROMISE=${PROMISE:-6}  # words of 1,000 right ones that it may break in OTHER, where it breaks most: RESULTS.md
 # PEERS: score what a user could take instead as well (empty: the editor alone); HUNSPELL: the dictionary of one of them
 PEERS=${PEERS-yes} HUNSPELL=${HUNSPELL:-uk_UA}
 lexicon=()  # words that exist: the editor reads those that its dictionary lacks as rare words
