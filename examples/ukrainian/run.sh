@@ -13,9 +13,11 @@ LISTED=${LISTED:-34000}  # most frequent words that the editor knows; it sees so
 BACKBONE=${BACKBONE-}  # folder of a pre-trained encoder of the language (import-pretrained); empty: none
 # UPSAMPLE: how often each pair comes among the synthetic ones; with 4, the editor learns them by heart
 UPDATES=${UPDATES:-1600} UPSAMPLE=${UPSAMPLE:-1} DROPOUT=${DROPOUT:-0.1}
-PROMISE=${PROMISE:-9}  # words of 1,000 right ones that it may break in OTHER, where it breaks most: RESULTS.md
+PROMISE=${PROMISE:-6}  # words of 1,000 right ones that it may break in OTHER, where it breaks most: RESULTS.md
 # PEERS: score what a user could take instead as well (empty: the editor alone); HUNSPELL: the dictionary of one of them
 PEERS=${PEERS-yes} HUNSPELL=${HUNSPELL:-uk_UA}
+lexicon=()  # words that exist: the editor reads those that its dictionary lacks as rare words
+[ ! "$WORDS" ] || lexicon=(--lexicon "$OUT/lexicon.txt")
 source "$HERE/texts.sh"
 source "$HERE/score.sh"
 [[ $PAIRS != data/ua-gec || -e $PAIRS ]] || python "$HERE/../data.py" ua-gec
@@ -28,7 +30,7 @@ once mistakes mistakes
 once gold gold  # now, as a missing HARM should not stop it after the training
 
 once data lev-plugins prepare -s noisy -d draft -t clean --bpe words --joined-dictionary --dest "$OUT/data" \
-    --srcdict "$OUT/words/dict.txt" --train-prefix "$OUT/pairs/train" \
+    --srcdict "$OUT/words/dict.txt" "${lexicon[@]}" --train-prefix "$OUT/pairs/train" \
     --extra-train-prefix "$OUT/pairs/synthetic" --valid-prefix "$OUT/pairs/valid"
 once model train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 -s noisy -t clean --spelling \
     --spelling-buckets 24576 $(sizes 2 160 480 4) --decoder-layers 1 --dropout "$DROPOUT" \

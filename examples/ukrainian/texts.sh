@@ -1,10 +1,10 @@
 # Sourced by run.sh: the texts that the editor is trained on, with mistakes.
 words() {  # the frequency list, the text with unexpected words, and its dictionary
-    python "$HERE/words.py" "$OUT/pairs/train.clean" $TEXT ${WORDS:+--words "$WORDS"} \
+    python "$HERE/words.py" "$OUT/pairs/train.clean" $TEXT ${WORDS:+--words "$WORDS"} "${lexicon[@]}" \
         --language-files "$LANGUAGE_FILES" >"$OUT/list.txt"
     python "$HERE/../english/text.py" "$OUT/words" --text "$OUT/pairs/train.clean" $TEXT --copies 2 \
         --valid "$OUT/pairs/valid.clean" --frequencies "$OUT/list.txt" --listed "$LISTED" --occurrences 2 --rare-words \
-        --language-files "$LANGUAGE_FILES"
+        "${lexicon[@]}" --language-files "$LANGUAGE_FILES"
 }
 confusions() {  # of letters and of words, those of the language's files and those of the pairs
     lev-plugins confusions "$OUT"/pairs/train.{noisy,clean} --min-count 4 >"$OUT/letters.tsv"

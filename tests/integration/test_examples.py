@@ -179,6 +179,7 @@ def test_ukrainian_compares_the_editor_with_its_peers(tmp_path: Path) -> None:
     assert float(rows["do nothing"][0]) == 0 and rows["do nothing"][4] == "0.0 0.0"
     # a third of the edits are dashes, and all of them right
     assert rows["a rule for dashes"][0] == "0.7143"
+    assert Lexicon.read(tmp_path / "out" / "editor" / LEXICON).knows("псами")  # the words of WORDS
 
 
 @pytest.mark.slow
@@ -193,6 +194,7 @@ def test_ukrainian_runs_without_files_of_a_language(tmp_path: Path) -> None:
     done = run_twice("ukrainian/run.sh", tmp_path / "out", **settings)
     names = {line.split(" | ")[0] for line in done.out.splitlines()[2:]}
     assert names == {"| this editor", "| this editor, every edit"}
+    assert not (tmp_path / "out" / "editor" / LEXICON).exists()
 
 
 @pytest.mark.slow
