@@ -47,7 +47,7 @@ other() {
     [ ! "$WORDS" ] || few_typos
 }
 few_typos() {  # more of it, with the few typos that people leave in a document
-    sed -n 5001,15000p "${OTHER:-$OUT/other/train.txt}" >"$OUT/other/few.clean"
+    head -n 15000 "${OTHER:-$OUT/other/train.txt}" | tail -n 10000 >"$OUT/other/few.clean"
     lev-plugins noise --kind confusions:2,insert:0.2,delete:0.2,substitute:0.2,swap:0.2 --"${slips[@]}" \
         --language-files "$LANGUAGE_FILES" --word-rate 0.01 --min-letters 3 --seed 5 <"$OUT/other/few.clean" \
         >"$OUT/other/few.noisy"
