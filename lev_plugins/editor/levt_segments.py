@@ -13,7 +13,7 @@ from lev_plugins.editor.onnx_refinement import GraphPolicies, Graphs
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.editor.segments import BOUNDARIES, Origin, SegmentDecoder, dictionaries_of, sigmoid
 from lev_plugins.editor.word_features import IntendedWordFeatures
-from lev_plugins.edits.candidates import LEXICAL_COUNT, WordIndex, lower_case
+from lev_plugins.edits.candidates import lexical_count, lower_case
 from lev_plugins.edits.options import FAIRSEQ_FLAGS, REFINEMENT_TASK_FLAGS, RefinementOptions
 from lev_plugins.edits.refinement import Refiner, Sentence
 from lev_plugins.text.edited import Edit
@@ -37,7 +37,6 @@ class LevTSegments(SegmentDecoder):
     """
 
     task, drafts = "text_editing", True
-    index: WordIndex | None = None  # of the words of the dictionary, with --spelling
 
     def __init__(self, folder: Path, config: ModelConfig, options: EditOptions) -> None:
         """
@@ -70,8 +69,7 @@ class LevTSegments(SegmentDecoder):
         return [self.edits(segment, *result) for segment, result in zip(segments, results, strict=True)]
 
     def count(self, piece: str) -> int:
-        count = super().count(piece)
-        return count if count or self.lexicon is None else LEXICAL_COUNT * self.lexicon.knows(lower_case(piece))
+        return super().count(piece) or lexical_count(piece, self.lexicon)
 
     def refine_segments(self, segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
         """Returns the tokens that each segment became, with </s>, and how."""

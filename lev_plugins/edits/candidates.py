@@ -193,6 +193,15 @@ def words_and_counts(dictionary: TokenDictionary) -> tuple[list[str], list[int]]
     return [*[""] * specials, *dictionary.symbols[specials:]], counts
 
 
+def lexical_count(word: str, lexicon: Lexicon | None) -> int:
+    """Returns how often the training text counts as having a word that the dictionary lacks.
+
+    >>> lexical_count("▁Backends", Lexicon.of_lines(["backends"])), lexical_count("▁Backends", None)
+    (1, 0)
+    """
+    return LEXICAL_COUNT if lexicon is not None and lexicon.knows(lower_case(word)) else 0
+
+
 class WordIndex:
     """Finds the words of a dictionary that are most similar to any word, by an inverted index of their n-grams.
 
@@ -311,8 +320,7 @@ class WordIndex:
 
     def counts_of_unknown(self, words: Sequence[str]) -> Integers:
         """Returns how often the training text counts as having words that the dictionary lacks: (n,)."""
-        known = self.lexicon.knows if self.lexicon is not None else lambda word: False
-        return np.array([LEXICAL_COUNT * known(lower_case(word)) for word in words], dtype=np.int64)
+        return np.array([lexical_count(word, self.lexicon) for word in words], dtype=np.int64)
 
     def guesses(self, candidates: Candidates) -> Integers:
         """Returns the likeliest candidate of each word, and its edit distance: (2, n)."""

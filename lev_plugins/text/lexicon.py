@@ -19,7 +19,7 @@ from pathlib import Path
 from lev_plugins.utils.errors import UserError, require
 
 LEXICON = "lexicon.txt.gz"  # in a data folder and in a model folder
-MAX_BYTES = 1 << 26  # of the lines; an archive of a stranger may hold any number
+MAX_TEXT_BYTES = 1 << 26  # of the lines; an archive of a stranger may hold any number
 
 
 class Lexicon:
@@ -46,8 +46,8 @@ class Lexicon:
     def read(cls, path: Path) -> Lexicon:
         try:
             with gzip.open(path) as file:
-                lines = file.read(MAX_BYTES + 1)
-            require(len(lines) <= MAX_BYTES, f"{path} has more than {MAX_BYTES:,} bytes of text: shorten it")
+                lines = file.read(MAX_TEXT_BYTES + 1)
+            require(len(lines) <= MAX_TEXT_BYTES, f"{path} has more than {MAX_TEXT_BYTES:,} bytes of text: shorten it")
             return cls(lines.decode())
         except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError) as error:
             raise UserError(f"{path} is not a lexicon, which is UTF-8 text compressed by gzip: {error}") from error

@@ -47,7 +47,7 @@ def test_what_is_no_lexicon_is_refused(name: str, tmp_path: Path) -> None:
 
 
 def test_a_small_archive_of_endless_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lexicons, "MAX_BYTES", 1000)
+    monkeypatch.setattr(lexicons, "MAX_TEXT_BYTES", 1000)
     path = tmp_path / "lexicon.txt.gz"
     path.write_bytes(gzip.compress(b"a" * 1001))
     with pytest.raises(UserError, match="more than 1,000 bytes"):
