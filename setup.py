@@ -70,6 +70,7 @@ setup(
         "protobuf>=4.21",  # the format of sentencepiece's models
         "sentencepiece>=0.2.3",  # offsets of pieces
         "sentencex>=1.0.32",  # where sentences end
+        "py3langid>=0.2.2,<0.4",  # the language of a sentence; the table of 0.4 takes ten times the time and memory
         "rapidfuzz",  # edit distances
         "regex",  # grapheme clusters
         "tqdm",

@@ -5,7 +5,7 @@
 set -euo pipefail
 folder=${1:?give the folder of the wheels} version=${2:-3.12}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-names=(fairseq-fixed hydra-core omegaconf rapidfuzz sentencepiece sentencex sacrebleu portalocker colorama tabulate lxml
+names=(fairseq-fixed hydra-core omegaconf rapidfuzz sentencepiece sentencex py3langid sacrebleu portalocker colorama tabulate lxml
     nltk absl-py bitarray editdistance regex Cython cffi pycparser scikit-learn hypothesis sortedcontainers)
 python3 -m pip download --quiet --no-deps --python-version "$version" --only-binary :all: --constraint constraints.txt \
     --dest "$folder" "${names[@]}"

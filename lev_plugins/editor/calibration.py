@@ -43,6 +43,7 @@ class Evidence(NamedTuple):
     listed: float = 0.0  # 1: the lexicon has the inserted word as the correction of the replaced one
     replaced_frequency: float = 0.0  # as ``frequency``, of the rarest replaced word
     letters: float = 0.0  # logarithm of the number of characters of the replaced text
+    affix: float = 0.0  # 1: the inserted text begins or ends the replaced one, as "set" does "unset"; 0 if listed
 
 
 WEIGHTS = (CONSTANT, *Evidence._fields)
@@ -79,7 +80,17 @@ def evidence(
         foreign=sum(around) > FOREIGN * len(around),
         replaced_frequency=log1p(min((counts[place] for place in change.removed), default=0)),
         letters=log1p(len(source)),
+        affix=is_longer(source.lower(), target.lower()),
     )
+
+
+def is_longer(word: str, part: str) -> bool:
+    """Returns whether a word is another one with letters before or after it.
+
+    >>> is_longer("feedbacks", "feedback"), is_longer("unset", "set"), is_longer("wrold", "world")
+    (True, True, False)
+    """
+    return bool(part) and len(word) > len(part) and (word.startswith(part) or word.endswith(part))
 
 
 def log_odds(probability: float) -> float:

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
-from math import log
+from math import log, log1p
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,24 @@ from lev_plugins.editor.onnx_refinement import GraphPolicies, Graphs
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.editor.segments import BOUNDARIES, Origin, SegmentDecoder, dictionaries_of, sigmoid
 from lev_plugins.editor.word_features import IntendedWordFeatures
-from lev_plugins.edits.candidates import lexical_count, lower_case
+from lev_plugins.edits.candidates import CAPITALISED, CASES, UPPERCASE, lexical_count, lower_case, word_shape
 from lev_plugins.edits.options import FAIRSEQ_FLAGS, REFINEMENT_TASK_FLAGS, RefinementOptions
 from lev_plugins.edits.refinement import Refiner, Sentence
 from lev_plugins.text.edited import Edit
-from lev_plugins.text.ids import BOS, EOS, UNK, Rows, TokenDictionary, ids_of, with_unknown_ids
+from lev_plugins.text.ids import BLANK, BOS, EOS, UNK, Rows, TokenDictionary, ids_of, with_unknown_ids
+from lev_plugins.text.language import probability_of
+from lev_plugins.text.lexicon import Lexicon
 from lev_plugins.text.mark_bits import KEEP
+from lev_plugins.text.protected import capitalised
 from lev_plugins.text.rewrites import Rewrite, rewrites, split_by_word
 from lev_plugins.text.segments import Segment, WordEdits
 from lev_plugins.utils.model_folder import SEARCH_FLAGS, ModelConfig
 from lev_plugins.utils.ranges import check_ranges
 
 REFINEMENT_FLAGS = FAIRSEQ_FLAGS | REFINEMENT_TASK_FLAGS
+# a sentence is in another language if the mean log(1 + count) of its words but the rarest is below the one, which is
+# quick to see, and its letters give it a probability below the other
+MAX_FAMILIARITY, MIN_PROBABILITY = 6.0, 0.03
 MIN_ALTERNATIVE = log(0.01)  # log-probability from which another word for a placeholder is reported
 
 
@@ -37,6 +43,7 @@ class LevTSegments(SegmentDecoder):
     """
 
     task, drafts = "text_editing", True
+    language: str | None = None  # that of its training text, if the folder says it
 
     def __init__(self, folder: Path, config: ModelConfig, options: EditOptions) -> None:
         """
@@ -49,6 +56,7 @@ class LevTSegments(SegmentDecoder):
         check_ranges(Namespace(**settings))
         spells = bool(config.model_flags.get("spelling"))
         super().__init__(*dictionaries_of(folder, config), options.batch_tokens, spells)
+        self.language = config.decoding.language if spells else None
         self.placeholder = self.words.size if config.model_flags.get("placeholder") == "plh" else UNK
         self.index = StoredIndex(self.words, folder, config) if spells else None
         self.lexicon = self.index.lexicon if self.index else None
@@ -66,7 +74,17 @@ class LevTSegments(SegmentDecoder):
     def decode(self, segments: list[Segment]) -> list[list[Edit]]:
         self.warn_of_unknown(segments)
         results = self.map_in_batches(self.refine_segments, segments, sizes_of(segments))
-        return [self.edits(segment, *result) for segment, result in zip(segments, results, strict=True)]
+        edits = (self.edits(segment, *result) for segment, result in zip(segments, results, strict=True))
+        return [[] if row and self.is_foreign(segment) else row for segment, row in zip(segments, edits, strict=True)]
+
+    def is_foreign(self, segment: Segment) -> bool:
+        """Returns whether a segment without a draft is in another language than the model's; then it stays as it is."""
+        if self.language is None or segment.source is not None:
+            return False
+        words = [piece for piece in segment.pieces if sum(map(str.isalpha, piece)) > 1]
+        familiarity = sorted(log1p(self.count(word)) for word in words)[1:]
+        is_suspicious = sum(familiarity) < MAX_FAMILIARITY * len(familiarity)
+        return is_suspicious and probability_of(self.language, segment.text) < MIN_PROBABILITY
 
     def count(self, piece: str) -> int:
         return super().count(piece) or lexical_count(piece, self.lexicon)
@@ -105,6 +123,8 @@ class LevTSegments(SegmentDecoder):
         """Returns the edits of a segment that became ``tokens``, with </s>."""
         origin = [place - 1 if place > 0 else None for place in edits.origin[:-1]]  # <s> of the draft is at 0
         pieces = self.pieces(segment, tokens[:-1], origin)
+        if self.lexicon is not None and segment.source is None:
+            self.correct_listed(segment, edits, pieces, origin, self.lexicon)
         return [
             replace(
                 self.edit(segment, edits, pieces, origin, change),
@@ -112,6 +132,28 @@ class LevTSegments(SegmentDecoder):
             )
             for change in word_changes(segment, pieces, origin)
         ]
+
+    def correct_listed(
+        self, segment: Segment, edits: WordEdits, pieces: list[str], origin: Origin, lexicon: Lexicon
+    ) -> None:
+        """Writes the listed correction of each misspelling that the model left, or replaced by any other word.
+
+        Of several corrections, it is the one that the training text has most often. The confidence says whether it is
+        right in this place: the model's log-odds of deleting the misspelling are part of it.
+        """
+        place_of = {-1: -1, len(segment.pieces): len(pieces)} | {o: i for i, o in enumerate(origin) if o is not None}
+        for place, piece in enumerate(segment.pieces):
+            is_unknown = self.words.index(piece) < self.words.nspecial
+            corrections = lexicon.corrections(lower_case(piece)) if is_unknown else []
+            i = place_of.get(place, place_of.get(place - 1, len(pieces)) + 1)  # of the word that replaces it
+            replaces = place not in place_of and place_of.get(place + 1) == i + 1
+            if not corrections or not (place in place_of or replaces) or lower_case(pieces[i]) in corrections:
+                continue
+            pieces[i] = max((in_case_of(piece, correction) for correction in corrections), key=self.count)
+            origin[i] = None
+            edits.log_probs[i], edits.alternatives[i] = -log(len(corrections)), []  # each is as likely
+            if place in place_of:
+                edits.inserted_at[i] = edits.deleted_at[place + 1] = 1
 
     def alternatives(
         self, segment: Segment, edits: WordEdits, pieces: list[str], origin: Origin, change: Rewrite
@@ -143,7 +185,7 @@ class LevTSegments(SegmentDecoder):
         choice = sum(edits.log_probs[i] for i in inserted)
         features = evidence(segment, change, pieces, self.count, min(odds), choice)
         if self.is_listed(segment, change, pieces):
-            features = features._replace(listed=1.0)
+            features = features._replace(listed=1.0, affix=0.0)
         confidence = sigmoid(sum(odds) + choice)
         return replace(change.edit, confidence=confidence, iteration=max(iterations), evidence=features)
 
@@ -155,6 +197,16 @@ class LevTSegments(SegmentDecoder):
             lower_case(row[place]) for row, (place,) in ((segment.pieces, change.removed), (pieces, change.inserted))
         )
         return right in self.lexicon.corrections(wrong)
+
+
+def in_case_of(piece: str, word: str) -> str:
+    """Returns a word in small letters with the blank and the capitals of a piece.
+
+    >>> in_case_of("▁Teh", "the"), in_case_of("TEH", "the"), in_case_of("▁tEh", "the")
+    ('▁The', 'THE', '▁the')
+    """
+    blank, case = BLANK if piece.startswith(BLANK) else "", word_shape(piece) % CASES
+    return blank + {CAPITALISED: capitalised, UPPERCASE: str.upper}.get(case, str)(word)
 
 
 def sizes_of(segments: list[Segment]) -> list[int]:

@@ -40,7 +40,7 @@ class GraphPolicies(Policies):
         sources: in ids of the source dictionary
         spelling: with --spelling, reads the words of the batch
         """
-        self.graphs, self.spelling = graphs, spelling
+        self.graphs, self.spelling, self.reads_removed = graphs, spelling, spelling is not None
         rows = padded(sources)
         inputs = {} if spelling is None else {**spelling.ngrams, **spelling.pieces(rows)}
         # not ``self.features``: without spelling, a source may have a dictionary of its own, which is the longer one

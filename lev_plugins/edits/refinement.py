@@ -12,7 +12,7 @@ unfinished sentences at once: ``levt.policies`` with torch, ``editor.onnx_refine
 A sentence is finished when
 
 * an iteration changes nothing;
-* after the deletions, it is what it was after those of the iteration before: the policies undo each other forever;
+* the insertions would read what they read in the iteration before: the policies undo each other forever;
 * ``max_iter`` iterations after the first are over.
 
 The score of a token that was inserted is the log-probability of the token policy choosing it. The score of a word of
@@ -65,6 +65,7 @@ class Sentence:
     steps: int = 0  # the last iteration, from 0, as fairseq prints it
     removed: list[list[int]] = field(default_factory=list)  # tokens deleted after each word; [] if nothing was deleted
     remaining: list[Word] | None = None  # the words after the last deletions
+    last_removed: list[list[int]] = field(default_factory=list)  # what those removed, if the policies read it
     decision: tuple[list[Word], Array] = ([], np.zeros(0))  # words, and the deletion policy's last log-odds for each
     repeats: bool = False  # the last deletions left the same words as those before: insertions would return forever
     history: list[list[int]] = field(default_factory=list)  # the tokens at the start and after each step
@@ -79,7 +80,10 @@ class Sentence:
         """Returns the tokens after <s>, and what became of the draft."""
         tokens, scores, _, origin, inserted_at, log_odds, alternatives = map(list, zip(*self.words[1:], strict=True))
         offers = [list(words) for words in alternatives]
-        return tokens, WordEdits(origin, inserted_at, log_odds, scores, self.deleted_at, self.deletion_log_odds, offers)
+        last = {word.origin: odds for word, odds in zip(self.decision[0], self.decision[1].tolist(), strict=False)}
+        pairs = enumerate(zip(self.deleted_at, self.deletion_log_odds, strict=True))
+        deletion = [odds if iteration else last.get(place, odds) for place, (iteration, odds) in pairs]
+        return tokens, WordEdits(origin, inserted_at, log_odds, scores, self.deleted_at, deletion, offers)
 
 
 class Insertions(NamedTuple):
@@ -104,6 +108,8 @@ class Policies(Protocol):
     Each call computes the scores of all sentences together, with one device-to-host copy. Values for padding are
     ignored.
     """
+
+    reads_removed: bool = False  # the insertions depend on the deleted words, too, as with --spelling
 
     def deletion(self, sentences: list[Sentence]) -> Array:
         """Returns the log-odds (n, T) of deleting each token; called with all unfinished sentences."""
@@ -143,7 +149,7 @@ class Refiner:
             changing = [sentence for sentence in unfinished if not sentence.repeats]
             self.insert(changing, policies, step)
             self.record(unfinished)
-            self.fill(changing, policies)
+            self.fill(changing, policies, step)
             for sentence, start in zip(unfinished, starts, strict=True):
                 sentence.steps = step
                 if sentence.repeats:
@@ -200,8 +206,10 @@ class Refiner:
                 if is_likely or sentence.marked:
                     self.delete_words(sentence, step)
         for sentence in sentences:
-            sentence.repeats = not sentence.sampled and self.is_repetition(sentence.words, sentence.remaining)
-            sentence.remaining = sentence.words
+            removed = sentence.removed if policies.reads_removed else []
+            is_new = sentence.sampled or removed != sentence.last_removed
+            sentence.repeats = not is_new and self.is_repetition(sentence.words, sentence.remaining)
+            sentence.remaining, sentence.last_removed = sentence.words, removed
 
     def deletions(self, sentence: Sentence) -> Iterator[tuple[Word, float]]:
         """Yields the words of the last decision and the log-odds of deleting each, less its penalty."""
@@ -302,8 +310,11 @@ class Refiner:
 
     # ---- fill --------------------------------------------------------------------------------------------------------
 
-    def fill(self, sentences: list[Sentence], policies: Policies) -> None:
-        """Applies y = E(y'', t) to each sentence that has placeholders."""
+    def fill(self, sentences: list[Sentence], policies: Policies, step: int) -> None:
+        """Applies y = E(y'', t) to each sentence that has placeholders.
+
+        Where <unk> is the placeholder, one of the draft is deleted by that, and the word in its place is new.
+        """
         incomplete = [sentence for sentence in sentences if self.placeholder in sentence.tokens]
         if incomplete:
             choices = zip(*policies.token(incomplete), strict=True)
@@ -312,6 +323,9 @@ class Refiner:
                 for i, word in enumerate(words):
                     if word.token == self.placeholder:
                         token, score, alternatives = next(choices)
+                        if word.origin >= 0:
+                            sentence.deleted_at[word.origin], sentence.deletion_log_odds[word.origin] = step + 1, inf
+                            word = Word(word.token, inserted_at=step + 1, log_odds=inf)
                         words[i] = word._replace(token=token, score=score, alternatives=alternatives)
                 sentence.write(words)
 

@@ -120,6 +120,7 @@ class EnsemblePolicies(Policies):
             padding: that of the sources, if it is known
         """
         self.models, self.ensemble, self.device = ensemble.models, ensemble, src_tokens.device
+        self.reads_removed = ensemble.spells
         self.alternatives, self.options, self.random = alternatives, options or RefinementOptions(), random
         self.memories = [model.encode(src_tokens, words, padding=padding) for model in self.models]
         self.sources = src_tokens.tolist() if self.models[0].decoder.reads_alignment else []
@@ -258,6 +259,7 @@ class Oracle(Policies):
             policies: those of the model
             targets: the references (B, R) without <s>
         """
+        self.reads_removed = policies.reads_removed
         self.policies, self.targets = policies, F.pad(targets.cpu(), (1, 0), value=BOS)
 
     def pairs(self, sentences: list[Sentence]) -> tuple[Tensor, Tensor]:

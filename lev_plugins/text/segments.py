@@ -41,7 +41,7 @@ class WordEdits:
     log_probs: list[float]  # log-probability of the word in its placeholder; 0: it is from the draft
     # of the draft
     deleted_at: list[int]  # the last iteration that deleted the token, from 1; 0: it was kept
-    deletion_log_odds: list[float]  # log-odds of deleting it
+    deletion_log_odds: list[float]  # log-odds of deleting it, in the last decision if it was kept
     # of the result: the best words for the token's placeholder; [] if it is from the draft, or none were requested
     alternatives: list[list[Alternative]] = field(default_factory=list)
 

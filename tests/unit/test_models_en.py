@@ -11,6 +11,8 @@ import pytest
 import lev_plugins
 from lev_plugins.cli import adapt
 from lev_plugins.editor.editor import Editor
+from lev_plugins.editor.levt_segments import LevTSegments
+from lev_plugins.editor.options import EditOptions
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.model_folder import model_path
 from tests.commands import ROOT
@@ -73,6 +75,26 @@ def test_the_card_of_models_en_has_a_licence_and_a_promise() -> None:
         setting = f"(by check )?with --min-confidence {name}"
         row = rf"^\| .*words broken, of 1,000, {setting}, .*, at most, .* \| {max_broken:g} \|$"
         assert re.search(row, card, re.M)
+
+
+FOREIGN_TEXTS = [
+    "Das ist ein schönes Haus, und ich habe ihn dort gestern zum ersten Mal gesehen.",
+    "Un certificat contient le nom de la personne, mais il peut aussi être illisible.",
+    "Jokin aika sitten hän oli liian väsynyt, ja kuka tahansa olisi nukahtanut.",
+    "Учора вона прочитала книжку про море та корабель.",
+]
+
+
+def test_models_en_leaves_text_in_other_languages_alone() -> None:
+    editor = Editor.load(EN, EditOptions(min_confidence=0.0))
+    quotation = f"{FOREIGN_TEXTS[0]} He siad that yestreday."
+    texts = [*FOREIGN_TEXTS, quotation]
+    expected = [*FOREIGN_TEXTS, f"{FOREIGN_TEXTS[0]} He said that yesterday."]
+    assert [edited.text for edited in editor.edit(texts)] == expected
+    assert isinstance(editor.model, LevTSegments)
+    editor.model.language = None
+    edited = [result.text for result in editor.edit(texts)]
+    assert all(text != other for text, other in zip(edited[:2], FOREIGN_TEXTS, strict=False))
 
 
 def test_models_en_leaves_correct_texts_unchanged(english_editor: Editor) -> None:

@@ -45,6 +45,13 @@ def test_evidence_of_an_edit() -> None:
     assert (facts.unknown, facts.replaced_frequency) == (0, pytest.approx(np.log(8)))
 
 
+@pytest.mark.parametrize(("word", "part", "affix"), [("Hats", "Hat", 1), ("unset", "set", 1), ("hta", "hat", 0)])
+def test_evidence_of_an_affix(word: str, part: str, affix: int) -> None:
+    segment = Segment(f"a {word}", offsets_of())
+    (change,) = rewrites(segment, ["a", part], [0, None])
+    assert calibration.evidence(segment, change, ["a", part], lambda word: 1, 0, 0).affix == affix
+
+
 @thorough
 @given(words, words, words)
 def test_a_correct_edit_needs_no_further_change(prefix: list[str], original: list[str], corrected: list[str]) -> None:

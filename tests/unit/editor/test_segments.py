@@ -1,17 +1,20 @@
 """Edits from the output of a model contain no special symbol."""
 
+from math import log
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from lev_plugins.editor.calibration import Evidence
 from lev_plugins.editor.folder import Vocabulary
 from lev_plugins.editor.levt_segments import LevTSegments
 from lev_plugins.editor.segments import SegmentDecoder
 from lev_plugins.editor.seq2seq_segments import Seq2SeqSegments
 from lev_plugins.text.edited import apply
 from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Rows
+from lev_plugins.text.lexicon import Lexicon
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.segments import Segment, WordEdits
 from lev_plugins.utils.errors import UserError
@@ -69,6 +72,64 @@ def test_a_levt_writes_no_special_symbol(number: int, words: Vocabulary) -> None
     model.number = number
     assert edit_segment(model, "cat") == "cat"
     assert edit_segment(model, "cat sat") == "cat sat"  # the one place has both
+
+
+class Proposes(LevTSegments):
+    """A levt that keeps the words of a draft which are not in ``proposals``, and replaces the others."""
+
+    __init__ = SegmentDecoder.__init__
+    proposals: dict[str, str]
+
+    def refine_segments(self, segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
+        return [self.refined(segment.pieces) for segment in segments]
+
+    def refined(self, pieces: list[str]) -> tuple[list[int], WordEdits]:
+        words = [self.proposals.get(piece, piece) for piece in pieces]
+        deleted_at = [0, *(int(piece in self.proposals) for piece in pieces), 0]
+        origin = [-1 if at else place for place, at in enumerate(deleted_at)][1:]
+        inserted_at, log_probs = deleted_at[1:], [-0.5 * at for at in deleted_at[1:]]
+        log_odds = [2.0 if at else -3.0 for at in deleted_at]
+        edits = WordEdits(origin, inserted_at, log_probs, log_probs, deleted_at, log_odds, [[] for _ in origin])
+        return [*(self.words.index(word) for word in words), EOS], edits
+
+
+@pytest.mark.parametrize(
+    ("text", "proposals", "result"),
+    [
+        ("Teh cat", {}, "The cat"),  # the model left it
+        ("cat TEH", {"TEH": "sat"}, "cat THE"),  # the model replaced it by another word
+        ("teh cat", {"cat": "sat"}, "the sat"),
+        ("cta sat", {"cta": "sat"}, "sat sat"),  # one of several corrections
+        ("cta sat", {}, "cat sat"),
+        ("cat tHe", {}, "cat tHe"),
+    ],
+)
+def test_a_levt_corrects_listed_misspellings(
+    text: str, proposals: dict[str, str], result: str, words: Vocabulary
+) -> None:
+    model = Proposes((words, words), (100, 100), 100)
+    model.proposals, model.lexicon = proposals, Lexicon.of_lines(["teh,the", "cta,cat,sat"])
+    assert edit_segment(model, text) == result
+    model.lexicon = None
+    assert edit_segment(model, text) == apply_proposals(text, proposals)
+
+
+def apply_proposals(text: str, proposals: dict[str, str]) -> str:
+    return " ".join(proposals.get(word, word) for word in text.split())
+
+
+def test_the_confidence_of_a_listed_correction_has_the_log_odds_of_the_model(words: Vocabulary) -> None:
+    model = Proposes((words, words), (100, 100), 100)
+    model.proposals, model.lexicon = {}, Lexicon.of_lines(["teh,the", "cta,cat,sat"])
+    (edits,) = model.decode([Segment("teh cta", offsets_of())])
+    features = [Evidence(*edit.evidence) for edit in edits]
+    assert [(row.odds, row.choice, row.listed) for row in features] == [(-3.0, 0.0, 1.0), (-3.0, -log(2), 1.0)]
+
+
+def test_a_draft_keeps_its_listed_misspellings(words: Vocabulary) -> None:
+    model = Proposes((words, words), (100, 100), 100)
+    model.proposals, model.lexicon = {}, Lexicon.of_lines(["teh,the"])
+    assert model.decode([Segment("teh cat", offsets_of(), source=["the", "cat"])]) == [[]]
 
 
 @pytest.mark.parametrize("number", SPECIAL_IDS)

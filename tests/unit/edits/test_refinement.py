@@ -108,6 +108,33 @@ def test_a_sentence_at_its_length_limit_gets_only_the_placeholders_of_marks() ->
     assert sentence.tokens == [BOS, 5, 6, EOS] and sentence.words[2].log_odds == inf
 
 
+class ChainedPolicies(Policies):
+    """Policies that delete the words 7 and 8, and write the word after the one that was deleted."""
+
+    reads_removed = True
+
+    def deletion(self, sentences: list[Sentence]) -> Any:
+        return np.array([[CERTAIN if token in (7, 8) else -CERTAIN for token in s.tokens] for s in sentences])
+
+    def placeholder(self, sentences: list[Sentence]) -> Insertions:
+        counts = np.array([[len(gap) for gap in s.removed[:-1]] or [0] * (len(s.words) - 1) for s in sentences])
+        return Insertions(counts, np.where(counts, CERTAIN, -CERTAIN), np.where(counts, -CERTAIN, 0.0))
+
+    def token(self, sentences: list[Sentence]) -> Choices:
+        words = [gap[0] + 1 for s in sentences for gap in s.removed if gap]
+        return Choices(words, [-0.5] * len(words), [[] for _ in words])
+
+
+def test_insertions_that_read_other_deleted_words_are_no_repetition() -> None:
+    policies = ChainedPolicies()
+    refiner = Refiner(RefinementOptions(max_iter=9), PLACEHOLDER, 50)
+    (sentence,) = refiner.refine(policies, [3], [[BOS, 5, 7, EOS]])
+    assert sentence.tokens == [BOS, 5, 9, EOS] and sentence.steps == 2
+    policies.reads_removed = False  # the text after the deletions alone is the same in both iterations
+    (sentence,) = refiner.refine(policies, [3], [[BOS, 5, 7, EOS]])
+    assert sentence.tokens == [BOS, 5, 8, EOS]
+
+
 def test_edits_have_the_iteration_and_the_log_odds_of_each_word() -> None:
     (sentence,), _ = refined([[5, 6]], [[5, 7]], max_iter=0, retain_history=True)
     assert sentence.history == [[BOS, 5, 7, EOS], [BOS, 5, EOS], [BOS, 5, PLACEHOLDER, EOS], [BOS, 5, 6, EOS]]
@@ -116,7 +143,9 @@ def test_edits_have_the_iteration_and_the_log_odds_of_each_word() -> None:
     assert edits.origin == [1, -1, 3] and edits.inserted_at == [0, 1, 0] and edits.log_probs == [0.0, -0.5, 0.0]
     assert edits.insertion_log_odds == pytest.approx([0.0, CERTAIN, 0.0])
     assert edits.alternatives == [[], [(6, -0.5)], []]
-    assert edits.deleted_at == [0, 0, 1, 0] and edits.deletion_log_odds == [0.0, 0.0, CERTAIN, 0.0]
+    assert edits.deleted_at == [0, 0, 1, 0]
+    kept, deleted = edits.deletion_log_odds[1], edits.deletion_log_odds[2]
+    assert kept == pytest.approx(-CERTAIN) and deleted == CERTAIN
 
 
 def test_words_kept_or_deleted_by_a_mark_are_certain() -> None:

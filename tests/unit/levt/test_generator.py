@@ -12,6 +12,7 @@ from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.levt.generator import RefinementGenerator, rerank
 from lev_plugins.levt.model import LevT
 from lev_plugins.levt.policies import Ensemble
+from lev_plugins.text.mark_bits import PREFER, SPAN
 from lev_plugins.text.segments import WordEdits
 from lev_plugins.utils.errors import UserError
 from tests.helpers import (
@@ -57,6 +58,18 @@ def words_of(result: dict[str, Any]) -> list[int]:
 def test_refinement_of_a_batch_matches_algorithm_2(options: dict[str, Any], drafts: list[list[int]] | None) -> None:
     results = assert_refined([lively_model(**options)], RANDOM_SOURCES, drafts)
     assert len({result["steps"] for result in results}) >= 2
+
+
+@pytest.mark.parametrize("options", [{}, {"keep_bias": 2.0, "max_iter": 3}], ids=["plain", "biased"])
+def test_words_that_fill_the_unk_of_a_draft_are_new(options: dict[str, Any]) -> None:
+    drafts = [
+        [UNK if i % 2 and len(row) > 2 and token > EOS else token for i, token in enumerate(row)]
+        for row in RANDOM_DRAFTS
+    ]
+    marks = [[PREFER + SPAN if token == UNK else 0 for token in row] for row in drafts]
+    model = lively_model(placeholder="unk", share_all_embeddings=True)
+    assert_refined([model], RANDOM_SOURCES, drafts, **options)
+    assert_refined([model], RANDOM_SOURCES, drafts, marks, **options)
 
 
 @pytest.mark.parametrize(
