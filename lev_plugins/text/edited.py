@@ -23,7 +23,8 @@ Item = TypeVar("Item")
 JSON_DIGITS = 4  # of a confidence
 # the scripts that put no blanks between words
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-PART = regex.compile(rf"(?V1)\s+|[[\w\p{{M}}]--[{UNSPACED}]]+|\X")
+FLAG = r"\p{GCB=RI}{2}[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*+"  # a case of \X, which looks back at all flags
+PART = regex.compile(rf"(?V1)\s+|[[\w\p{{M}}]--[{UNSPACED}]]+|{FLAG}|\X")
 WORD = regex.compile(rf"(?V1)[[\w\p{{M}}]--[{UNSPACED}]]")
 
 

@@ -3,12 +3,13 @@
 from itertools import pairwise
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.text.edited import Edit, Edited, apply, follow, in_word, parts_of, trim
 from lev_plugins.utils.errors import UserError
-from tests.helpers import thorough
+from tests.helpers import growth, thorough
 
 MIXED_CHARACTERS = " \t\r\n\u00a0\u2028ab1'\u2019.,é\u0301\u200d😀👩ßﬁ½日本のกا\ufeff"
 texts = st.text(st.sampled_from(MIXED_CHARACTERS) | st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -20,6 +21,24 @@ def edited_texts(draw: st.DrawFn) -> Edited:
     places = sorted(draw(st.lists(st.integers(0, len(text)), max_size=8)))
     pairs = list(pairwise(places))[::2]
     return Edited(text, tuple(Edit(start, end, draw(texts), draw(st.floats(0, 1))) for start, end in pairs))
+
+
+FLAGS = st.text(st.sampled_from("\U0001f1e9\U0001f1ea\u0301\u200d\u0903\u0600a😀"), max_size=9)
+
+
+@given(FLAGS)
+@thorough
+def test_flags_are_parts_as_unicode_says(text: str) -> None:
+    graphemes = iter(regex.findall(r"\X", text))
+    for part in parts_of(text):  # a word, or one grapheme
+        grapheme = next(graphemes)
+        while len(grapheme) < len(part):
+            grapheme += next(graphemes)
+        assert part == grapheme
+
+
+def test_a_row_of_flags_takes_linear_time() -> None:
+    assert growth(lambda size: parts_of("\U0001f1e9" * size), 4000) < 8
 
 
 @given(edited_texts())
