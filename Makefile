@@ -2,6 +2,8 @@ PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
 TESTS ?= tests
+# make setup EXTRAS="train dev check serve lsp" is shorter: tests of what is missing are skipped
+EXTRAS ?= train dev check serve lsp pretrained plot baselines errant
 SPREAD := -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations 10
 
 BIN := $(abspath $(VENV))/bin
@@ -22,11 +24,11 @@ endif
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{ printf "%-15s %s\n", $$1, $$2 }'
 
-setup: $(STAMP)  ## .venv with everything; PYTHON=python3.12 chooses another Python, VENV=dir another folder
+setup: $(STAMP)  ## .venv with everything; PYTHON=python3.12 chooses another Python, VENV=dir another folder, EXTRAS="train dev" less
 	@echo 'setup: $(VENV) is complete'
 
 $(STAMP): setup.py constraints.txt scripts/setup.sh scripts/needs.py
-	@bash scripts/setup.sh "$(PYTHON)" "$(VENV)"
+	@bash scripts/setup.sh "$(PYTHON)" "$(VENV)" $(EXTRAS)
 	@touch "$@"
 
 test: setup  ## every unit and parity test, and each task from end to end, in minutes; TESTS=tests/unit chooses some

@@ -178,7 +178,7 @@ def shape_of_markdown(entry: Format, text: str) -> list[Any]:
 
 def shape_of_notebook(entry: Format, text: str) -> list[Any]:
     notebook = json.loads(text)
-    sources = [cell.pop("source") for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    sources = [cell.pop("source") for cell in notebook.get("cells", []) if cell["cell_type"] == "markdown"]
     texts = "\n\n".join("".join(source) for source in sources)
     return [
         notebook,

@@ -1,11 +1,14 @@
-"""Prints what the installed lev-plugins with all extras and fairseq-fixed need, less fairseq-fixed and torchaudio.
+"""Prints what the installed lev-plugins with these extras and fairseq-fixed need, less fairseq-fixed and torchaudio.
+
+Usage: ``python scripts/needs.py EXTRA...``
 
 fairseq-fixed asks for torchaudio, which only its speech tasks import. The registry's torchaudio is built for the
 CUDA torch: beside a CPU torch it cannot even be imported, so `make setup` leaves it out. Asking the installed
 packages keeps their needs in one place, their own.
 """
 
-from importlib.metadata import requires
+import sys
+from importlib.metadata import metadata, requires
 
 from packaging.requirements import Requirement
 
@@ -24,6 +27,8 @@ def needs(distribution: str, extra: str = "") -> set[str]:
 
 
 if __name__ == "__main__":
-    extras = ("train", "dev", "pretrained", "plot", "serve", "lsp", "check", "baselines", "errant")
-    ours = [needs("lev-plugins", extra) for extra in extras]
+    known = set(metadata("lev-plugins").get_all("Provides-Extra") or ())
+    if unknown := set(sys.argv[1:]) - known:
+        sys.exit(f"setup: there is no extra {', '.join(sorted(unknown))}: EXTRAS can have {', '.join(sorted(known))}")
+    ours = [needs("lev-plugins", extra) for extra in sys.argv[1:]]
     print("\n".join(sorted(set().union(*ours) | needs("fairseq-fixed"))))

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# scripts/setup.sh PYTHON VENV: a virtual environment with lev-plugins, fairseq, torch and the development tools.
+# scripts/setup.sh PYTHON VENV EXTRA...: a virtual environment with fairseq, torch and lev-plugins with these extras.
 # Every step does nothing where its work is done, so a folder that was left half-made is completed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-python=${1:-python3} venv=${2:-.venv}
+python=${1:-python3} venv=${2:-.venv} extras=("${@:3}")
 
 fail() { echo "setup: $*" >&2; exit 1; }
 step() { echo "setup: $*"; }
@@ -39,13 +39,13 @@ install() { pip install --quiet --no-warn-conflicts --constraint constraints.txt
 
 install_all() {
     # fairseq is built without build isolation, or pip would fetch a second torch only for that: so torch comes first.
-    step "torch and build tools"
+    step "1 of 3: torch and what fairseq is built with (torch has 200 MB without CUDA, else some GB)"
     install setuptools wheel cython numpy packaging torch
-    step "fairseq (compiles about two minutes, the first time)"
+    step "2 of 3: fairseq (the first time, it is compiled in some two minutes; later, pip has the result in its cache)"
     install --no-build-isolation --no-deps fairseq-fixed
-    step "everything else"
     install --no-build-isolation --no-deps --editable .
-    "$venv/bin/python" scripts/needs.py >"$venv/needs.txt"
+    "$venv/bin/python" scripts/needs.py "${extras[@]}" >"$venv/needs.txt"
+    step "3 of 3: $(wc -l <"$venv/needs.txt") packages and what they need, for the extras ${extras[*]}"
     install --requirement "$venv/needs.txt"
 }
 
