@@ -178,7 +178,8 @@ def shape_of_markdown(entry: Format, text: str) -> list[Any]:
 
 def shape_of_notebook(entry: Format, text: str) -> list[Any]:
     notebook = json.loads(text)
-    sources = [cell.pop("source") for cell in notebook.get("cells", []) if cell["cell_type"] == "markdown"]
+    cells = [cell for cell in notebook.get("cells", []) if "source" in cell]
+    sources = [cell.pop("source") for cell in cells if cell["cell_type"] == "markdown"]
     texts = "\n\n".join("".join(source) for source in sources)
     return [
         notebook,
