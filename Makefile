@@ -14,7 +14,7 @@ RUN := PATH="$(BIN):$$PATH"
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all lint format docs demo bench release check-pythons clean
+.PHONY: help setup test test-all lint format docs demo bench release check-pythons check-machines clean
 
 # an environment whose Python is gone (moved, upgraded, half-made) does not count as complete
 ifneq ($(shell "$(BIN)/python" -m pip --version >/dev/null 2>&1 && echo works),works)
@@ -65,6 +65,9 @@ release: setup  ## the packages as they are published, in dist/; EDITOR=FOLDER: 
 
 check-pythons:  ## install, train and decode on every Python 3.10 to 3.13 found, also beside fairseq 0.12.2, and edit on 3.10 to 3.15
 	bash scripts/check_pythons.sh
+
+check-machines:  ## the quick tests on one busy core, as another user, in a path with blanks, with little on PATH; ON="core bare" only these
+	bash scripts/check_machines.sh $(ON)
 
 clean:  ## remove what make made
 	rm -rf "$(VENV)" build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
