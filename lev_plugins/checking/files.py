@@ -50,7 +50,7 @@ def files_of(paths: Sequence[str], exclude: Sequence[str], base: Path = Path()) 
     """
     try:
         excluded = GitIgnoreSpec.from_lines([*VENDORED, *exclude])
-    except ValueError as error:
+    except (ValueError, re.error) as error:
         raise UserError(f"--exclude has a pattern that .gitignore could not have: {error}") from error
     files: dict[Path, Path] = {}
     for path in map(Path, paths or ["."]):

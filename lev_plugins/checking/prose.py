@@ -24,6 +24,7 @@ WORD = regex.compile(r"\p{L}[\p{L}\p{M}]*+(?:['\u2019]\p{L}[\p{L}\p{M}]*+)*+")
 PLAIN = regex.compile(r"[\p{L}\p{M}\p{N}'\u2019., -]*+")  # what a replacement may have
 GENITIVE = regex.compile(r"['\u2019][sS]?$")
 CODE_WORD = regex.compile(r"\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}++|\p{L}")  # of fooBar: foo, Bar
+HTML_COMMENT = regex.compile(r"<!--(?s:.{0,5000}?)-->")  # what it says is no code
 OUTNUMBERED = 10  # an unknown word that recurs is a typo if a known one a letter away is so many times as frequent
 CACHED_WORDS = 100_000  # whose lookups are kept; a server sees ever new ones
 CACHED_EDITORS = 16  # of a server
@@ -79,7 +80,8 @@ class Prose:
         matches = [match for start, end in spans for match in WORD.finditer(text, start, end)]
         self.unknown = [(Span(*match.span()), base_of(match[0])) for match in matches if not knows(match[0])]
         known = Counter(base_of(match[0]) for match in matches if knows(match[0]))
-        code = {word for start, end in rest(spans, len(text)) for word in words_of_code(text[start:end])}
+        pieces = (HTML_COMMENT.sub("", text[start:end]) for start, end in rest(spans, len(text)))
+        code = {word for piece in pieces for word in words_of_code(piece)}
         unknown = Counter(word for _, word in self.unknown)
         self.words = FileWords(known, unknown, frozenset(word for word in code if not knows(word)))
 

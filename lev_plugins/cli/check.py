@@ -77,8 +77,8 @@ def run(args: argparse.Namespace) -> int:
     if args.jobs is not None:
         at_least(args, 1, "jobs")
     words = args.words or words_file(Path())
-    require(args.words is None or args.learn_words or words.is_file(), f"--words: there is no file {words}")
-    own = [*settings.words, *(filter(None, map(str.strip, read_lines(words))) if words.is_file() else ())]
+    require(args.words is None or args.learn_words or words.exists(), f"--words: there is no file {words}")
+    own = [*settings.words, *(filter(None, map(str.strip, read_lines(words))) if words.exists() else ())]
     checker = checker_of(args, settings, own)
     if STDIN in args.paths or args.stdin_filename is not None:
         require(args.paths in ([], [STDIN]), "standard input is checked by itself: leave out the other files")

@@ -64,6 +64,7 @@ def fields_of(message: bytes) -> Iterator[tuple[int, bytes]]:
     place = 0
     while place < len(message):
         key, place = read_number(message, place)
+        require(key < 1 << 32, "the number of a field in more than 32 bits")  # ONNX Runtime would leave out the others
         kind = key & 7
         if kind == TEXT:
             size, place = read_number(message, place)

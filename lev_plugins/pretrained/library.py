@@ -162,6 +162,7 @@ def read_model(kind: str, folder: Path, weights: bool = True, **options: Any) ->
             setattr(config, name, value)
         if not weights:
             return auto.from_config(config, trust_remote_code=False), set()
+        require_own_weights(folder)
         checks = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # reported more plainly below
         model, info = auto.from_pretrained(
             folder, config=config, local_files_only=True, trust_remote_code=False, dtype=torch.float32, **checks
@@ -172,6 +173,14 @@ def read_model(kind: str, folder: Path, weights: bool = True, **options: Any) ->
             f"{folder}: {weight} is {file} in the weights, but {expected} in config.json: copy the folder again"
         )
     return model, set(info["missing_keys"])
+
+
+def require_own_weights(folder: Path) -> None:
+    """Refuses a list of the files of weights that names a file outside the folder."""
+    for path in folder.glob("*.index.json"):
+        places = read_object(path).get("weight_map")
+        named = isinstance(places, dict) and all(name == Path(str(name)).name for name in places.values())
+        require(named, f"{path}: weight_map must name files of this folder: copy the folder again")
 
 
 def read_complete(folder: Path) -> tuple[Any, set[str]]:

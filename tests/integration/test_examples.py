@@ -12,7 +12,7 @@ from lev_plugins.text.lexicon import LEXICON, Lexicon
 from lev_plugins.training import checkpoints
 from tests.commands import ROOT, Result, Running, succeed
 from tests.helpers import write_lines
-from tests.pretrained import made_and_imported
+from tests.pretrained import TOKENIZER_LINES, made_and_imported
 
 SIMPLE_WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "woman", "runs", "sleeps", "sits"]
 SIMPLE_WORDS += ["eats", "here", "there", "today", "now"]
@@ -259,6 +259,19 @@ def test_denoising_runs_gated_models(tmp_path: Path) -> None:
     done = run_twice("denoising/run.sh", tmp_path / "run", SYSTEMS="none,MCG", METRICS="wrr,bleu,wrr-set", **settings)
     rows = re.findall(r"^\| (do nothing|no gates|mask, copy, generate) \| ([\d.]+) \|", done.out, re.M)
     assert len(rows) == 3 and all(0 <= float(score) <= 1 for _, score in rows)
+
+    settings |= {"LEVT_UPDATES": 5, "TRAIN_FLAGS": "--max-tokens 400", "METRICS": "wrr"}
+    done = run_twice("denoising/levt.sh", tmp_path / "run", **settings)  # on the texts of run.sh, beside its systems
+    assert {"do nothing", "no gates", "levt"} <= set(re.findall(r"^\| ([\w ]+) \| [\d.]+ \|", done.out, re.M))
+
+
+@pytest.mark.slow
+def test_denoising_runs_the_papers_settings_on_a_t5(tmp_path: Path) -> None:
+    write_texts(tmp_path / "text", {"src": TOKENIZER_LINES, "tgt": TOKENIZER_LINES}, {"all": 20})
+    settings = {"TEXT": tmp_path / "text", "BACKBONE": made_and_imported("t5", tmp_path), "TRAIN_FLAGS": "--max-epoch 1"}
+    settings |= {"SYSTEMS": "all", "SEEDS": 1, "NOISES": "swap-both", "TOKENS": 1000, "BEAM": 1, "METRICS": "wrr"}
+    done = run_twice("denoising/paper.sh", tmp_path / "run", **settings)
+    assert {"do nothing", "all gates"} <= set(re.findall(r"^\| ([\w ]+) \| [\d.]+ \|", done.out, re.M))
 
 
 @pytest.mark.slow

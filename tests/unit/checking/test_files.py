@@ -70,9 +70,10 @@ def test_named_files_come_unless_they_are_excluded(git: Git) -> None:
     assert listed(["../outside/vendor/a.md", "../dist.md"]) == ["../dist.md", "../outside/vendor/a.md"]
 
 
-def test_an_invalid_pattern_is_refused(git: Git) -> None:
+@pytest.mark.parametrize("pattern", ["!", "[z-a]"])
+def test_an_invalid_pattern_is_refused(pattern: str, git: Git) -> None:
     with pytest.raises(UserError, match="--exclude"):
-        listed([], ["!"])
+        listed([], [pattern])
 
 
 @pytest.mark.parametrize("installed", [True, False])

@@ -2,7 +2,8 @@
 
 from collections import Counter
 
-from lev_plugins.checking.prose import FileWords, words_of_project
+from lev_plugins.checking.prose import FileWords, Prose, words_of_project
+from lev_plugins.text.documents.document import Part, paragraph
 from lev_plugins.text.lexicon import Lexicon
 
 
@@ -12,3 +13,9 @@ def test_a_listed_misspelling_that_recurs_is_no_word_of_the_project() -> None:
     assert words_of_project([words]) == {"etcd", "teh"}
     in_code = words._replace(code=frozenset({"teh"}))
     assert words_of_project([in_code], Lexicon.of_lines(["teh,the"])) == {"etcd", "teh"}
+
+
+def test_the_words_of_an_html_comment_are_no_words_of_the_project() -> None:
+    text = "Teh. <!-- lev-plugins: ignore\nteh --> <etcd>"
+    prose = Prose(text, [paragraph(text, [Part(0, 4)])], set[str]().__contains__)
+    assert prose.words.code == {"etcd"}

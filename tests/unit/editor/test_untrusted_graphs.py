@@ -155,6 +155,15 @@ def test_an_unusual_encoding_does_not_hide_a_location(entry: str, tmp_path: Path
             check_graph(path)
 
 
+def test_the_number_of_a_field_has_32_bits(tmp_path: Path) -> None:
+    """ONNX Runtime reads 13 + 2 ** 29, which is no field, as 13, the place of a tensor."""
+    path, key = tmp_path / "graph.onnx", bytes([13 * 8 + 2 | 128, 128, 128, 128, 16])
+    entry = string(1, b"location") + string(2, SECRET.encode())
+    path.write_bytes(string(7, string(5, key + string(13, entry)[1:])))
+    with pytest.raises(UserError, match="32 bits"):
+        check_graph(path)
+
+
 def test_custom_operators_are_refused_before_the_graph_runs(
     folder_refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -232,6 +232,20 @@ def test_import_refuses_other_weights(families: dict[str, Path], tmp_path: Path,
     assert_refused(source, tmp_path / "out", r"weights .* \d+ are missing")
 
 
+@pytest.mark.parametrize("place", ["../outside.safetensors", "part.safetensors"])
+def test_weights_are_read_from_the_folder_alone(place: str, families: dict[str, Path], tmp_path: Path) -> None:
+    from safetensors.torch import load_file
+
+    source, weights = copy(families["bart"], tmp_path / "source"), families["bart"] / "model.safetensors"
+    (source / "model.safetensors").rename(source / place)
+    index = {"metadata": {}, "weight_map": dict.fromkeys(load_file(weights), place)}
+    (source / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    if place.startswith(".."):
+        assert_refused(source, tmp_path / "out", r"index\.json: weight_map must name files of this folder")
+    else:
+        pretrained.imported(source, tmp_path / "out")
+
+
 def test_hub_downloads_by_name(families: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(families[name]))
     import_pretrained.run(Namespace(input="byt5", output=tmp_path / "out", hub=True))
