@@ -6,6 +6,7 @@ costs nothing, and ``lev_plugins.register()`` registers them.
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any, overload
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from lev_plugins.editor.options import EditOptions, EditRequest, LabelOptions
 
 __all__ = ["EditOptions", "EditRequest", "LabelOptions", "__version__", "load", "register"]
+
+
+# ONNX Runtime 1.32 writes an id of the machine to the cache folder and sends events to its makers, unless this is set
+# when it is imported
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 
 def register() -> None:

@@ -93,7 +93,7 @@ class Checker:
             paragraphs = [entry for reader in readers for entry in reader(text)]
         except UserError as error:
             raise UserError(f"{path}: {error}") from error
-        return Prose(text, paragraphs, knows_of(self.words), ignored_spans(text), self.language)
+        return Prose(text, paragraphs, knows_of(self.words), ignored_spans(text), self.language, format.has_code)
 
     def scan(self, path: str) -> Scan | UserError:
         """Returns the words of a file, or the error that says why it cannot be read."""

@@ -7,7 +7,7 @@ import re
 import stat
 import subprocess
 from ast import literal_eval
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -25,6 +25,7 @@ VENDORED = (
 )
 GENERATED = re.compile(r"@generated\b|\bDO NOT (?:EDIT|MODIFY)\b")
 GENERATED_LINES = 5  # from the first, which say that a file is generated
+Fail = Callable[[UserError], None]  # what is done with the error of something that is left out
 CHANGE = re.compile(rb'^\+\+\+ ("?b/.*?)\t?$|^@@ -\S+ \+(\d+)(?:,(\d+))? @@', re.M)
 
 
@@ -36,17 +37,21 @@ class NotText(UserError):
     """A file is not one that has prose: it is left out, which is no error."""
 
 
-def files_of(paths: Sequence[str], exclude: Sequence[str], base: Path = Path()) -> Iterator[Path]:
+def files_of(
+    paths: Sequence[str], exclude: Sequence[str], base: Path = Path(), fail: Fail = lambda error: None
+) -> Iterator[Path]:
     """Yields the files to check, each once and in order.
 
-    In a folder, these are the files that git tracks and that have a known format, or all such files if git tracks none
-    there; no links. A file that is named comes, whatever its format; but what is excluded is left out even if
-    it is named, because hooks name all files of a commit.
+    Of the current folder, if none is named, these are the files that git tracks and that have a known format; of a
+    folder that is named, also those that git does not ignore; or all such files if git tracks none there; no links. A
+    file that is named comes, whatever its format; but what is excluded is left out even if it is named, because hooks
+    name all files of a commit.
 
     paths: files and folders; none: the current folder
     exclude: patterns of .gitignore, for paths from ``base``, or from the folder that is named if it is elsewhere; they
         come after those of ``VENDORED``, which ``!vendor/`` takes back
     base: a folder
+    fail: called with the error of each folder that cannot be read
     """
     try:
         excluded = GitIgnoreSpec.from_lines([*VENDORED, *exclude])
@@ -54,7 +59,8 @@ def files_of(paths: Sequence[str], exclude: Sequence[str], base: Path = Path()) 
         raise UserError(f"--exclude has a pattern that .gitignore could not have: {error}") from error
     files: dict[Path, Path] = {}
     for path in map(Path, paths or ["."]):
-        root, candidates = (path, files_below(path)) if os.path.isdir(path) else (path.parent, [path])
+        is_folder = os.path.isdir(path)
+        root, candidates = (path, files_below(path, bool(paths), fail)) if is_folder else (path.parent, [path])
         for file in candidates:
             absolute = Path(os.path.abspath(file))
             start = base if absolute.is_relative_to(base.absolute()) else root
@@ -63,20 +69,26 @@ def files_of(paths: Sequence[str], exclude: Sequence[str], base: Path = Path()) 
     yield from sorted(files.values())
 
 
-def files_below(folder: Path) -> Iterator[Path]:
-    """Yields the files in a folder and its subfolders that have a known format."""
+def files_below(folder: Path, named: bool, fail: Fail) -> Iterator[Path]:
+    """Yields the files in a folder and its subfolders that have a known format; if it is ``named``, also new ones."""
     try:
         tracked = os.fsdecode(git(folder, "ls-files", "-z"))
+        if tracked and named:
+            tracked = os.fsdecode(git(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard"))
     except NoWorkTree:
         tracked = ""
-    for name in tracked.split("\0") if tracked else all_names(folder):
+    for name in tracked.split("\0") if tracked else all_names(folder, fail):
         if format_of(name) and os.path.isfile(folder / name) and not os.path.islink(folder / name):
             yield folder / name
 
 
-def all_names(folder: Path) -> Iterator[str]:
+def all_names(folder: Path, fail: Fail) -> Iterator[str]:
     """Yields the names of all files below a folder but those in hidden folders."""
-    for place, folders, names in os.walk(folder):
+
+    def unreadable(error: OSError) -> None:
+        fail(UserError(f"{error.filename} cannot be read: {error.strerror}"))
+
+    for place, folders, names in os.walk(folder, onerror=unreadable):
         folders[:] = (name for name in folders if not name.startswith("."))
         yield from (os.path.relpath(os.path.join(place, name), folder) for name in names)
 
@@ -85,7 +97,8 @@ def git(folder: Path, *arguments: str) -> bytes:
     """Returns what git prints in a folder."""
     # with GIT_DIR, which git sets for some hooks, a subfolder would be taken for the top of the work tree
     env = {name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE")}
-    command = ["git", "-C", str(folder), "-c", "core.quotePath=on", *arguments]
+    options = ["-c", "core.quotePath=on", "-c", "core.fsmonitor=false"]  # which may be any program
+    command = ["git", "-C", str(folder), *options, *arguments]
     try:
         result = subprocess.run(command, capture_output=True, env={**env, "LC_ALL": "C"}, check=False)
     except FileNotFoundError as error:

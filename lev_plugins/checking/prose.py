@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -61,6 +62,7 @@ class Prose:
         knows: Knows,
         ignored: Iterable[Span] = (),
         language: str | None = None,
+        has_code: bool = True,
     ) -> None:
         """
         text: the whole file
@@ -68,6 +70,7 @@ class Prose:
         knows: whether the editor knows a word
         ignored: spans that comments exclude
         language: that of the editor, if it has one; paragraphs of other languages are left out
+        has_code: whether what is not prose is code, whose words are no typos
         """
         self.text, self.ignored = text, [*ignored]
         self.paragraphs = list[Paragraph]()
@@ -80,7 +83,8 @@ class Prose:
         matches = [match for start, end in spans for match in WORD.finditer(text, start, end)]
         self.unknown = [(Span(*match.span()), base_of(match[0])) for match in matches if not knows(match[0])]
         known = Counter(base_of(match[0]) for match in matches if knows(match[0]))
-        pieces = (HTML_COMMENT.sub("", text[start:end]) for start, end in rest(spans, len(text)))
+        outside = rest(spans, len(text)) if has_code else []
+        pieces = (HTML_COMMENT.sub("", text[start:end]) for start, end in outside)
         code = {word for piece in pieces for word in words_of_code(piece)}
         unknown = Counter(word for _, word in self.unknown)
         self.words = FileWords(known, unknown, frozenset(word for word in code if not knows(word)))
@@ -110,7 +114,21 @@ class Prose:
         def harmless(edits: Iterable[Edit]) -> Iterator[Edit]:
             return (edit for edit in edits if PLAIN.fullmatch(edit.replacement) and not outside.touched_by(edit))
 
-        return [replace(edit, alternatives=tuple(harmless(edit.alternatives))) for edit in harmless(edits)]
+        fitting = self.fitting(harmless(edits))
+        return [replace(edit, alternatives=tuple(harmless(edit.alternatives))) for edit in fitting]
+
+    def fitting(self, edits: Iterable[Edit]) -> Iterator[Edit]:
+        """Yields the edits that make no paragraph longer than there is room."""
+        limited = [entry for entry in self.paragraphs if entry.room is not None]
+        starts, rooms = [entry.parts[0].start for entry in limited], [entry.room or 0 for entry in limited]
+        for edit in edits:
+            place = bisect_right(starts, edit.start) - 1
+            if place >= 0 and edit.start < limited[place].parts[-1].end:
+                growth = len(edit.replacement) - (edit.end - edit.start)
+                if growth > rooms[place]:
+                    continue
+                rooms[place] -= growth
+            yield edit
 
 
 def is_of(paragraph: Paragraph, language: str | None) -> bool:

@@ -36,6 +36,7 @@ from lev_plugins.utils.version import __version__
 CONTEXT_LINES = 3  # of a diff, before and after a change
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f"\\]')  # git quotes names that have these
+SURROGATE = re.compile("[\ud800-\udfff]")  # stands for a byte of a name that is not UTF-8
 BOLD, RESET = "\x1b[1m", "\x1b[0m"
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 IDENTITY_CHARS = 50  # of a line before and after a typo, by which SARIF knows it again
@@ -81,8 +82,8 @@ def checked_file(path: str, text: str, edits: Iterable[Edit]) -> CheckedFile:
 def report(format: str, files: Iterable[CheckedFile], colour: bool = False) -> Iterator[str]:
     """Yields the parts of a report, one of ``REPORTS``, in order; only ``sarif`` waits for the last file.
 
-    Names that are not UTF-8 have surrogate escapes, and line ends are those of the files: write it with ``newline=""``
-    and ``errors="surrogateescape"``.
+    In ``text`` and ``diff``, names that are not UTF-8 have surrogate escapes, and line ends are those of the files: to
+    write them, ``newline=""`` and ``errors="surrogateescape"`` are needed.
 
     colour: whether ``text`` has the places of typos in bold
     """
@@ -108,14 +109,17 @@ def message(finding: Finding) -> str:
 def text_lines(files: Iterable[CheckedFile], colour: bool = False) -> Iterator[str]:
     bold, reset = (BOLD, RESET) if colour else ("", "")
     for finding in typos(files):
-        place = f"{visible(finding.path)}:{finding.line}:{finding.column}"
+        # GitHub takes a line that begins with :: or ## for a command
+        prefix = "./" if finding.path.lstrip().startswith((":", "#")) else ""
+        place = f"{prefix}{visible(finding.path)}:{finding.line}:{finding.column}"
         yield f"{bold}{place}{reset}: {message(finding)}\n"
 
 
 def json_lines(files: Iterable[CheckedFile]) -> Iterator[str]:
     for finding in typos(files):
         entries = finding._replace(confidence=round(finding.confidence, JSON_DIGITS))._asdict()
-        yield json.dumps(entries, ensure_ascii=False) + "\n"
+        line = json.dumps(entries, ensure_ascii=False)
+        yield SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", line) + "\n"
 
 
 def github_commands(files: Iterable[CheckedFile]) -> Iterator[str]:
@@ -126,7 +130,8 @@ def github_commands(files: Iterable[CheckedFile]) -> Iterator[str]:
     """
     for finding in typos(files):
         end = finding.column + len(finding.original)
-        place = f"file={escaped(finding.path, ':,')},line={finding.line},col={finding.column},endColumn={end}"
+        path = SURROGATE.sub("\ufffd", finding.path)
+        place = f"file={escaped(path, ':,')},line={finding.line},col={finding.column},endColumn={end}"
         yield f"::warning {place},title=typo::{escaped(message(finding))}\n"
 
 

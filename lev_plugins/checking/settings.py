@@ -23,6 +23,7 @@ else:
 
 SETTINGS_FILE, PROJECT_FILE, TABLE = ".lev-plugins.toml", "pyproject.toml", "lev-plugins"
 WORDS_FILE = ".lev-words.txt"
+KINDS = {list[str]: "a list of texts", bool: "true or false"}  # of values, in messages
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,8 @@ def settings_of(entries: Any, where: str) -> Settings:
     require(isinstance(entries, dict), f"{where} must be a table, but is {shown(entries)}")
     for key, value in entries.items():
         known(key, hints, f"{where}: there is no setting")
-        require(
-            fits(value, hints[key]), f"{where}: {key} must be {formatannotation(hints[key])}, but is {shown(value)}"
-        )
+        kind = KINDS.get(hints[key], formatannotation(hints[key]))
+        require(fits(value, hints[key]), f"{where}: {key} must be {kind}, but is {shown(value)}")
     settings = Settings(**{key.replace("-", "_"): value for key, value in entries.items()})
     if isinstance(settings.min_confidence, str):
         known(settings.min_confidence, DIALS, f"{where}: min-confidence must be a number, write or read, but is")

@@ -24,7 +24,6 @@ from lev_plugins.cli import prepare
 from lev_plugins.cli.confusions import learned_table
 from lev_plugins.cli.export import PROMISES, parse_promises
 from lev_plugins.cli.reporting import table
-from lev_plugins.cli.signals import exit_at_signals
 from lev_plugins.editor.editor import Editor
 from lev_plugins.editor.held_out import Tuning, edit_held_out
 from lev_plugins.export import load_model
@@ -88,7 +87,6 @@ def run(args: argparse.Namespace) -> int:
     parent = args.output.absolute().parent
     pairs = [(style.read(noisy), style.read(clean)) for noisy, clean in read_pairs(args.pairs)]
     parent.mkdir(parents=True, exist_ok=True)
-    exit_at_signals()
     with TemporaryDirectory(dir=parent, prefix=f".{args.output.name}.") as scratch:
         adapt(args, config, pairs, Path(scratch))
         rows = [["held-out pairs", "words right, %", "right words broken, of 1,000", "errors repaired, %"]]

@@ -22,12 +22,11 @@ from lev_plugins.checking.checker import (
     processes,
     read_unchanged,
 )
-from lev_plugins.checking.files import NotText, changed_lines, decode, files_of, read
+from lev_plugins.checking.files import MAX_BYTES, NotText, changed_lines, decode, files_of, read
 from lev_plugins.checking.prose import FileWords, base_of, words_of_project
 from lev_plugins.checking.report import REPORTS, CheckedFile, checked_file, report
 from lev_plugins.checking.settings import Settings, read_settings, words_file
 from lev_plugins.cli.flags import number_or_name, requires
-from lev_plugins.cli.signals import exit_at_signals
 from lev_plugins.cli.trace import in_colour
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.text.documents.formats import format_of
@@ -72,7 +71,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    exit_at_signals()
     settings = read_settings(Path())
     if args.jobs is not None:
         at_least(args, 1, "jobs")
@@ -83,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     if STDIN in args.paths or args.stdin_filename is not None:
         require(args.paths in ([], [STDIN]), "standard input is checked by itself: leave out the other files")
         requires(args, "files", present=False, staged=False, since=None, learn_words=False)
-        return check_stdin(args, checker, own)
+        return check_stdin(args, checker, own, settings)
     run = Run(args, checker, own, settings)
     return run.learn(words) if args.learn_words else run.report()
 
@@ -99,23 +97,34 @@ def checker_of(args: argparse.Namespace, settings: Settings, own: Sequence[str])
     return Checker(model, options, whole, tuple(settings.formats), strings)
 
 
-def check_stdin(args: argparse.Namespace, checker: Checker, own: Sequence[str]) -> int:
-    name = args.stdin_filename or "standard input"
-    text = decode(sys.stdin.buffer.read(), "standard input")
-    if args.stdin_filename and format_of(args.stdin_filename) is None:
-        say(f"--stdin-filename {args.stdin_filename} has no known format, so standard input is not checked")
-    prose = checker.prose(args.stdin_filename or "stdin.txt", text)
-    edits = list[Edit]()
+def check_stdin(args: argparse.Namespace, checker: Checker, own: Sequence[str], settings: Settings) -> int:
+    content = sys.stdin.buffer.read(MAX_BYTES + 1)
+    require(len(content) <= MAX_BYTES, f"standard input has more than {MAX_BYTES:,} bytes, the limit: cut it up")
+    text, prose, edits = "", None, list[Edit]()
+    try:
+        text = decode(content, "standard input")
+        require_wanted(args, settings)
+        prose = checker.prose(args.stdin_filename or "stdin.txt", text)
+    except NotText as error:
+        say(str(error))
     if prose and not is_foreign(prose.words):
         project = words_of_project([prose.words], checker.words.lexicon) | {*map(base_of, own)}
         (edited,) = checker.editor.edit([prose.request(project, checker.whole)])
         edits = prose.edits(edited.edits)
-    file = checked_file(name, text, edits)
     if args.write:
-        sys.stdout.buffer.write(apply(text, edits).encode())
+        sys.stdout.buffer.write(apply(text, edits).encode() if edits else content)
     else:
-        print_report(args, [file])
+        print_report(args, [checked_file(args.stdin_filename or "standard input", text, edits)])
     return FOUND if edits and not args.exit_zero else CLEAN
+
+
+def require_wanted(args: argparse.Namespace, settings: Settings) -> None:
+    """Raises ``NotText`` if a file of the name that standard input has would be left out."""
+    name, exclude = args.stdin_filename, [*settings.exclude, *args.exclude]
+    if name and format_of(name) is None:
+        raise NotText(f"--stdin-filename {name} has no known format, so standard input is not checked")
+    if name and not any(files_of([name], exclude, settings.folder or Path())):
+        raise NotText(f"--stdin-filename {name} is excluded, so standard input is not checked")
 
 
 class Run:
@@ -125,13 +134,13 @@ class Run:
         """``own``: the user's own words."""
         self.args, self.checker, self.own = args, checker, frozenset(map(base_of, own))
         exclude = [*settings.exclude, *args.exclude]
-        self.files = [str(path) for path in files_of(args.paths, exclude, settings.folder or Path())]
+        self.errors = self.typos = 0
+        self.files = [str(path) for path in files_of(args.paths, exclude, settings.folder or Path(), self.fail)]
         changed = args.staged or args.since is not None
         self.changed = changed_lines(Path(), args.since, args.staged) if changed else None
         model = digest_of_file(checker.model / CONFIG)
         self.cache = Cache(None if args.no_cache else cache_path((__version__, model, checker)))
         self.jobs = args.jobs or max(1, min(cores(), len(self.files) // FILES_OF_JOB))
-        self.errors = self.typos = 0
 
     def fail(self, error: Exception) -> None:
         """Reports a file that is left out; the others are checked all the same."""
@@ -209,8 +218,11 @@ class Run:
                 file = file._replace(findings=tuple(findings))
             if self.args.write and file.findings:
                 write(file)
-        except (OSError, UserError) as error:
+        except UserError as error:
             self.fail(error)
+            return None
+        except OSError as error:
+            self.fail(UserError(f"{task.path} cannot be written: {explain(error) or error.strerror}"))
             return None
         self.typos += len(file.findings)
         return file

@@ -21,7 +21,7 @@ from lev_plugins.text.lines import read_lines
 from lev_plugins.text.protected import PROTECTED_KINDS, parse_kinds
 from lev_plugins.utils.errors import require
 from lev_plugins.utils.model_folder import DIALS, Decoding, model_path
-from lev_plugins.utils.ranges import at_least
+from lev_plugins.utils.ranges import MAX_BATCH, bounded
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +84,7 @@ def decoding_of(args: argparse.Namespace) -> Decoding:
 
 
 def run(args: argparse.Namespace) -> int:
-    at_least(args, 1, "batch_lines")
+    bounded("--batch-lines", args.batch_lines, 1, MAX_BATCH)
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
     settings = {"max_tokens": args.max_tokens, "words": args.words, "document": args.document}
     editor = editor_from_args(args, **settings, split=not args.whole_lines)

@@ -2,11 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from lev_plugins.cli.edit import add_decoding_arguments, decoding_of
+from lev_plugins.cli.flags import add_held_out_arguments
 from lev_plugins.cli.reporting import table
 from lev_plugins.editor.held_out import Tuning
 from lev_plugins.editor.labeller import read_thresholds
@@ -48,12 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--half", action="store_true", help=half)
     add("--overwrite", action="store_true", help="replace OUT if it is a model folder, without other files")
     add_bpe_arguments(parser)
-
-
-def add_held_out_arguments(add: Callable[..., object], pairs: str, meaning: str) -> None:
-    repeated: dict[str, Any] = {"type": Path, "action": "append", "default": []}
-    add(pairs, metavar=("NOISY", "CLEAN"), nargs=2, help=f"{meaning}; may be given several times", **repeated)
-    add("--clean", metavar="FILE", help="text that is right, of any kind; may be given several times", **repeated)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,6 +1,9 @@
 """What several commands need to read their flags."""
 
 import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from lev_plugins.utils.errors import require
 from lev_plugins.utils.ranges import flag_name
@@ -26,3 +29,9 @@ def number_or_name(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+def add_held_out_arguments(add: Callable[..., object], pairs: str, meaning: str) -> None:
+    repeated: dict[str, Any] = {"type": Path, "action": "append", "default": []}
+    add(pairs, metavar=("NOISY", "CLEAN"), nargs=2, help=f"{meaning}; may be given several times", **repeated)
+    add("--clean", metavar="FILE", help="text that is right, of any kind; may be given several times", **repeated)

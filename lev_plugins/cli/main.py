@@ -6,12 +6,15 @@ import errno
 import gc
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from importlib import import_module
 
+from lev_plugins.cli.signals import exit_at_signals
 from lev_plugins.text.control import visible
 from lev_plugins.utils import compatibility
 from lev_plugins.utils.errors import explained, require
+from lev_plugins.utils.version import __version__
 
 # what each command does; its module is lev_plugins.cli.NAME, with underscores for dashes
 COMMANDS = {
@@ -53,6 +56,8 @@ LIGHT = {"path", "trace", "score", "noise", "confusions", "info", "edit", "label
 def main(argv: Sequence[str] | None = None) -> int:
     if sys.stderr is None:  # closed by a shell
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115  for as long as the process
+    if threading.current_thread() is threading.main_thread():
+        exit_at_signals()
     atexit.register(gc.freeze)  # or Python searches all objects for cycles when it exits, for longer than an edit takes
     try:
         try:
@@ -110,6 +115,7 @@ def command_parser() -> argparse.ArgumentParser:
         epilog="\n".join(["commands:", *(f"  {name:<{width}}  {what}" for name, what in COMMANDS.items())]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see COMMAND --help for its flags")
     return parser
 

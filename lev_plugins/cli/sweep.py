@@ -5,8 +5,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
-from lev_plugins.cli.export import add_held_out_arguments
-from lev_plugins.cli.flags import number_or_name
+from lev_plugins.cli.flags import add_held_out_arguments, number_or_name
 from lev_plugins.cli.reporting import table
 from lev_plugins.editor.editor import Editor
 from lev_plugins.editor.held_out import HeldOut, edit_held_out

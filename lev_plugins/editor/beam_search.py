@@ -108,7 +108,8 @@ class StepwiseDecoder:
 
     def __init__(self, search: BeamSearch, sources: Rows) -> None:
         self.step, self.sources = search.step, [*range(len(sources))]
-        self.scores, *state = search.start({"words": padded(sources)})  # (B, V) log-probabilities of the first word
+        # (B, V) log-probabilities of the first word
+        self.scores, *state = search.start({"words": padded(sources)}, rows=len(sources))
         by_name = zip(search.start.outputs[1:], state, strict=True)
         self.state = {name: values for name, values in by_name if name in self.step.inputs}
         self.growing = [name for name in self.state if name.startswith(GROWING)]
@@ -120,7 +121,8 @@ class StepwiseDecoder:
         reordered = self.growing if sources == self.sources else [*self.state]
         self.sources = sources
         self.state |= {name: self.state[name].take(rows, self.step.inputs[name].index(ROWS)) for name in reordered}
-        scores, *longer = self.step({"words": np.array([prefix.words for prefix in hypotheses]), **self.state})
+        words = np.array([prefix.words for prefix in hypotheses])
+        scores, *longer = self.step({"words": words, **self.state}, rows=len(hypotheses))
         self.state |= zip(self.growing, longer, strict=True)
         return scores
 

@@ -26,7 +26,7 @@ from lev_plugins.text.ids import Array
 from lev_plugins.utils import model_folder
 from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.json_schema import read_object
-from lev_plugins.utils.ranges import bounded
+from lev_plugins.utils.ranges import MAX_BATCH, bounded
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Labeller:
         scorer: scores the labels of examples
         options: thresholds of the labels, and the size of a batch
         """
-        bounded("--batch-size", options.batch_size, 1, whole=True)
+        bounded("--batch-size", options.batch_size, 1, MAX_BATCH, whole=True)
         self.scorer = scorer
         self.batch_size, self.warned = options.batch_size, False
         self.kind, self.names = scorer.info.kind, [] if scorer.labels is None else scorer.labels.names

@@ -12,6 +12,8 @@ from lev_plugins.editor.word_features import IntendedWordFeatures
 from lev_plugins.edits.refinement import Choices, Insertions, Policies, Sentence, removed_tokens, replaced_tokens
 from lev_plugins.edits.source_alignment import align_to_source
 from lev_plugins.text.ids import PAD, UNK, Array, Rows, padded
+from lev_plugins.utils.errors import require
+from lev_plugins.utils.model_folder import AGAIN
 
 
 class Graphs:
@@ -70,7 +72,11 @@ class GraphPolicies(Policies):
 
     def decide(self, sentences: list[Sentence]) -> tuple[Array, Array]:
         """Returns the log-odds of deletions (B, T), and the fields of ``Insertions`` (3, B, T - 1)."""
-        deletion, none, best, counts = self.graphs.decide(self.inputs(sentences, *removed_tokens(sentences)))
+        inputs = self.inputs(sentences, *removed_tokens(sentences))
+        deletion, none, best, counts = self.graphs.decide(inputs, rows=len(sentences))
+        _, count, length = inputs["words"].shape
+        fits = deletion.shape[1] == length and {none.shape, best.shape, counts.shape} == {(count, length - 1)}
+        require(fits, f"{self.graphs.decide.path} does not decide for each token: {AGAIN}")
         return deletion[:, :, 1] - deletion[:, :, 0], np.stack([counts, best - none, none])
 
     def token(self, sentences: list[Sentence]) -> Choices:
@@ -80,7 +86,8 @@ class GraphPolicies(Policies):
         if self.spelling is not None:
             candidates = self.spelling.candidates_of(replaced.flat[positions], PAD)
         inputs = self.inputs(sentences, replaced, (replaced != PAD).astype(np.int64))
-        words, log_probs = self.graphs.fill({"placeholders": positions, **inputs, **candidates})
+        values = {"placeholders": positions, **inputs, **candidates}
+        words, log_probs = self.graphs.fill(values, rows=len(positions))
         # a stranger's graph may know more words than the dictionary
         words = np.where((words >= 0) & (words < self.graphs.vocabulary), words, UNK)
         offers = [list(zip(*pair, strict=True)) for pair in zip(words.tolist(), log_probs.tolist(), strict=True)]

@@ -74,7 +74,8 @@ class Scorer:
         else:
             spelling = NgramFeatures(self.index, list(unknown))
             inputs |= {"words": spelling.read(tokens), **spelling.ngrams}
-        return self.split_by_example(self.graph(inputs)[0], examples)
+        rows = sum(len(example.spans) for example in examples) if self.info.kind == "tagging" else len(examples)
+        return self.split_by_example(self.graph(inputs, rows)[0], examples)
 
     def split_by_example(self, scores: Array, examples: list[Example]) -> list[Array]:
         """Splits the scores of a batch into one array per example."""

@@ -77,7 +77,8 @@ class Seq2SeqSegments(SegmentDecoder):
 
     def score(self, sources: Rows, outputs: Rows) -> list[float]:
         """Returns the log-probability of an output for each source, all with </s>."""
-        return self.scorer({"words": padded(sources), "texts": padded(outputs)})[0].tolist()
+        (scores,) = self.scorer({"words": padded(sources), "texts": padded(outputs)}, rows=len(sources))
+        return scores.tolist()
 
     def edit(self, segment: Segment, pieces: list[str], change: Rewrite, confidence: float) -> Edit:
         features = evidence(segment, change, pieces, self.count, log_odds(confidence), 0.0)

@@ -23,7 +23,8 @@ OUTPUTS = {
     "deletion": ("f", (3,)),
     **dict.fromkeys(("no_insertion", "insertion", "log_probs"), ("f", (2,))),
     **dict.fromkeys(("insertion_count", "words_to_insert"), ("i", (2,))),
-    **dict.fromkeys(("score", "scores"), ("f", (1, 2))),
+    "score": ("f", (1,)),
+    "scores": ("f", (1, 2)),
 }
 WHOLE = re.compile(r"-?\d{1,9}")
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
@@ -77,8 +78,12 @@ class Session:
         reason = " ".join(str(error).split())[-200:]
         return UserError(f"{self.path} cannot be {action} ({reason}): {advice}{model_folder.AGAIN}")
 
-    def __call__(self, values: Mapping[str, Array]) -> list[Array]:
-        """Runs the graph on values by name, of which it ignores those that it does not read."""
+    def __call__(self, values: Mapping[str, Array], rows: int | None = None) -> list[Array]:
+        """Runs the graph.
+
+        values: by name; those that it does not read are ignored
+        rows: that each of the outputs in ``OUTPUTS`` must have; None: any number
+        """
         inputs = {name: value for name, value in values.items() if name in self.inputs}
         try:
             outputs = self.session.run(None, inputs)
@@ -87,6 +92,7 @@ class Session:
         for name, output in zip(self.outputs, outputs, strict=True):
             kind, dimensions = OUTPUTS.get(name, (output.dtype.kind, (output.ndim,)))
             suitable = output.dtype.kind == kind and output.ndim in dimensions
+            suitable &= rows is None or name not in OUTPUTS or len(output) == rows
             require(suitable, f"{self.path}: {name} is of another type or shape: {model_folder.AGAIN}")
         finite = not any(output.dtype.kind == "f" and np.isnan(output).any() for output in outputs)
         require(finite, f"{self.path} computes NaN: {model_folder.AGAIN}")

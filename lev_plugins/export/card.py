@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from lev_plugins.training.checkpoints import Checkpoint, config_of
-from lev_plugins.utils.model_folder import CARD, LABELLER, ModelConfig
+from lev_plugins.utils.model_folder import CARD, LABELLER, ModelConfig, path_inside
 
 LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")  # a name as on the Hugging Face hub
 WHAT = {
@@ -79,7 +79,7 @@ def front_matter(config: ModelConfig, license: str | None) -> str:
 
 def license_of(folder: Path) -> str | None:
     """Returns the licence that the model card of a folder names."""
-    path = folder / CARD  # which its owner may have edited, or removed
+    path = path_inside(folder, CARD)  # which its owner may have edited, or removed
     text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     named = re.match(rf"---\n(?:(?!---).*\n)*?license: ({LICENSE.pattern})\n", text)
     return named and named[1]

@@ -111,6 +111,8 @@ def export(
         except UserError as error:
             raise UserError(f"--overwrite replaces only a model folder: {error}; or remove it") from error
     else:
+        is_folder = (out / model_folder.CONFIG).is_file() and not overwrite
+        require(not is_folder, f"OUT {out} is a model folder: add --overwrite to replace it, or name another one")
         require_free(out, "OUT")
     overrides = {**WITHOUT_SCORES, "pack": False, **WITHOUT_NOISE, **places}
     loaded = load_model.read_model(model, overrides)

@@ -95,6 +95,7 @@ def read_checkpoints(paths: list[Path], overrides: Mapping[str, object]) -> Load
                 "folder with the dict.*.txt files of its training",
             )
             raise UserError(f"{path} cannot be loaded ({reason_of(error)}): use an older checkpoint") from error
+        checkpoints.require_finite_weights(model[0])
         models += model
     return Loaded(models, cfg, task)
 

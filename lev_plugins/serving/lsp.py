@@ -103,7 +103,11 @@ class Checker(LanguageServer):
                 yield lsp.CodeAction(command.title, kind, [problem], command=command)
 
     def add(self, word: str) -> None:
-        self.words.add(word)
+        try:
+            self.words.add(word)
+        except UserError as error:  # of a word with a line end
+            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, str(error)))
+            return
         for uri in self.workspace.text_documents:
             self.changed(uri)
 

@@ -82,7 +82,18 @@ def read_safely(path: str | Path, read_file: Callable[[], Checkpoint], advice: s
     )
     for flags in (state.get("args"), settings):
         require_no_programs(flags)
+    for flags in (state.get("args"), config_of(state, "model")):
+        forget_files(flags)
     return state
+
+
+def forget_files(flags: Any) -> None:
+    """Removes the files of word vectors that a model began with: fairseq would read them, but the weights have them."""
+    for name in ("encoder_embed_path", "decoder_embed_path"):
+        if isinstance(flags, argparse.Namespace) and hasattr(flags, name):
+            setattr(flags, name, None)
+        elif isinstance(flags, (dict, DictConfig)) and name in flags:
+            flags[name] = None
 
 
 def is_weight(value: object) -> bool:

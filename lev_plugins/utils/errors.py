@@ -129,8 +129,8 @@ def explain(error: BaseException) -> str | None:
     for pattern, meaning in FAIRSEQ_ERRORS.items():
         if match := re.search(pattern, text):
             return match.expand(meaning)
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename or repr('')}: {error.strerror}"
     return None
 
 

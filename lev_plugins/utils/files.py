@@ -34,8 +34,9 @@ def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         if place.exists():
             status = place.stat()
-            with suppress(PermissionError, AttributeError):  # only root may do that; Windows has no chown
-                os.chown(scratch, status.st_uid, status.st_gid)
+            for owner in (-1, status.st_uid):  # a group of one's own is allowed to all, another owner only to root
+                with suppress(PermissionError, AttributeError):  # Windows has no chown
+                    os.chown(scratch, owner, status.st_gid)
             os.chmod(scratch, stat.S_IMODE(status.st_mode))
         os.replace(scratch, place)
     except BaseException:

@@ -259,11 +259,9 @@ def read_unchecked(folder: str | Path) -> ModelConfig:
     version = entries.get("format")
     if type(version) is not int:
         raise UserError(f"{path} was not written by lev-plugins export (it has no format version): {make}")
-    require(
-        version == FORMAT,
-        f"{folder} has format version {version}, but this version of lev-plugins reads version {FORMAT}: export its "
-        "checkpoint again with lev-plugins export",
-    )
+    advice = "export its checkpoint again with lev-plugins export" if version < FORMAT else "upgrade lev-plugins"
+    reads = f"this version of lev-plugins reads version {FORMAT}"
+    require(version == FORMAT, f"{folder} has format version {version}, but {reads}: {advice}")
     return from_entries(ModelConfig, entries, str(path))
 
 

@@ -17,6 +17,7 @@ MAX_LAYERS = 1_000
 MAX_BEAM = MAX_ITERATIONS = 1_000  # more only costs time
 MAX_BIAS = 1_000  # for a bias: beyond it, the other decision is never made
 SPECIAL = 4  # symbols of each fairseq dictionary that are not words
+MAX_BATCH = 1_000_000  # texts
 MAX_SIZE = 1_000_000  # of a width or a number of heads, positions or classes
 
 SIZE: list[dict[str, float]] = [{"minimum": 1}, {"maximum": MAX_SIZE}]  # two messages, each with one limit

@@ -268,7 +268,8 @@ def test_denoising_runs_gated_models(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_denoising_runs_the_papers_settings_on_a_t5(tmp_path: Path) -> None:
     write_texts(tmp_path / "text", {"src": TOKENIZER_LINES, "tgt": TOKENIZER_LINES}, {"all": 20})
-    settings = {"TEXT": tmp_path / "text", "BACKBONE": made_and_imported("t5", tmp_path), "TRAIN_FLAGS": "--max-epoch 1"}
+    settings = {"TEXT": tmp_path / "text"}
+    settings |= {"BACKBONE": made_and_imported("t5", tmp_path), "TRAIN_FLAGS": "--max-epoch 1"}
     settings |= {"SYSTEMS": "all", "SEEDS": 1, "NOISES": "swap-both", "TOKENS": 1000, "BEAM": 1, "METRICS": "wrr"}
     done = run_twice("denoising/paper.sh", tmp_path / "run", **settings)
     assert {"do nothing", "all gates"} <= set(re.findall(r"^\| ([\w ]+) \| [\d.]+ \|", done.out, re.M))

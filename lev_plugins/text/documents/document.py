@@ -36,6 +36,7 @@ class Paragraph(NamedTuple):
 
     parts: tuple[Part, ...]  # in order, without overlaps
     language: str | None = None  # a code such as de, if the file says so
+    room: int | None = None  # how many characters it may have more, if a line below is as long as it
 
 
 LINE, LINE_BREAK = re.compile(r"[^\r\n]+"), re.compile(r"[\r\n]")
@@ -93,6 +94,8 @@ def parts_around(text: str, start: int, end: int, code: Iterable[Span], signs: I
     result, at = list[Part](), start
     for run in runs:
         start_of_run, end_of_run = run[0][0], run[-1][1]
+        if end_of_run <= at:  # in the word of the last one
+            continue
         before = start_of_run > start and is_word(text[start_of_run - 1])
         after = end_of_run < end and is_word(text[end_of_run])
         if (before and after) or ((before or after) and not all(is_sign for _, _, is_sign in run)):
@@ -117,7 +120,7 @@ def reading_view(text: str, paragraphs: Iterable[Paragraph]) -> View:
     pieces: list[str] = []
     prose: list[Span] = []
     end = 0
-    for number, (parts, _) in enumerate(paragraphs):
+    for number, (parts, *_) in enumerate(paragraphs):
         for place, part in enumerate(parts):
             layout = " " * (part.start - end)
             pieces += [f"{layout[1:]}\n" if layout and number and not place else layout, text[part.start : part.end]]

@@ -28,6 +28,7 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...] = ()
     file_names: tuple[str, ...] = ()
     source_reader: Reader | None = None  # of the texts that a file of translations translates
+    has_code: bool = True  # what is not prose is code; False: most of it is text as well
 
 
 FORMATS: tuple[Format, ...] = (
@@ -37,10 +38,10 @@ FORMATS: tuple[Format, ...] = (
     Format("notebook", read_notebook, (".ipynb",)),
     Format("plain", read_plain, (".txt",), ("README", "CHANGELOG", "CHANGES", "NEWS", "TODO")),
     Format("rst", read_rst, (".rst", ".rest")),
-    Format("xliff", read_xliff, (".xlf", ".xliff")),
+    Format("xliff", read_xliff, (".xlf", ".xliff"), has_code=False),
     *(Format(language.name, partial(read_code, language), language.suffixes) for language in LANGUAGES),
     Format("latex", read_latex, (".tex", ".ltx")),
-    Format("po", read_translations, (".po", ".pot"), source_reader=read_sources),
+    Format("po", read_translations, (".po", ".pot"), source_reader=read_sources, has_code=False),
     Format("subtitles", read_subtitles, (".srt", ".vtt")),
     Format("commit", read_commit, file_names=FILE_NAMES),
 )

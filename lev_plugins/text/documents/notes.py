@@ -60,7 +60,7 @@ PRAGMA = re.compile(
     r"|pragma\b|no-?sec\b|NOLINT|[ejt]slint|jshint|jslint|globals? \w|prettier-|istanbul|c8 |webpack|sourceMapping"
     r"|clang-|go:|\+build|export \w+\Z|cgo|#cgo|shellcheck|vim?:|ex:|Local Variables|spdx|%%"
     r"|(?:.*\W)?copyright\b|.*\(c\) ?\w|.*\u00a9"
-    r"|authors?:|end:\Z|@ts-)"
+    r"|authors?:|end:\Z|@ts-|CHECKSTYLE:|noinspection\b)"
 )
 NAME = r"[\w.\[\]>*&$'\"-]+"
 CODE = re.compile(
@@ -76,7 +76,9 @@ CODE = re.compile(
 )
 SIGNS = re.compile(r"[\[\]{}<>=+*/\\|&^%$#@~_]")
 INLINE = re.compile(
-    rf"(?<![\w:+.-]):[\w:+.-]+:`[^`]*`|`[^`'\s]+'(?!\w)|`+[^`]+`+|\{{@\w[^{{}}]*\}}|(?P<sign></?\w[^<>]*>)|{ADDRESSES}"
+    rf"(?<![\w:+.-]):[\w:+.-]+:`[^`]*`|`[^`'\s]+'(?!\w)|(?<!`)`+[^`]+`+|\{{@\w[^{{}}]*\}}"
+    rf"|<(?:code|tt|pre)\b[^<>]*>[^<]*</\w+>|(?P<sign></?\w[^<>]*>)|{ADDRESSES}"
+    r"|[@\\](?:ref|link|[apc])[ \t]+[\w:.()~*&]+"
     r"|\\\w+(?:\{[^{}]*\})?|\\\S?|%\(\w+\)\w|&#?\w+;"
     r"|\b(?:TODO|FIXME|XXX|HACK)\b(?:\([^()\n]*\))?:?|#[ \t]*(?:noqa|type:|pylint:|pragma:|nosec)[^\r\n]*"
     r"|\[[^\[\]\n]*\]\([^()\s]*\)|(?P<rule>[-=*#~_])(?P=rule){2,}",

@@ -24,7 +24,7 @@ PIECE = re.compile(r'\\(?:[nrt"]|[^nrt"])|[^\\]+', re.DOTALL)
 ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\"": '"'}
 ASIDE = re.compile(
     r"(?<![^\s\"])[^\s\\\"]*\\[^\s\"]*"  # a word with an escape
-    rf"|[A-Z]<[^<>]*>|(?P<sign><[^<>]*>)|&#?\w+;|`+[^`]+`+|{ADDRESSES}"
+    rf"|[A-Z]<[^<>]*>|(?P<sign><[^<>]*>)|&#?\w+;|(?<!`)`+[^`]+`+|{ADDRESSES}"
     r"|%(?:\([^()\s]*\))?(?:[-+#0'\d.*$I]| (?=\d|[a-z](?![^\W\d_])))*(?:<\w+>|(?:hh?|ll?|[LqjztZ])?[A-Za-z%]?)"
     r"|\$\w+|[$%#@]?\{[^{}]*\}"
     r"|[&~_]"  # of an accelerator

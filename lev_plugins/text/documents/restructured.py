@@ -56,6 +56,7 @@ INLINE = re.compile(
 
 REFERENCE = re.compile(r"`([^`<]+)`_|<([^<>`]+)_>|(?<![\w.+:-])([\w.+:-]*[^\W_])_(?!\w)")
 NAME = re.compile(r"(?<=[*+•-] )[\w.+-]+$")  # an item that is one word
+UNDERLINE = re.compile(r"[ \t]*\r?\n(?P<line>([^\w\s])\2+)[ \t]*$", re.MULTILINE)
 SHORT_TITLE = re.compile(
     r"[ \t]*\r?\n([^\w\s:.])\1{1,2}[ \t]*$", re.MULTILINE
 )  # a longer word would make it a sentence
@@ -66,7 +67,16 @@ def read_rst(text: str) -> Iterator[Paragraph]:
     names = {normalized(next(filter(None, match.groups()))) for match in REFERENCE.finditer(text)}
     prose = (block for block in blocks(text) if not NAME.match(text, *block) and not SHORT_TITLE.match(text, block.end))
     sentences = (block for block in prose if normalized(text[slice(*block)]) not in names)  # titles are names
-    return paragraphs_of(text, map(partial(area, text), sentences))
+    return (with_room(text, entry) for entry in paragraphs_of(text, map(partial(area, text), sentences)))
+
+
+def with_room(text: str, entry: Paragraph) -> Paragraph:
+    """Returns a paragraph with its room, if it is a title: its line must be at least as long as it."""
+    start, end = entry.parts[0].start, entry.parts[-1].end
+    underline = UNDERLINE.match(text, end)
+    if underline is None:
+        return entry
+    return entry._replace(room=max(0, len(underline["line"]) - (end - text.rfind("\n", 0, start) - 1)))
 
 
 def normalized(name: str) -> str:

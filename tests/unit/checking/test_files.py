@@ -28,11 +28,11 @@ def test_what_git_tracks_in_a_known_format(git: Git) -> None:
     write("b.md", "a/é b.md", ".github/c.md", "ignored.md", "removed.md", "a.png")
     write("vendor/a.md", "a/node_modules/b.md", "a.min.js", "yarn.lock", ".gitignore", text="ignored.md\n")
     git("add", ".")
-    write("untracked.md")
+    write("untracked.md", "a/new.md", "a/ignored.md")
     os.remove("removed.md")
     assert listed() == [".github/c.md", "a/é b.md", "b.md"]
-    assert listed(["a"]) == ["a/é b.md"]
-    assert listed(["b.md", "./b.md", "a", str(Path("b.md").absolute())]) == ["a/é b.md", "b.md"]
+    assert listed(["a"]) == ["a/new.md", "a/é b.md"]
+    assert listed(["b.md", "./b.md", "a", str(Path("b.md").absolute())]) == ["a/new.md", "a/é b.md", "b.md"]
 
 
 def test_a_folder_without_tracked_files_is_listed_whole(git: Git) -> None:
@@ -88,6 +88,33 @@ def test_all_files_of_a_folder_outside_of_git(
     assert listed(["plain"]) == ["plain/a.md", "plain/b/.c.md"]
     monkeypatch.chdir("plain")
     assert listed() == ["a.md", "b/.c.md"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the program is a script")
+def test_no_monitor_of_a_work_tree_runs(git: Git, tmp_path: Path) -> None:
+    write("a.md")
+    git("add", ".")
+    program = tmp_path / "monitor"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/proof\n")
+    program.chmod(0o755)
+    git("config", "core.fsmonitor", str(program))
+    assert listed() == ["a.md"] and not (tmp_path / "proof").exists()
+
+
+def test_a_folder_that_cannot_be_read_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(f"{tmp_path}/a.md", f"{tmp_path}/closed/b.md")
+    scan = os.scandir
+
+    def closed_to_others(path: str) -> object:  # root may read all
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.setattr(os, "scandir", closed_to_others)
+    errors: list[UserError] = []
+    assert [path.name for path in files_of([str(tmp_path)], [], fail=errors.append)] == ["a.md"]
+    assert mentions(str(errors), f"{tmp_path}/closed cannot read: Permission")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege")

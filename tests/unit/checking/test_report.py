@@ -130,6 +130,19 @@ def test_a_name_that_is_not_utf8() -> None:
     assert uri == "%E9.md" and unquote(uri, errors="surrogateescape") == "\udce9.md"
 
 
+def test_a_name_that_is_not_utf8_is_valid_json() -> None:
+    (line,) = report("json", [checked_file("\udce9.md", "teh", [Edit(0, 3, "the")])])
+    assert json.loads(line.encode())["path"] == "\udce9.md"
+    (line,) = report("github", [checked_file("\udce9.md", "teh", [Edit(0, 3, "the")])])
+    assert "file=\ufffd.md," in line.encode().decode()
+
+
+@pytest.mark.parametrize("name", ["::error::a.md", "##[error]a.md", "  ::error::a.md"])
+def test_no_name_begins_a_command_of_github(name: str) -> None:
+    (line,) = report("text", [checked_file(name, "teh", [Edit(0, 3, "the")])])
+    assert line == f'./{name}:1:1: "teh" -> "the" (1.00)\n'
+
+
 # ---- diff ------------------------------------------------------------------------------------------------------------
 
 

@@ -56,9 +56,9 @@ def test_a_broken_file_without_settings_is_not_parsed(project: Path) -> None:
     [
         ("min_confidence = 0.5", "min_confidence min-confidence"),
         ("nothing = 1", "nothing model words exclude"),
-        ("words = 'teh'", "words list[str] 'teh'"),
+        ("words = 'teh'", "words list texts 'teh'"),
         ("words = [1]", "words [1]"),
-        ("source-strings = 1", "source-strings bool 1"),
+        ("source-strings = 1", "source-strings true false 1"),
         ("min-confidence = 2", "min-confidence 0 1 2"),
         ("min-confidence = nan", "min-confidence nan"),
         ("min-confidence = 'strict'", "min-confidence strict write read"),

@@ -214,6 +214,7 @@ def test_a_full_disk_leaves_files_whole(check: Run, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "fsync", full)
     status, _, err = check("--write")
     assert status == 2 and err.count("disk") == 2 and "Traceback" not in err
+    assert "a.md cannot be written: " in err and "b.md cannot be written: " in err
     assert (Path("a.md").read_text(), Path("b.md").read_text()) == (TEXT, SECOND) and len(os.listdir()) == 2
 
 
@@ -228,6 +229,12 @@ def test_standard_input(check: Run) -> None:
     assert check("--stdin-filename", "a.py", "--write", stdin=code)[1] == code  # a word of the code
     status, out_of_unknown, err = check("--stdin-filename", "a.xyz", "--write", stdin=TEXT.encode())
     assert (status, out_of_unknown) == (0, TEXT.encode()) and mentions(err, "--stdin-filename a.xyz")
+    for name in ("node_modules/a.md", "other.md"):
+        words = ["--stdin-filename", name, "--exclude", "o*", "--write"]
+        status, same, err = check(*words, stdin=TEXT.encode())
+        assert (status, same) == (0, TEXT.encode()) and mentions(err, f"--stdin-filename {name} excluded")
+    assert check("-", "--write", stdin=b"teh\0\xff")[:2] == (0, b"teh\0\xff")
+    assert mentions(check("-", stdin=b"a " * 2_500_001)[2], "5,000,000")
     status, _, err = check("-", stdin=b"a\xe9")
     assert status == 2 and mentions(err, "UTF-8 0xe9")
     assert mentions(check("-", "--learn-words", stdin=b"a")[2], "--learn-words")

@@ -1,6 +1,7 @@
 """``lev-plugins edit``: one line of output per line of input, in order, for any input."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -217,3 +218,12 @@ def test_ctrl_c_leaves_whole_lines(golden_folder: Callable[[str], Path], tmp_pat
     assert b"Traceback" not in program.communicate()[1] and program.returncode == 130
     output = out.read_bytes()
     assert output.endswith(b"\n") and output.count(b"\n") < 20 * 500
+
+
+def test_no_library_leaves_files_in_the_cache_folder(golden_folder: Callable[[str], Path], tmp_path: Path) -> None:
+    """ONNX Runtime would write an id of the machine, and events that it sends."""
+    line = f"import lev_plugins; lev_plugins.load({str(golden_folder('pbd'))!r}).edit(['a'])"
+    env = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    env |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path / "home")}
+    subprocess.run([sys.executable, "-c", line], env=env, check=True)
+    assert not list(tmp_path.rglob("*nnxruntime*"))

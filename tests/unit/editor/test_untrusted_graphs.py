@@ -213,9 +213,10 @@ def with_output(name: str, operator: str, **attributes: int) -> Callable[[Any], 
         for operation in model.graph.node:
             for names in (operation.input, operation.output):
                 names[:] = ["before" if part == name else part for part in names]
-        shape = ["flat"] if operator == "Reshape" else []
-        model.graph.initializer.append(numpy_helper.from_array(np.array([-1]), "flat"))
-        model.graph.node.append(helper.make_node(operator, ["before", *shape], [name], **attributes))
+        more = {"Reshape": ["flat"], "Slice": ["zero", "one", "axis"]}.get(operator, [])
+        tables = {"flat": -1, "zero": 0, "one": 1, "axis": attributes.pop("axis", 0)}
+        model.graph.initializer.extend(numpy_helper.from_array(np.array([v]), key) for key, v in tables.items())
+        model.graph.node.append(helper.make_node(operator, ["before", *more], [name], **attributes))
         output.type.tensor_type.ClearField("shape")
         output.type.tensor_type.elem_type = attributes.get("to", output.type.tensor_type.elem_type)
 
@@ -239,6 +240,21 @@ def test_outputs_of_another_type_or_shape_are_refused(
 def test_outputs_without_rows_are_refused(output: str, folder_refusal: Callable[..., str]) -> None:
     name = "fill" if (LEVT, "fill", output) in READ else "decide"
     assert mentions(folder_refusal(LEVT, graph(name, with_output(output, "Reshape"))), f"{name}.onnx {output}")
+
+
+CUTS = [*((*read, 0) for read in READ), (LEVT, "decide", "deletion", 1), (LEVT, "decide", "insertion_count", 1)]
+
+
+@pytest.mark.parametrize(("system", "name", "output", "axis"), CUTS)
+def test_outputs_with_fewer_rows_than_inputs_are_refused(
+    system: str, name: str, output: str, axis: int, originals: dict[str, Path], tmp_path: Path
+) -> None:
+    """The trial of a graph has one text, so that the first row is all there is."""
+    change = graph(name, with_output(output, "Slice", axis=axis))
+    with pytest.raises(UserError, match=rf"{name}\.onnx"):
+        model = lev_plugins.load(changed_folder(originals[system], tmp_path / "folder", change))
+        texts = ["w1 w2 w3", "w4 w5", "abc DEF"]
+        model.label(texts) if system == LABELLER else model.edit(texts)
 
 
 def test_words_that_are_no_numbers_of_words_are_refused(folder_refusal: Callable[..., str]) -> None:

@@ -130,6 +130,14 @@ def test_settings_that_build_no_model_are_refused(setting: dict[str, Any], tmp_p
     assert mentions(refusal(*words), "checkpoint.pt older")
 
 
+def test_weights_that_are_nan_are_refused(tmp_path: Path, refusal: Refusal) -> None:
+    state = checkpoints.load(GOLDEN / "pbd" / "checkpoint.pt")
+    next(iter(state["model"].values())).fill_(float("nan"))
+    checkpoints.save(state, tmp_path / "checkpoint.pt")
+    words = ["export", tmp_path / "checkpoint.pt", tmp_path / "out", "--data", NOISY_DATA, "--bpe", "chars"]
+    assert mentions(refusal(*words), "NaN weights")
+
+
 def test_a_missing_entry_that_only_fairseq_reads_is_named(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint_last.pt"
     state = torch.load(GOLDEN_CHECKPOINT, weights_only=True)
@@ -253,6 +261,13 @@ def test_export_refuses_a_checkpoint_with_a_program_in_a_setting(checkpoint: Pat
     with pytest.raises(UserError, match="a program"):
         load_model.read_model(checkpoint, {"data": str(NOISY_DATA)})
     assert not (checkpoint.parent / "canary").exists()
+
+
+def test_files_of_word_vectors_that_a_checkpoint_names_are_not_read(tmp_path: Path) -> None:
+    state = checkpoints.load(GOLDEN / "gated" / "checkpoint.pt")
+    vars(state["cfg"]["model"]).update(encoder_embed_path=str(tmp_path), decoder_embed_path=str(tmp_path / "missing"))
+    checkpoints.save(state, tmp_path / "checkpoint.pt")
+    assert load_model.read_model(tmp_path / "checkpoint.pt", {"data": str(NOISY_DATA)}).models
 
 
 @pytest.mark.parametrize("task", ["text_correction", "translation"])

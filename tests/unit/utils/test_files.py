@@ -34,6 +34,21 @@ def test_a_file_follows_the_umask_and_keeps_its_mode_and_link(tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
 
 
+def test_a_file_keeps_its_group_where_its_owner_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    owners: list[tuple[int, int]] = []
+
+    def change(path: Path, user: int, group: int) -> None:  # as for a member of the group, who is not root
+        if user != -1:
+            raise PermissionError
+        owners.append((user, group))
+
+    monkeypatch.setattr(os, "chown", change, raising=False)
+    (tmp_path / "a").write_bytes(b"old")
+    with files.all_or_nothing(tmp_path / "a") as file:
+        file.write(b"new")
+    assert owners == [(-1, (tmp_path / "a").stat().st_gid)] and (tmp_path / "a").read_bytes() == b"new"
+
+
 @pytest.mark.parametrize("stop", [OSError("no"), KeyboardInterrupt("no")], ids=lambda stop: type(stop).__name__)
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_a_failed_replacement_never_loses_the_previous_folder(

@@ -12,7 +12,7 @@ def prose(reader: Reader, text: str) -> list[str]:
             for start, end, is_prose in parts
             if text[start:end].strip(" \ufeff")
         )
-        for parts, _ in reader(text)
+        for parts, *_ in reader(text)
     ]
 
 
@@ -20,4 +20,4 @@ def prose_of(name: str, text: str) -> list[str]:
     """Returns the parts of prose of a file of this name, as they are."""
     entry = format_of(name)
     assert entry
-    return [text[start:end] for parts, _ in entry.reader(text) for start, end, is_prose in parts if is_prose]
+    return [text[start:end] for parts, *_ in entry.reader(text) for start, end, is_prose in parts if is_prose]

@@ -116,7 +116,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 @given(text=TEXTS)
 def test_parts_are_sorted_and_in_one_line(entry: Format, text: str) -> None:
     paragraphs, last = list(entry.reader(text)), 0
-    for parts, _ in paragraphs:
+    for parts, *_ in paragraphs:
         assert any(part.prose for part in parts)
         for start, end, _ in parts:
             assert last <= start < end <= len(text)

@@ -31,5 +31,5 @@ def test_prose_of_html(text: str, expected: list[str]) -> None:
 
 def test_language_is_of_the_nearest_element() -> None:
     text = '<html lang="de"><p>Ein <i lang="fr">mot</i>.<p lang=\'en-GB\'>Colour<p>Wort'
-    assert [language for _, language in read_html(text)] == ["de", "en-GB", "de"]
+    assert [entry.language for entry in read_html(text)] == ["de", "en-GB", "de"]
     assert prose(read_html, text)[0] == 'Ein|<<i lang="fr">mot</i>>|.'

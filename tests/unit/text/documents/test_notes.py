@@ -6,6 +6,9 @@ from lev_plugins.text.documents.notes import read_notes
 from tests.helpers import growth
 
 SNIPPETS = [
+    ("See <code>no</code> or <pre>no no</pre> yes.", [["See ", " or ", " yes."]]),
+    ("It @ref no, \\c no and @p no_no but @b yes.", [["It ", ", ", " and ", " but @b yes."]]),
+    ("CHECKSTYLE:OFF no\nnoinspection no", []),
     ("One\ntext.\n\nOther.", [["One", "text."], ["Other."]]),
     ("- One\n  goes on\n- Other\n1. Third", [["One", "goes on"], ["Other"], ["Third"]]),
     ("See:\n\n>>> no\nno\n\nyes", [["See:"], ["yes"]]),
@@ -39,3 +42,4 @@ def test_prose_of_notes(text: str, prose: list[list[str]]) -> None:
 )
 def test_time_of_odd_notes_is_linear(unit: str) -> None:
     assert growth(lambda size: list(read_notes(unit * size + ";")), 2_000) < 10
+    assert growth(lambda size: list(read_notes("Text " + unit * size)), 4_000) < 10

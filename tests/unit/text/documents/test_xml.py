@@ -12,7 +12,7 @@ def test_prose_of_xliff_1() -> None:
         '<trans-unit translate="no"><target>no</target></trans-unit></file></xliff>'
     )
     assert prose(read_xliff, text) == ['Ein|Wort|<&lt;>|<%s>|<<ph id="1">code</ph>>']
-    assert [language for _, language in read_xliff(text)] == ["de"]
+    assert [entry.language for entry in read_xliff(text)] == ["de"]
 
 
 def test_prose_of_xliff_2() -> None:
@@ -21,4 +21,4 @@ def test_prose_of_xliff_2() -> None:
         '<target>Un <pc id="1">mot</pc> {0}</target></segment></unit></file></xliff>'
     )
     assert prose(read_xliff, text) == ["Un|mot|<{0}>"]
-    assert [language for _, language in read_xliff(text)] == ["fr"]
+    assert [entry.language for entry in read_xliff(text)] == ["fr"]
