@@ -268,7 +268,7 @@ def test_only_a_model_folder_is_replaced(tmp_path: Path, refusal: Refusal) -> No
     assert (out / "mine.txt").read_text() == "mine"
     shutil.rmtree(out)
     assert main(["export", PBD[0], str(out), *PBD[1:], "--scores", "WRR=70.5"]) == 0 and (out / "graphs").is_dir()
-    assert mentions(refusal("export", PBD[0], out, *PBD[1:]), "empty")
+    assert mentions(refusal("export", PBD[0], out, *PBD[1:]), "--overwrite")
     assert export(Path(PBD[0]), out, *PBD[1:], "--overwrite") == 0 and not (out / "graphs").exists()
     assert model_folder.read(out).scores == {} and [path.name for path in tmp_path.iterdir()] == ["out"]
 
