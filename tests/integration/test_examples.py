@@ -12,7 +12,7 @@ from lev_plugins.text.lexicon import LEXICON, Lexicon
 from lev_plugins.training import checkpoints
 from tests.commands import ROOT, Result, Running, succeed
 from tests.helpers import write_lines
-from tests.pretrained import TOKENIZER_LINES, made_and_imported
+from tests.pretrained import TOKENIZER_LINES, made_and_imported, make
 
 SIMPLE_WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "woman", "runs", "sleeps", "sits"]
 SIMPLE_WORDS += ["eats", "here", "there", "today", "now"]
@@ -156,6 +156,22 @@ def test_grammar_scores_all_systems(tmp_path: Path) -> None:
     assert "read" in json.loads((out / "editor" / "config.json").read_text("utf-8"))["dials"]
 
 
+@pytest.mark.slow
+def test_grammar_trains_a_pbd_on_boosted_text(tmp_path: Path) -> None:
+    """Each step reads what the one before wrote: pairs, a model of mistakes, its text, two trainings, an editor."""
+    clean = ["He goes home .", "The cat sits here .", "We are in the house .", "She has a dog .", "They sleep now ."]
+    save(tmp_path / "jfleg" / "dev.src", [line.replace("goes", "go") for line in clean])
+    save(tmp_path / "jfleg" / "dev.ref0", clean)
+    mistake = "S He go home .\nA 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0\n\nS She sleeps .\n"
+    gold = save(tmp_path / "learners.m2", [mistake] * 100)
+    texts = {"TEXT": save(tmp_path / "text", [line.replace(" .", ".") for line in clean * 200])}
+    texts |= {"TEST": tmp_path / "jfleg", "TUNE": gold, "TEST_M2": gold, "BOOST": 40}
+    settings = {"LAYERS": 1, "WIDTH": 16, "FFN": 16, "HEADS": 2, "VOCAB": 30, "TOKENS": 400, "WARMUP": 1, "BEAM": 1}
+    settings |= {"UPDATES": 4, "TUNE_UPDATES": 4, "BOOST_UPDATES": 4, "VALID_EVERY": 2, "AVERAGE": 2}
+    done = run_twice("grammar/pbd.sh", tmp_path / "out", TRAIN_FLAGS="--num-workers 0", **settings, **texts)
+    assert len(figures(done.out, "GLEU")) == 4 and len(figures(done.out, "F0.5")) == 2
+
+
 UKRAINIAN = [
     "Він — добрий сусід.",
     "Кіт сидить, але пес біжить.",
@@ -226,6 +242,19 @@ def test_labelling_runs_all_models(tmp_path: Path) -> None:
     reports = dict(re.findall(r"^==> \S+/(\w+)\.scores <==\n((?:.+\n)+)", done.out, re.M))
     assert reports.keys() == {"plain", "one", "spelled", "baselines"}
     assert all("thresholds tuned: " in text and "few labels: rp_at_5" in text for text in reports.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("script", "kind"), [("paper", "t5"), ("bert", "bert")])
+def test_labelling_runs_the_papers_settings(script: str, kind: str, tmp_path: Path) -> None:
+    pairs = [f"{line}\t{line[::-1]}\t{number % 2}" for number, line in enumerate(TOKENIZER_LINES * 4)]
+    for split in ("train", "valid"):
+        save(tmp_path / "data" / "mrpc" / f"{split}.tsv", pairs)
+    make(kind, tmp_path / "model")
+    settings = {"TASKS": "mrpc", "DATA": tmp_path / "data", "MODEL": tmp_path / "model", "EPOCHS": 1}
+    few = "--max-update 2 --validate-interval-updates 1 --save-interval-updates 1 --num-workers 0"
+    done = run_twice(f"labelling/{script}.sh", tmp_path / "out", TRAIN_FLAGS=few, **settings)
+    assert "f1" in done.out and ("t5.valid.scores.json" in done.out) == (kind == "t5")
 
 
 @pytest.mark.parametrize("setting", ["TASKS", "MODELS"])
