@@ -6,8 +6,6 @@ latter with <unk>, for models that do not read spellings and for comparisons wit
 words, and their candidates, are a part of the batch (``BatchWords``), and so are the words themselves, for printing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypedDict
 
@@ -49,7 +47,7 @@ class EditingDictionary(Dictionary):
         self.learned, self.learned_ids = list[str](), dict[str, int]()
 
     @classmethod
-    def load(cls, *args: object, **kwargs: object) -> EditingDictionary:
+    def load(cls, *args: object, **kwargs: object) -> "EditingDictionary":
         dictionary = super().load(*args, **kwargs)
         dictionary.placeholder_index = len(dictionary)
         return dictionary

@@ -3,8 +3,6 @@
 Shapes: B batch, S source length, T target length, N length of the drafts.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypedDict
 

@@ -6,8 +6,6 @@ after each token, and scores the words for a placeholder by how much they look l
 Shapes: B batch, T length, C channels, V vocabulary, n placeholders (see ``lev_plugins.nn``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -55,7 +53,7 @@ class SpelledWords(nn.Module):
 
     def of_batch(
         self, words: BatchWords | None = None, states: EditingStates | None = None, texts: Sequence[Tensor] = ()
-    ) -> SpelledBatch:
+    ) -> "SpelledBatch":
         """Returns the table for a batch, as ``WordTable.of_batch`` says.
 
         A word that occurs once in the training text has to be read as an unknown word there, or the model would never
