@@ -17,7 +17,7 @@ from lev_plugins.edits.actions import RemovedTokens
 from lev_plugins.edits.batch_words import BatchWords, CandidateTensors, EditingStates
 from lev_plugins.edits.embedding import WHOLE_VOCABULARY, IntendedWordEmbedding, WordVectors
 from lev_plugins.edits.word_scorer import WordScorer
-from lev_plugins.levt.words import PolicyContext, choose_classes
+from lev_plugins.levt.words import Learning, PolicyContext, choose_classes
 from lev_plugins.nn.linear import Linear
 from lev_plugins.nn.output_loss import HeadOutput
 from lev_plugins.nn.transformer import TextEmbedding, token_embedding
@@ -108,19 +108,13 @@ class SpelledBatch:
         return self.words.scorer(states, replaced, self.vectors, directions, candidates)
 
     def decide(
-        self,
-        states: Tensor,
-        index: Tensor,
-        context: PolicyContext,
-        labels: Tensor,
-        sampled: bool,
-        generator: torch.Generator | None,
+        self, states: Tensor, index: Tensor, context: PolicyContext, labels: Tensor, learning: Learning
     ) -> tuple[HeadOutput, Tensor]:
         sample, logits = self.vectors.sample, self.logits(states, index, context)
         # the best word is not the one that stands for most words; a draw is with the weights, by which each word also
         # stands for those not in the sample
-        classes = choose_classes(logits if sampled else sample.unweighted(logits), sampled, generator)
-        return HeadOutput(logits, sample.classes(labels)), sample.words(classes)
+        scores = logits if learning.rollin == "sample" else sample.unweighted(logits)
+        return HeadOutput(logits, sample.classes(labels)), sample.words(choose_classes(scores, learning))
 
     def candidates(self, host_ids: list[int], replaced: Tensor) -> CandidateTensors:
         return self.words.scorer.candidates(host_ids, replaced, self.vectors.words)
