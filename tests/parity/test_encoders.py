@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from lev_plugins.cli.main import main
 from lev_plugins.editor.graph_file import check_graph
-from lev_plugins.edits.batch_words import BatchWords, EditingDictionary, UnknownWords, look_up_words, with_pieces
+from lev_plugins.edits.batch_words import BatchWords, EditingDictionary, look_up_words, with_pieces
 from lev_plugins.edits.word_pieces import WordTokenizer
 from lev_plugins.export import tracing
 from lev_plugins.export.label_graph import enct5_graphs
@@ -118,12 +118,12 @@ def build_levt(folder: Path, **options: Any) -> LevT:
 def read_texts(model: LevT, *texts: str) -> tuple[Tensor, BatchWords]:
     """Returns a batch of the texts, padded on the left, and its words."""
     words = word_dictionary()
-    numbers = UnknownWords(words.size)
-    rows = [numbers.ids_of(words.draft(Words().encode(text).split())) for text in texts]
+    numbers = dict[str, int]()
+    rows = [words.draft(Words().encode(text).split()).batch_ids(numbers, words.size + 1) for text in texts]
     assert model.word_index is not None
     tokens = collate_tokens(rows, words.pad(), left_pad=True)
-    unknown = look_up_words(numbers.spellings, model.word_index)
-    return tokens, with_pieces(unknown, tokens, numbers.spellings, model.word_index)
+    unknown = look_up_words(list(numbers), model.word_index)
+    return tokens, with_pieces(unknown, tokens, list(numbers), model.word_index)
 
 
 def with_identity(model: LevT) -> LevT:
