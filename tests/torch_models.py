@@ -94,7 +94,7 @@ class TorchScorer(Scorer):
         dataset = self.task.dataset_of(examples, labels=labels)
         sample = dataset.collater([dataset[i] for i in range(len(dataset))])
         with torch.no_grad():
-            scores = answers_of(self.model(**sample["net_input"]).logits.float(), self.info.kind).numpy()
+            scores = answers_of(self.model(**sample["net_input"]).float(), self.info.kind).numpy()
         order = sample["id"].tolist()  # rows with several examples have them in another order
         by_index = dict(zip(order, self.split_by_example(scores, [examples[i] for i in order]), strict=True))
         return [by_index[i] for i in range(len(examples))]
