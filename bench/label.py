@@ -82,7 +82,7 @@ def one_pass(model: EncT5, inputs: list[dict[str, Any]], train: bool) -> Callabl
         model.train(train)
         with torch.set_grad_enabled(train):
             for net_input in inputs:
-                logits = model(**net_input).logits
+                logits = model(**net_input)
                 if train:
                     logits.sum().backward()
                     model.zero_grad()

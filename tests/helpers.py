@@ -24,9 +24,10 @@ from lev_plugins.edits.batch_words import EditingDictionary
 from lev_plugins.levt.config import LevTConfig
 from lev_plugins.levt.criterion import DualPolicyConfig, DualPolicyCriterion
 from lev_plugins.levt.dataset import RollIn, TextEditingDataset
-from lev_plugins.levt.model import Learning, LevT, LevTOutput
+from lev_plugins.levt.model import LevT, LevTOutput
 from lev_plugins.levt.post_edit import PostEditTransformer
 from lev_plugins.levt.task import TextEditingConfig, TextEditingTask
+from lev_plugins.levt.words import Learning
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
 from lev_plugins.training.encoder_decoder import EncoderDecoderConfig, both_sides
 

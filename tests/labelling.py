@@ -1,6 +1,7 @@
 """Toy folders and models of EncT5 that the tests share."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,10 @@ def model_of(task: TextLabellingTask, seed: int = 1, **options: Any) -> EncT5:
     return model.eval()
 
 
-def batch_of(task: TextLabellingTask, split: str = "train", number: int = 8, **options: Any) -> dict[str, Any]:
-    dataset = task.dataset_of(task.datasets[split].examples, **options)
+def batch_of(
+    task: TextLabellingTask, split: str = "train", number: int = 8, labels: tuple[int, ...] = ()
+) -> dict[str, Any]:
+    """Returns a batch; in multilabel, ``labels`` are the ids of those of interest, or empty for all."""
+    dataset = task.dataset_of(task.datasets[split].examples)
+    dataset.request = replace(dataset.request, labels=labels or dataset.request.labels)
     return dataset.collater([dataset[i] for i in range(number)])

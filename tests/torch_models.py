@@ -1,6 +1,7 @@
 """Checkpoints behind the interface of an editor and a labeller: what the graphs of a model folder are compared with."""
 
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +92,11 @@ class TorchScorer(Scorer):
         task.prepare_for_decoding([model])
 
     def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Array]:
-        dataset = self.task.dataset_of(examples, labels=labels)
+        dataset = self.task.dataset_of(examples)
+        dataset.request = replace(dataset.request, labels=labels or dataset.request.labels)
         sample = dataset.collater([dataset[i] for i in range(len(dataset))])
         with torch.no_grad():
-            scores = answers_of(self.model(**sample["net_input"]).logits.float(), self.info.kind).numpy()
+            scores = answers_of(self.model(**sample["net_input"]).float(), self.info.kind).numpy()
         order = sample["id"].tolist()  # rows with several examples have them in another order
         by_index = dict(zip(order, self.split_by_example(scores, [examples[i] for i in order]), strict=True))
         return [by_index[i] for i in range(len(examples))]

@@ -4,8 +4,6 @@ An entry depends on the model and its settings, the path and text of a file, and
 of the project. A cache that is damaged or cannot be written costs time, and nothing else.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Typos in files: each file is read for its words, and once those of all are known, for its typos."""
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import signal
@@ -74,7 +72,7 @@ class Checker:
         return read_unchecked(self.model).decoding.language
 
     @cached_property
-    def editor(self) -> Editor:
+    def editor(self) -> "Editor":
         from lev_plugins.editor.editor import Editor  # not at once: there may be nothing to edit
 
         return Editor.load(self.model, self.options)

@@ -1,7 +1,5 @@
 """Texts that a server gets from its clients: of those that have a format, only the prose is edited."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The files that ``lev-plugins check`` reads, and the lines of them that a change touches."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

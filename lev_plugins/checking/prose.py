@@ -1,7 +1,5 @@
 """The prose of a file for an editor, and the words of a project, which are no typos."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

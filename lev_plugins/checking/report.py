@@ -15,8 +15,6 @@ a.md:2:1: "teh" -> "the" (0.98)
 +the cat
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

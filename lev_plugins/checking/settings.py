@@ -1,7 +1,5 @@
 """The settings of a project: ``[tool.lev-plugins]`` of its pyproject.toml, or its .lev-plugins.toml."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace

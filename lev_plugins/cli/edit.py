@@ -2,10 +2,8 @@
 
 import argparse
 import json
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -88,16 +86,20 @@ def run(args: argparse.Namespace) -> int:
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
     settings = {"max_tokens": args.max_tokens, "words": args.words, "document": args.document}
     editor = editor_from_args(args, **settings, split=not args.whole_lines)
-    drafts = None if args.drafts is None else Drafts(args.drafts)
-    to_line = output_format(args)
+    drafts = None if args.drafts is None else list(read_lines(args.drafts, b""))
+    to_line, lines = output_format(args), 0  # of standard input
 
     def answer(number: int, texts: list[str]) -> Iterable[str]:
-        batch = drafts.batch(number, len(texts)) if drafts else None
+        nonlocal lines
+        lines = number - 1 + len(texts)
+        batch = None if drafts is None else drafts[number - 1 : lines]
+        has = f"--drafts {args.drafts} has {len(drafts or ()):,} lines"
+        require(batch is None or len(batch) == len(texts), f"{has}, but standard input has more")
         return map(to_line, editor.edit(texts, batch, number))
 
     status = answer_lines(answer, args.batch_lines, args.resume)
-    if drafts is not None and status == 0:
-        drafts.require_end()
+    more = f"--drafts {args.drafts} has more lines than standard input, which has {lines:,}"
+    require(drafts is None or status != 0 or len(drafts) == lines, more)
     return status
 
 
@@ -136,22 +138,3 @@ def diff_of(edited: Edited, style: Style) -> str:
     """
     text = edited.original.removesuffix("\r")
     return diff_line(text, edited.edits, style) + edited.original[len(text) :]
-
-
-class Drafts:
-    """The drafts of the lines of standard input, read from a file one batch at a time."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.lines, self.position = path, enumerate(read_lines(path, b""), start=1), 0
-
-    def batch(self, number: int, count: int) -> list[str]:
-        """Returns the drafts of ``count`` lines from this number on; with --resume, earlier ones are skipped."""
-        end = number + count - 1
-        batch = deque(islice(self.lines, end - self.position), maxlen=count)
-        self.position = max((number for number, _ in batch), default=self.position)
-        require(self.position == end, f"--drafts {self.path} has {self.position:,} lines, but standard input has more")
-        return [draft for _, draft in batch]
-
-    def require_end(self) -> None:
-        message = f"--drafts {self.path} has more lines than standard input, which has {self.position:,}"
-        require(next(self.lines, None) is None, message)

@@ -7,8 +7,6 @@ with any model that fairseq's left-to-right search decodes.
 Shapes: B sentences, R hypotheses, S source length, V vocabulary.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch

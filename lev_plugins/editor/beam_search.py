@@ -1,7 +1,5 @@
 """fairseq's beam search with graphs."""
 
-from __future__ import annotations
-
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple

@@ -9,8 +9,6 @@ at a comma or a blank, and stays as it is where there is neither. Text also stay
 <unk>, where no corrector should touch it (``text.protected``), and in the user's own words.
 """
 
-from __future__ import annotations
-
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -117,7 +115,7 @@ class Editor:
         self.lock = threading.Lock()
 
     @classmethod
-    def load(cls, path: str | Path, options: EditOptions = EditOptions()) -> Editor:
+    def load(cls, path: str | Path, options: EditOptions = EditOptions()) -> "Editor":
         """Loads a model folder.
 
         path: a model folder with graphs
@@ -137,13 +135,13 @@ class Editor:
         """Returns a number as it is, and the name of a dial as its value; ``what`` names the flag in messages."""
         return model_folder.confidence_of(what, value, self.dials)
 
-    def with_model(self, model: SegmentModel) -> Editor:
+    def with_model(self, model: SegmentModel) -> "Editor":
         """Returns an editor with the same settings and words, but another model, such as one with a cache."""
         editor = copy(self)
         editor.model = model
         return editor
 
-    def of_document(self, document: str) -> Editor:
+    def of_document(self, document: str) -> "Editor":
         """Returns an editor for the parts of a document: unknown words that recur in it are less often typos."""
         editor = copy(self)
         editor.recurring = recurring_words(document, sentences(document, self.language))

@@ -8,8 +8,6 @@ index.npz                                       with --spelling, what is known o
 lexicon.txt.gz                                  with --spelling, words and misspellings that everybody knows
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The words that an editor knows, which can be read from a model folder without its graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 
@@ -30,7 +28,7 @@ class KnownWords:
         self.tokeniser, self.form, self.symbols, self.lexicon = tokeniser, form, symbols, lexicon
 
     @classmethod
-    def load(cls, folder: Path) -> KnownWords:
+    def load(cls, folder: Path) -> "KnownWords":
         config = model_folder.read_kind(folder, model_folder.EDITOR)
         dictionaries, _ = dictionaries_of(folder, config)
         tokeniser, style = Tokeniser(config.bpe(folder)), style_of(folder, config)

@@ -6,8 +6,6 @@
 One forward pass per batch, regardless of the number of labels or words.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -57,7 +55,7 @@ class Labeller:
         self.thresholds = self.checked(options.thresholds or {})
 
     @classmethod
-    def load(cls, path: str | Path, options: LabelOptions = LabelOptions()) -> Labeller:
+    def load(cls, path: str | Path, options: LabelOptions = LabelOptions()) -> "Labeller":
         """Loads a model folder.
 
         path: a model folder with graphs

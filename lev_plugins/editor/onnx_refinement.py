@@ -1,7 +1,5 @@
 """The policies of a LevT as graphs in ONNX Runtime, for ``edits.refinement``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

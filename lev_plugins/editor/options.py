@@ -1,7 +1,5 @@
 """The settings of an editor (``EditOptions``) or a labeller (``LabelOptions``), and texts to edit (``EditRequest``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -60,7 +58,7 @@ class EditOptions(Decoding, Computation):
     def batch_tokens(self) -> int:
         return min(self.max_tokens, BATCH_TOKENS) if self.device == "cpu" else self.max_tokens
 
-    def over(self, decoding: Decoding) -> EditOptions:
+    def over(self, decoding: Decoding) -> "EditOptions":
         """Fills in the settings of a model folder where these options have None."""
         return replace(self, **{**decoding.given(), **self.given()})
 

@@ -6,8 +6,6 @@ latter with <unk>, for models that do not read spellings and for comparisons wit
 words, and their candidates, are a part of the batch (``BatchWords``), and so are the words themselves, for printing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypedDict
 
@@ -29,6 +27,19 @@ class SpeltRow(NamedTuple):
     unknown: Sequence[str] = ()  # the spelling of each <unk> among the ids, in order; () = not recorded
     marks: Tensor | None = None  # (N,) of a draft: see lev_plugins.text.mark_bits
 
+    def batch_ids(self, numbers: dict[str, int], first: int) -> Tensor:
+        """Returns the ids (N,) with those of unknown words in place of <unk>.
+
+        ``numbers``: the unknown words of the batch, to which new ones are added; ``first``: the id of the first
+
+        >>> numbers = {"teh": 0}
+        >>> SpeltRow(torch.tensor([0, 3, 5, 3, 2]), ["fo", "teh"]).batch_ids(numbers, first=11), numbers
+        (tensor([ 0, 12,  5, 11,  2]), {'teh': 0, 'fo': 1})
+        """
+        if not self.unknown:
+            return self.ids
+        return torch.tensor(with_unknown_ids(self.ids.tolist(), self.unknown, numbers, first))
+
 
 class EditingDictionary(Dictionary):
     """fairseq's dictionary, which also prints ids past its end.
@@ -49,7 +60,7 @@ class EditingDictionary(Dictionary):
         self.learned, self.learned_ids = list[str](), dict[str, int]()
 
     @classmethod
-    def load(cls, *args: object, **kwargs: object) -> EditingDictionary:
+    def load(cls, *args: object, **kwargs: object) -> "EditingDictionary":
         dictionary = super().load(*args, **kwargs)
         dictionary.placeholder_index = len(dictionary)
         return dictionary
@@ -104,31 +115,6 @@ class EditingDictionary(Dictionary):
     def unknown_to_unk(self, tokens: Tensor) -> Tensor:
         """Returns the ids that a model without spellings can look up."""
         return unknown_to_unk(tokens, self.size, self.unk())
-
-
-class UnknownWords:
-    """Gives each unknown word of a batch an id.
-
-    >>> words = UnknownWords(size=10)
-    >>> words.ids_of(SpeltRow(torch.tensor([0, 3, 5, 3, 2]), ["teh", "fo"])), words.ids_of(SpeltRow(torch.tensor([3])))
-    (tensor([ 0, 11,  5, 12,  2]), tensor([3]))
-    >>> words.spellings
-    ['teh', 'fo']
-    """
-
-    def __init__(self, size: int) -> None:
-        """``size``: V, the id of the placeholder, after which those of the unknown words come."""
-        self.offset, self.numbers = size + 1, dict[str, int]()
-
-    def ids_of(self, text: SpeltRow) -> Tensor:
-        """Returns the ids of a text (N,), with those of its unknown words in place of <unk>."""
-        if not text.unknown:
-            return text.ids
-        return torch.tensor(with_unknown_ids(text.ids.tolist(), text.unknown, self.numbers, self.offset))
-
-    @property
-    def spellings(self) -> list[str]:
-        return list(self.numbers)
 
 
 class CandidateTensors(TypedDict):

@@ -8,8 +8,6 @@ Ids: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown 
 Shapes: n words, P n-grams of all words, R words of a sample; see also ``lev_plugins.nn``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -130,8 +128,8 @@ class WordVectors(NamedTuple):
     Special symbols and the placeholder have no n-grams: their sum is 0.
     """
 
-    ngram_means: CollectingTable  # (V + 1 + U, C)
-    own: CollectingTable  # (V + 1, C)
+    ngram_means: "CollectingTable"  # (V + 1 + U, C)
+    own: "CollectingTable"  # (V + 1, C)
     shapes: Tensor  # (V + 1 + U,)
     counts: Tensor  # (V + 1 + U,) occurrences in the training text
     guesses: Tensor  # (2, V + 1 + U) see ``WordFeatures``, and the edit distance; (2, U) in an ``NgramEmbedding``

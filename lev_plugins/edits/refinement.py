@@ -21,8 +21,6 @@ score 0: boundaries, and words that a mark or an oracle protected. Without draft
 refinement.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, repeat

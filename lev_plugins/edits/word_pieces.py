@@ -1,7 +1,5 @@
 """How a pre-trained encoder reads whole words (``levt --backbone``): the pieces of each word, packed in rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -57,12 +55,12 @@ class WordPieces:
         self.tokenizer, self.pieces, self.starts = tokenizer, pieces, starts
 
     @classmethod
-    def of_words(cls, tokenizer: WordTokenizer, words: Sequence[str], symbols: Mapping[int, int]) -> WordPieces:
+    def of_words(cls, tokenizer: WordTokenizer, words: Sequence[str], symbols: Mapping[int, int]) -> "WordPieces":
         """Split the ``words`` of a dictionary; ``symbols``: special symbols, by id, that have an id as a piece."""
         rows = [[symbols[i]] if i in symbols else tokenizer.pieces(word) for i, word in enumerate([*words, ""])]
         return cls(tokenizer, *flatten_rows(rows))
 
-    def in_rows(self, sources: Integers, unknown: Iterable[str]) -> PiecesInRows:
+    def in_rows(self, sources: Integers, unknown: Iterable[str]) -> "PiecesInRows":
         """Returns the pieces of sources (B, S), whose ids past the placeholder are the ``unknown`` words."""
         pieces, starts = flatten_rows([self.tokenizer.pieces(word) for word in unknown])
         starts = np.concatenate([self.starts, self.starts[-1] + starts[1:]])

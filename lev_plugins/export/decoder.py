@@ -1,7 +1,5 @@
 """Checkpoints that decode a binarised data folder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace

@@ -23,7 +23,7 @@ class Label(SpellingGraph):
         if texts.ngrams is not None:
             vector_of = self.vectors(self.ngram_means(texts.ngrams)).vector_of
             batch = {**batch, "words": self.table.combine(WordFeatures(*texts.words.unbind(0)), vector_of)}
-        return answers_of(self.model(texts.words[0], **batch).logits, self.model.spec.kind)
+        return answers_of(self.model(texts.words[0], **batch), self.model.spec.kind)
 
 
 def enct5_graphs(model: EncT5) -> dict[str, Traced]:

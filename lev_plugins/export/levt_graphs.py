@@ -47,20 +47,12 @@ class Replaced(NamedTuple):
     shapes: Tensor  # (n,) SHAPES: there is none
 
 
-class Candidates(NamedTuple):
-    """The fields of ``CandidateTensors``."""
-
-    ids: Tensor  # (n, K)
-    ngram_overlap: Tensor  # (n, K)
-    edit_distance: Tensor  # (n, K)
-
-
 class PlaceholderInputs(NamedTuple):
     """The placeholders of texts."""
 
     placeholders: Tensor  # (n,) their positions in (B * T)
     replaced: Replaced | None = None  # with --spelling
-    candidates: Candidates | None = None  # for the replaced words
+    candidates: CandidateTensors | None = None  # for the replaced words
 
 
 class LevTGraph(SpellingGraph):
@@ -194,8 +186,7 @@ class Fill(LevTGraph):
 
     def forward(self, text: TextInputs, at: PlaceholderInputs) -> tuple[Tensor, Tensor]:
         """Returns the ALTERNATIVES best words for each placeholder, best first, and their log-probabilities."""
-        candidates = None if at.candidates is None else cast(CandidateTensors, at.candidates._asdict())
-        source, context = self.source(text, at), PolicyContext(text.removed, text.source_positions, candidates)
+        source, context = self.source(text, at), PolicyContext(text.removed, text.source_positions, at.candidates)
         hidden = self.decoder.hidden_states("token", text.words[0], source, context)
         scores = self.decoder.token_logits(hidden, at.placeholders, source, context)
         # not the scores minus ``logsumexp``: that of ONNX Runtime loses the many small terms of a large dictionary
@@ -230,7 +221,8 @@ def levt_graphs(model: LevT, is_compact: bool = False) -> dict[str, Traced]:
             text = text._replace(unknown_vectors=example(f"U {dim}", torch.float))
         else:
             text = text._replace(ngrams=ngram_examples())
-        candidates = Candidates(example("n K"), example("n K", torch.float), example("n K"))
+        ids, overlap, distance = example("n K"), example("n K", torch.float), example("n K")
+        candidates: CandidateTensors = {"ids": ids, "ngram_overlap": overlap, "edit_distance": distance}
         at = at._replace(replaced=Replaced(example("n"), example("n")), candidates=candidates)
     if model.encoder.reader is not None:
         encoded.append("source_states")

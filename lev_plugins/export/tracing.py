@@ -86,7 +86,7 @@ def named(groups: Groups) -> dict[str, Tensor]:
             if isinstance(value, Tensor):
                 tensors[name] = value
             elif value is not None:
-                tensors |= {f"{name}.{field}": tensor for field, tensor in value._asdict().items()}
+                tensors |= {f"{name}.{field}": tensor for field, tensor in named((value,)).items()}
     return tensors
 
 

@@ -121,7 +121,7 @@ class LabellingCriterion(FairseqCriterion):
     def forward(
         self, model: nn.Module, sample: LabelledBatch, reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Tensor | int]]:
-        logits = model(**sample["net_input"]).logits.float()
+        logits = model(**sample["net_input"]).float()
         target = sample["target"]
         assert target is not None  # there is no loss without labels
         if target.is_floating_point():  # with --bf16, fairseq converts all floats of a sample

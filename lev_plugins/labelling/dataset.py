@@ -94,9 +94,6 @@ class LabelledDataset(FairseqDataset):
 
     size = num_tokens
 
-    def num_tokens_vec(self, indices: Array) -> Array:
-        return self.sizes[indices]
-
     def ordered_indices(self) -> Array:
         """Returns the indices of the examples, sorted by length unless examples are packed."""
         order = np.random.permutation(len(self)) if self.shuffle else np.arange(len(self))

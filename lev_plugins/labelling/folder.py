@@ -8,8 +8,6 @@ PART.unknown.txt         its unknown pieces, one line per example
 PART.labels.npz          its labels; for tagging also how many pieces each word has
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from argparse import Namespace
@@ -75,7 +73,7 @@ class LabellingInfo(Layout):
         (folder / INFO).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
     @classmethod
-    def of(cls, config: model_folder.ModelConfig, folder: Path) -> LabellingInfo:
+    def of(cls, config: model_folder.ModelConfig, folder: Path) -> "LabellingInfo":
         """Returns the entries of a model folder, which must list the files that they need."""
         where, file = f"{folder / model_folder.CONFIG}: labelling", config.tokeniser_file
         bpe = {} if config.tokeniser is None else {"bpe": config.tokeniser, **file}
@@ -86,7 +84,7 @@ class LabellingInfo(Layout):
         return info
 
     @classmethod
-    def load(cls, folder: Path) -> LabellingInfo:
+    def load(cls, folder: Path) -> "LabellingInfo":
         path = folder / INFO
         require(path.is_file(), f"{folder} has no {INFO}: give a folder from lev-plugins prepare-labels")
         try:

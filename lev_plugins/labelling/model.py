@@ -20,7 +20,6 @@ n is the number of outputs of the batch: examples, or words in tagging.
 
 from dataclasses import fields
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -41,17 +40,6 @@ from lev_plugins.training.archives import LoadedFromFolder
 from lev_plugins.training.presets import register_presets
 
 BINARY = 2  # classes of a label: absent, present
-
-
-class EncT5Output(NamedTuple):
-    """Logits in the order of the batch's ``where``, and the states of the encoder.
-
-    classification (n, classes), regression (n,), multilabel (n, requested labels): the logit of the label's presence,
-    tagging (words, tags)
-    """
-
-    logits: Tensor
-    encoder_states: Tensor  # (B, S, C)
 
 
 class LatentDecoder(nn.Module):
@@ -171,7 +159,12 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         latent_encdec_segments: Tensor | None = None,  # (B, T) the words that the latents belong to
         words: BatchWords | Tensor | None = None,  # with --spelling: those of the batch that the dictionary lacks
         **unused: object,
-    ) -> EncT5Output:
+    ) -> Tensor:
+        """Returns logits in the order of ``where``.
+
+        classification (n, classes), regression (n,), multilabel (n, requested labels): the logit of the label's
+        presence, tagging (words, tags)
+        """
         require_range(self.head.weight, "EncT5")
         states = self.encoder(src_tokens, encoder_segments, words)
         keys, queries = (encoder_segments, decoder_segments)
@@ -183,7 +176,7 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
             across = same(queries, keys) | queries.eq(0)[:, None, :, None]
         around = same(decoder_segments, decoder_segments) if decoder_segments is not None else None
         outputs = self.decoder(latents, states, around, across)  # (B, T, C)
-        return EncT5Output(self.head(outputs.flatten(0, 1)[where], asked), states)
+        return self.head(outputs.flatten(0, 1)[where], asked)
 
 
 ENCT5_PRESETS: dict[str, dict[str, int]] = {

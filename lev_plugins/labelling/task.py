@@ -98,13 +98,9 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         examples = BinarisedExamples(self.folder, split, self.dictionary)
         self.datasets[split] = self.dataset_of(examples, shuffle=split == self.cfg.train_subset)
 
-    def dataset_of(
-        self, examples: Sequence[Example], shuffle: bool = False, labels: tuple[int, ...] = ()
-    ) -> LabelledDataset:
-        """Returns a dataset; in multilabel, ``labels`` are the ids of those of interest, or empty for all."""
+    def dataset_of(self, examples: Sequence[Example], shuffle: bool = False) -> LabelledDataset:
         pack = self.cfg.pack_length if self.cfg.pack else 0
-        request = replace(self.request, labels=labels) if labels else self.request
-        return LabelledDataset(examples, request, self.dictionary, pack, shuffle, self.word_index)
+        return LabelledDataset(examples, self.request, self.dictionary, pack, shuffle, self.word_index)
 
     def build_model(self, cfg: FairseqDataclass | Namespace, from_checkpoint: bool = False) -> BaseFairseqModel:
         name = registered_name(cfg, "arch")

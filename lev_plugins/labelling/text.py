@@ -6,8 +6,6 @@ regression       text TAB number             tagging      word word ... TAB tag 
 A text may have several columns (sentence pairs).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator
@@ -225,7 +223,7 @@ class Labels:
         path.write_text("".join(lines), encoding="utf-8")
 
     @classmethod
-    def load(cls, path: Path) -> Labels:
+    def load(cls, path: Path) -> "Labels":
         require(
             path.is_file(), f"there is no label dictionary {path}: create the folder with lev-plugins prepare-labels"
         )

@@ -12,7 +12,7 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from lev_plugins.edits.actions import deletable
-from lev_plugins.levt.model import ROLLINS, Learning
+from lev_plugins.levt.words import ROLLINS, Learning
 from lev_plugins.nn.output_loss import IGNORE
 from lev_plugins.training.batch import Batch
 from lev_plugins.utils.ranges import bounded, flag

@@ -3,8 +3,6 @@
 Shapes: B batch, S source length, T target length, N length of the drafts.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -14,14 +12,7 @@ from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
 from lev_plugins.edits.actions import RemovedTokens, removed_after, replaced_per_placeholder, source_positions
-from lev_plugins.edits.batch_words import (
-    EditingStates,
-    SpeltRow,
-    UnknownWords,
-    candidate_tensors,
-    look_up_words,
-    with_pieces,
-)
+from lev_plugins.edits.batch_words import EditingStates, SpeltRow, candidate_tensors, look_up_words, with_pieces
 from lev_plugins.edits.candidates import WordIndex
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from lev_plugins.training.batch import Batch, NetInput
@@ -128,8 +119,8 @@ class TextEditingDataset(KeepLastBatch):
             return {}
         pair: LanguagePairDataset = self.dataset
         examples = sorted(examples, key=lambda example: -len(example["source"].ids))
-        words = UnknownWords((pair.tgt_dict or pair.src_dict).size)
-        sources = [words.ids_of(e["source"]) if self.index else e["source"].ids for e in examples]
+        numbers, first = dict[str, int](), (pair.tgt_dict or pair.src_dict).size + 1  # of the unknown words
+        sources = [e["source"].batch_ids(numbers, first) if self.index else e["source"].ids for e in examples]
         net_input: NetInput = {
             "src_tokens": self._pad(sources, left_pad=pair.left_pad_source),
             "src_lengths": torch.tensor([len(source) for source in sources]),
@@ -143,20 +134,20 @@ class TextEditingDataset(KeepLastBatch):
         }
         drafts = [e["draft"] for e in examples if e["draft"] is not None]  # of all examples, or of none
         if drafts:
-            net_input["draft"] = self._pad([words.ids_of(draft) for draft in drafts])
+            net_input["draft"] = self._pad([draft.batch_ids(numbers, first) for draft in drafts])
             if any(draft.marks is not None and draft.marks.any() for draft in drafts):
                 marks = [torch.zeros_like(d.ids) if d.marks is None else d.marks for d in drafts]
                 batch["marks"] = data_utils.collate_tokens(marks, 0, pad_to_multiple=self.pad_to_multiple)
+        batch["unknown_words"] = unknown = list(numbers)
         if self.index is not None:
-            batch_words = look_up_words(words.spellings, self.index)
-            net_input["words"] = with_pieces(batch_words, net_input["src_tokens"], words.spellings, self.index)
-        batch["unknown_words"] = words.spellings
+            words = look_up_words(unknown, self.index)
+            net_input["words"] = with_pieces(words, net_input["src_tokens"], unknown, self.index)
         targets = [e["target"] for e in examples if e["target"] is not None]  # of all examples, or of none
         if targets:
             batch["ntokens"] = sum(target.numel() for target in targets)
             batch["target"] = self._pad([target[1:] for target in targets])  # for scoring: without <s>
             if self.rollin is not None:
-                net_input["states"] = self._states(examples, self._pad(targets), net_input, words)
+                net_input["states"] = self._states(examples, self._pad(targets), net_input, unknown)
             if self.teacher_forcing:
                 batch["ntokens"] -= len(examples)  # <s> is not predicted
                 # </s> comes first, where fairseq's decoders start, instead of last: (B, T - 1)
@@ -165,7 +156,7 @@ class TextEditingDataset(KeepLastBatch):
         return batch
 
     def _states(
-        self, examples: list[EditingExample], target: Tensor, net_input: NetInput, words: UnknownWords
+        self, examples: list[EditingExample], target: Tensor, net_input: NetInput, unknown: list[str]
     ) -> EditingStates:
         """Returns the roll-in states with their insertion labels, computed on the CPU, in a worker process.
 
@@ -204,7 +195,7 @@ class TextEditingDataset(KeepLastBatch):
             "target_alignment": None,
         }
         if self.index is not None:
-            candidates = self.index.nearest_to(replaced.flatten()[placeholders].tolist(), words.spellings)
+            candidates = self.index.nearest_to(replaced.flatten()[placeholders].tolist(), unknown)
             states["candidates"] = candidate_tensors(candidates)
         if self.index is not None and self.index.pieces is not None:
             texts = labels.tokens, target.masked_fill(missing, self.dataset.tgt_dict.size)

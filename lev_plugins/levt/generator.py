@@ -1,7 +1,5 @@
 """fairseq's generator interface around iterative refinement (``edits.refinement``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 

@@ -29,7 +29,7 @@ from lev_plugins.edits.batch_words import BatchWords, EditingStates
 from lev_plugins.edits.candidates import WordIndex
 from lev_plugins.edits.expert import align
 from lev_plugins.levt.config import LEVT_PRESETS, SHARING, LevTConfig, build_vectors, build_words, check_levt_config
-from lev_plugins.levt.words import NO_CONTEXT, BatchTable, PolicyContext, WordTable, insertion_contexts
+from lev_plugins.levt.words import NO_CONTEXT, BatchTable, Learning, PolicyContext, WordTable, insertion_contexts
 from lev_plugins.nn.linear import Linear, head_projection
 from lev_plugins.nn.output_loss import IGNORE, HeadOutput, PolicyOutput
 from lev_plugins.nn.transformer import (
@@ -49,16 +49,6 @@ from lev_plugins.training.archives import LoadedFromFolder
 from lev_plugins.training.encoder_decoder import layer_shape, source_table
 from lev_plugins.training.presets import register_presets
 from lev_plugins.training.requirements import require_task
-
-ROLLINS = ["argmax", "sample", "dae"]
-
-
-class Learning(NamedTuple):
-    """How the policies learn from a batch."""
-
-    rollin: str = "argmax"  # what fills the placeholders before the deletion policy runs, one of ROLLINS
-    generator: torch.Generator | None = None  # for the random choices of the roll-in
-    may_sample: bool = False  # in training, a sample of a large dictionary may stand for all its words
 
 
 class LevTOutput(NamedTuple):
@@ -386,14 +376,8 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         flat = target.flatten()
         with_placeholders = flat.index_fill(0, index, self.placeholder).view_as(target)
         hidden = decoder.hidden_states("token", with_placeholders, source, token_context)
-        token, inserted = table.decide(
-            decoder.placeholder_features(hidden, index),
-            index,
-            token_context,
-            flat[index],
-            learning.rollin == "sample",
-            learning.generator,
-        )
+        features = decoder.placeholder_features(hidden, index)
+        token, inserted = table.decide(features, index, token_context, flat[index], learning)
 
         # L_del: y_del is y'_ins, filled by the token policy, or y0 where v < alpha (Eq. 6); the policy learns to delete
         # what the expert would. In Eq. (6), y' is any sequence; here, as in Algorithm 1, it is the y_ins of this step,

@@ -32,7 +32,7 @@ from fairseq.data import (
 from torch import Tensor
 
 from lev_plugins.edits.batch_words import EditingDictionary, SpeltRow
-from lev_plugins.text import mark_bits, marks
+from lev_plugins.text import marks
 from lev_plugins.text.lines import read_lines, write_lines
 from lev_plugins.utils.errors import UserError, at_line, require
 from lev_plugins.utils.json_schema import from_entries, parse_object
@@ -40,7 +40,6 @@ from lev_plugins.utils.json_schema import from_entries, parse_object
 logger = logging.getLogger(__name__)
 
 SUFFIX = ".notes.jsonl"
-SPAN_BITS = (0, mark_bits.KEEP, mark_bits.PREFER, mark_bits.DELETE)
 
 
 # ---- from texts ------------------------------------------------------------------------------------------------------
@@ -131,23 +130,10 @@ def read_note(text: str, rows: FairseqDataset, dictionary: EditingDictionary) ->
     """Returns the index of a row, and the row as a draft; raises a ``UserError`` if this is not a note of the row."""
     note = from_entries(Note, parse_object(text.encode(), "the note"), "the note")
     require(0 < note.line <= len(rows) and " ".join(note.tokens).split() == note.tokens, "this is not a draft")
-    valid = [are_mark_bits(bits, position, len(note.tokens)) for position, bits in enumerate(note.requests)]
-    require(all(valid) and len(valid) == len(note.tokens) + 1, "these are not the marks of the tokens")
+    require(len(note.requests) == len(note.tokens) + 1, "each token needs its marks")
     draft = dictionary.draft(note.tokens, note.requests)
     require(torch.equal(draft.ids, rows[note.line - 1].long()), "the row has other tokens")
     return note.line - 1, draft
-
-
-def are_mark_bits(bits: int, position: int, tokens: int) -> bool:
-    """Returns whether ``bits`` are possible at a position of a draft with ``tokens`` after <s>, which is at 0.
-
-    >>> are_mark_bits(17, 1, tokens=1), are_mark_bits(17, 0, tokens=1), are_mark_bits(33, 1, tokens=1)
-    (True, False, False)
-    """
-    if position == 0:
-        return bits in (0, mark_bits.INSERT)
-    in_range = 0 <= bits < (tokens + 1) * mark_bits.SPAN  # there are no more spans than tokens
-    return in_range and bits % mark_bits.SPAN & ~mark_bits.INSERT in SPAN_BITS
 
 
 def warn_of_unread_drafts(folder: str, split: str, source: str, target: str) -> None:

@@ -6,8 +6,6 @@ both policies read the same blocks of the decoder.
 Shapes: B sentences, T length of the longest, K maximum number of placeholders, n placeholders, V vocabulary.
 """
 
-from __future__ import annotations
-
 import math
 from hashlib import sha256
 from itertools import pairwise

@@ -6,8 +6,6 @@ after each token, and scores the words for a placeholder by how much they look l
 Shapes: B batch, T length, C channels, V vocabulary, n placeholders (see ``lev_plugins.nn``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -19,7 +17,7 @@ from lev_plugins.edits.actions import RemovedTokens
 from lev_plugins.edits.batch_words import BatchWords, CandidateTensors, EditingStates
 from lev_plugins.edits.embedding import WHOLE_VOCABULARY, IntendedWordEmbedding, WordVectors
 from lev_plugins.edits.word_scorer import WordScorer
-from lev_plugins.levt.words import PolicyContext, choose_classes
+from lev_plugins.levt.words import Learning, PolicyContext, choose_classes
 from lev_plugins.nn.linear import Linear
 from lev_plugins.nn.output_loss import HeadOutput
 from lev_plugins.nn.transformer import TextEmbedding, token_embedding
@@ -55,7 +53,7 @@ class SpelledWords(nn.Module):
 
     def of_batch(
         self, words: BatchWords | None = None, states: EditingStates | None = None, texts: Sequence[Tensor] = ()
-    ) -> SpelledBatch:
+    ) -> "SpelledBatch":
         """Returns the table for a batch, as ``WordTable.of_batch`` says.
 
         A word that occurs once in the training text has to be read as an unknown word there, or the model would never
@@ -110,19 +108,13 @@ class SpelledBatch:
         return self.words.scorer(states, replaced, self.vectors, directions, candidates)
 
     def decide(
-        self,
-        states: Tensor,
-        index: Tensor,
-        context: PolicyContext,
-        labels: Tensor,
-        sampled: bool,
-        generator: torch.Generator | None,
+        self, states: Tensor, index: Tensor, context: PolicyContext, labels: Tensor, learning: Learning
     ) -> tuple[HeadOutput, Tensor]:
         sample, logits = self.vectors.sample, self.logits(states, index, context)
         # the best word is not the one that stands for most words; a draw is with the weights, by which each word also
         # stands for those not in the sample
-        classes = choose_classes(logits if sampled else sample.unweighted(logits), sampled, generator)
-        return HeadOutput(logits, sample.classes(labels)), sample.words(classes)
+        scores = logits if learning.rollin == "sample" else sample.unweighted(logits)
+        return HeadOutput(logits, sample.classes(labels)), sample.words(choose_classes(scores, learning))
 
     def candidates(self, host_ids: list[int], replaced: Tensor) -> CandidateTensors:
         return self.words.scorer.candidates(host_ids, replaced, self.vectors.words)

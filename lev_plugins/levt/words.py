@@ -31,6 +31,15 @@ class PolicyContext(NamedTuple):
 
 
 NO_CONTEXT = PolicyContext()
+ROLLINS = ["argmax", "sample", "dae"]
+
+
+class Learning(NamedTuple):
+    """How the policies learn from a batch."""
+
+    rollin: str = "argmax"  # what fills the placeholders before the deletion policy runs, one of ROLLINS
+    generator: torch.Generator | None = None  # for the random choices of the roll-in
+    may_sample: bool = False  # in training, a sample of a large dictionary may stand for all its words
 
 
 def insertion_contexts(states: EditingStates) -> tuple[PolicyContext, PolicyContext]:
@@ -68,13 +77,7 @@ class BatchTable(Protocol):
         ...
 
     def decide(
-        self,
-        states: Tensor,
-        index: Tensor,
-        context: PolicyContext,
-        labels: Tensor,
-        sampled: bool,
-        generator: torch.Generator | None,
+        self, states: Tensor, index: Tensor, context: PolicyContext, labels: Tensor, learning: Learning
     ) -> tuple[PolicyOutput, Tensor]:
         """Returns what the token policy decides in training, for its loss, and the words that it inserts (n,).
 
@@ -83,8 +86,7 @@ class BatchTable(Protocol):
             index: as in ``logits``
             context: as in ``logits``
             labels: (n,) the missing words
-            sampled: the inserted words are drawn from the probabilities; otherwise they are the best
-            generator: draws them
+            learning: whether the inserted words are the best, or drawn from the probabilities
         """
         ...
 
@@ -123,10 +125,10 @@ class WordTable(Protocol):
         ...
 
 
-def choose_classes(logits: Tensor, sampled: bool, generator: torch.Generator | None = None) -> Tensor:
+def choose_classes(logits: Tensor, learning: Learning) -> Tensor:
     """Returns the best class of each row of logits, or one drawn from the probabilities: (n, V) -> (n,)."""
-    if sampled and len(logits):
-        return torch.multinomial(logits.float().softmax(-1), 1, generator=generator)[:, 0]
+    if learning.rollin == "sample" and len(logits):
+        return torch.multinomial(logits.float().softmax(-1), 1, generator=learning.generator)[:, 0]
     return logits.argmax(-1)
 
 
@@ -161,19 +163,13 @@ class EmbeddedWords(nn.Module):
         return self.head(states)
 
     def decide(
-        self,
-        states: Tensor,
-        index: Tensor,
-        context: PolicyContext,
-        labels: Tensor,
-        sampled: bool,
-        generator: torch.Generator | None,
+        self, states: Tensor, index: Tensor, context: PolicyContext, labels: Tensor, learning: Learning
     ) -> tuple[PolicyOutput, Tensor]:
-        if gradient_is_ready(states) and not sampled:
+        if gradient_is_ready(states) and learning.rollin != "sample":
             output = summed_loss(states, self.head.weight, labels)
             return output, output.best
         logits = self.logits(states, index, context)
-        return HeadOutput(logits, labels), choose_classes(logits, sampled, generator)
+        return HeadOutput(logits, labels), choose_classes(logits, learning)
 
     def candidates(self, host_ids: list[int], replaced: Tensor) -> None:
         return None

@@ -1,7 +1,5 @@
 """Transformer blocks, pre- or post-norm: embeddings, multi-head attention, what is padding, dropout."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -198,11 +196,11 @@ class KeysValues(NamedTuple):
     keys: Tensor  # (B, H, S, C / H)
     values: Tensor  # (B, H, S, C / H)
 
-    def select(self, rows: Tensor) -> KeysValues:
+    def select(self, rows: Tensor) -> "KeysValues":
         """The keys and values of ``rows`` (n,); a row may appear more than once."""
         return KeysValues(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
-    def joined(self, more: KeysValues) -> KeysValues:
+    def joined(self, more: "KeysValues") -> "KeysValues":
         """These positions, then ``more``."""
         return KeysValues(torch.cat([self.keys, more.keys], 2), torch.cat([self.values, more.values], 2))
 

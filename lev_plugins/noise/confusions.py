@@ -4,8 +4,6 @@ The file has three columns separated by tabs and names them in its first line, `
 become rate``: the clean text, what it becomes (or nothing), and the share of its occurrences where it does.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -104,7 +102,7 @@ class Confuse:
         self.rates_of = lru_cache(CACHED)(self._rates_of)  # most words recur
         self.options = lru_cache(CACHED)(self._options)
 
-    def __reduce__(self) -> tuple[type[Confuse], tuple[ConfusionTable]]:
+    def __reduce__(self) -> "tuple[type[Confuse], tuple[ConfusionTable]]":
         """Another process gets the table, as caches cannot be pickled."""
         return type(self), (self.table,)
 

@@ -1,7 +1,5 @@
 """What the endpoints share: models with their queues, limits, the user's words, and waiting for an answer."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
@@ -63,7 +61,7 @@ class ServedModel:
     worker: Worker[Any, Any]
 
     @classmethod
-    def start(cls, name: str, model: Editor | Labeller, max_waiting: int) -> ServedModel:
+    def start(cls, name: str, model: Editor | Labeller, max_waiting: int) -> "ServedModel":
         """Start the thread that answers requests with the model."""
         if isinstance(model, Editor):
             edit = Worker(partial(edit_documents, model), size_of, max_waiting, BATCH_SIZE)

@@ -5,8 +5,6 @@ An edit covers whole words: "teh" becomes "the", rather than "eh" becoming "he".
 words it covers whole characters, as a reader sees them.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -54,7 +52,7 @@ class Edit:
     iteration: int = 1  # of the refinement that made it; a model that writes from left to right has only one
     evidence: tuple[float, ...] = field(default=(), compare=False, repr=False)  # for ``editor.calibration``
     # other changes of the same place, most likely first
-    alternatives: tuple[Edit, ...] = field(default=(), compare=False, repr=False)
+    alternatives: "tuple[Edit, ...]" = field(default=(), compare=False, repr=False)
 
     def as_dict(self) -> dict[str, object]:
         """Returns the edit as ``lev-plugins edit --json`` prints it."""
@@ -90,7 +88,7 @@ class Edited:
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", apply(self.original, self.edits))
 
-    def without_unsure(self, minimum: float) -> Edited:
+    def without_unsure(self, minimum: float) -> "Edited":
         """Leaves out the edits with a lower confidence than ``minimum``."""
         return replace(self, edits=tuple(edit for edit in self.edits if edit.confidence >= minimum))
 

@@ -4,8 +4,6 @@ A text has a term where its whole words are written as in the glossary, or with 
 and not in other capitals. Where terms overlap, the longest counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import regex
@@ -31,7 +29,7 @@ class Glossary:
         self.terms, self.sources = terms, OwnWords(terms)
 
     @classmethod
-    def parse(cls, lines: Iterable[str], name: str) -> Glossary:
+    def parse(cls, lines: Iterable[str], name: str) -> "Glossary":
         """Reads lines ``term TAB translation``; empty ones are skipped. Errors begin with the name.
 
         >>> Glossary.parse(["a\\tHut", "a\\tM"], "t.tsv")

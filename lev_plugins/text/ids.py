@@ -1,7 +1,5 @@
 """Texts as rows of ids, without torch: the four symbols that every dictionary begins with, lookup and padding."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 

@@ -9,8 +9,6 @@ letters. The file is compressed by gzip, and its lines are in the order of their
 bisection, without a table of all words in memory.
 """
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Iterable
@@ -37,13 +35,13 @@ class Lexicon:
         self.text = text
 
     @classmethod
-    def of_lines(cls, lines: Iterable[str]) -> Lexicon:
+    def of_lines(cls, lines: Iterable[str]) -> "Lexicon":
         """Reads lines in any order; of several for one word, the last counts."""
         entries = {line.partition(",")[0]: line for line in map(str.lower, lines) if line}
         return cls("".join(f"{entries[word]}\n" for word in sorted(entries)))
 
     @classmethod
-    def read(cls, path: Path) -> Lexicon:
+    def read(cls, path: Path) -> "Lexicon":
         try:
             with gzip.open(path) as file:
                 lines = file.read(MAX_TEXT_BYTES + 1)

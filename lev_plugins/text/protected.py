@@ -43,8 +43,6 @@ letter three times in a row (``stretched``). A word with digits that the diction
 ['&']
 """
 
-from __future__ import annotations
-
 import unicodedata
 from bisect import bisect_left
 from collections import Counter

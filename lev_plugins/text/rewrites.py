@@ -10,8 +10,6 @@ WordPiece, and behind a dash, an opening bracket or an opening quote, a replacem
 text has one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What an editor and a model exchange: segments of a text go to the model, edits of each segment come back."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Protocol

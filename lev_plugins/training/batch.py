@@ -1,7 +1,5 @@
 """Batches of sentences, and the hypotheses that generators return for them."""
 
-from __future__ import annotations
-
 from typing import TypedDict
 
 from torch import Tensor
@@ -43,6 +41,6 @@ class Hypothesis(TypedDict, total=False):
     attention: Tensor | None
     alignment: Tensor | None
     steps: int  # refinement: the number of iterations
-    history: list[Hypothesis]  # with --retain-iter-history: the tokens after each step
+    history: "list[Hypothesis]"  # with --retain-iter-history: the tokens after each step
     edits: WordEdits  # with --retain-iter-history
     confidence: float  # with --min-edit-confidence: p(edit) / (p(edit) + p(source))

@@ -5,8 +5,6 @@ not safe to list: a file can describe a dtype whose bytes are taken for Python o
 The stand-ins below are created in place of NumPy's classes, and read bytes only as integers or floats.
 """
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -35,7 +33,7 @@ class NumberType:
 class NumberArray(np.ndarray):
     """Stands in for ``numpy.ndarray``: empty until its state is set."""
 
-    def __new__(cls) -> NumberArray:
+    def __new__(cls) -> "NumberArray":
         return np.empty(0).view(cls)
 
     def __setstate__(self, state: Any) -> None:

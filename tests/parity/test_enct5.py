@@ -71,7 +71,7 @@ def test_pool_cls_reads_the_first_state_of_bert(bert_folder: Path) -> None:
     batch = collated(task_of(bert_folder / "data").datasets["train"])
     with torch.no_grad():
         cls = reference(**encoded).last_hidden_state[batch["id"], 0]
-        logits = model(**batch["net_input"]).logits
+        logits = model(**batch["net_input"])
     torch.testing.assert_close(logits, cls @ model.head.weight[0].T + model.head.bias[0], atol=1e-5, rtol=1e-5)
     assert not any("decoder" in name for name in model.state_dict())
 

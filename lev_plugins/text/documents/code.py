@@ -1,7 +1,5 @@
 """The comments and docstrings of programs."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -76,7 +74,7 @@ def read_code(language: Language, text: str) -> Iterator[Paragraph]:
         yield from map(embedded.in_file, read_notes(embedded.text))
 
 
-def first_string(node: Node) -> Node | None:
+def first_string(node: "Node") -> "Node | None":
     """Returns the string that is the first statement of a module, class or function of Python, if it is a docstring."""
     body = node.child_by_field_name("body") or node
     statement = next((child for child in body.children if child.type != "comment"), None)

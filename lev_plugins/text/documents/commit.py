@@ -5,8 +5,6 @@ r"""The message of a commit, a merge or a tag, as Git hands it to an editor.
 [['Read it'], ['It was', 'lost.']]
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import groupby

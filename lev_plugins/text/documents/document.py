@@ -12,8 +12,6 @@ offsets count characters of the whole text.
 '  Use `fo` to    go.          \\nStop.'
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -155,7 +153,7 @@ class Embedded(NamedTuple):
     places: list[int]  # of each character in the file; -1: the file spells it with another number of characters
 
     @classmethod
-    def of(cls, file: str, pieces: Iterable[tuple[Span, str]]) -> Embedded:
+    def of(cls, file: str, pieces: Iterable[tuple[Span, str]]) -> "Embedded":
         """Puts pieces together: where each is in the file, and what it means there."""
         text, places = list[str](), list[int]()
         for (start, end), meaning in pieces:
@@ -164,7 +162,7 @@ class Embedded(NamedTuple):
         return cls("".join(text), places)
 
     @classmethod
-    def of_lines(cls, file: str, lines: Iterable[Span]) -> Embedded:
+    def of_lines(cls, file: str, lines: Iterable[Span]) -> "Embedded":
         """Puts what lines of a file have behind each other."""
         ends = ((line, (Span(line.end, line.end), "\n")) for line in lines)
         return cls.of(file, (piece for line, end in ends for piece in ((line, file[slice(*line)]), end)))

@@ -1,7 +1,5 @@
 """The formats of files that ``lev-plugins check`` reads, by the names of files."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import PurePath
 from typing import NamedTuple

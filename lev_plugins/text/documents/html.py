@@ -3,8 +3,6 @@
 A tokeniser is enough: which element a text is in decides, and real pages have errors that a grammar stumbles over.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

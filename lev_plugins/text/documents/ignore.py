@@ -20,8 +20,6 @@ sign ends them (``codespell:ignore teh -- quoted``). A comment in quotation mark
 ['Teh', 'lev-plugins: ignore teh', 'tset ']
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What is not prose inside the sentences of markup, and the paragraphs without it."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator

@@ -7,8 +7,6 @@ r"""The prose of LaTeX (.tex, .ltx).
 [' See ', '\\cite{a}', ', ', '$x$', ' and ', 'this', '.']
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The lines of a text and their indentation."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Markdown, also with MDX's expressions and the templates of site generators, by the grammars of tree-sitter."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Notebooks of Jupyter, whose cells of Markdown are prose."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -35,7 +33,7 @@ def read_notebook(text: str) -> Iterator[Paragraph]:
                 yield from map(embedded.in_file, read_markdown(embedded.text))
 
 
-def values(node: Node) -> dict[bytes | None, Node]:
+def values(node: "Node") -> "dict[bytes | None, Node]":
     """Returns the values of a JSON object by its keys, in quotation marks."""
     pairs = [(pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in node.named_children]
     return {key.text: value for key, value in pairs if key and value}

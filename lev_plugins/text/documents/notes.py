@@ -10,8 +10,6 @@ r"""The prose of a comment, a docstring or a commit message: a text with code an
 ['An item', 'goes on.']
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Plain text, of which only what looks like sentences is prose."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import groupby

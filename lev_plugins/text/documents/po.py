@@ -7,8 +7,6 @@ r"""The messages of gettext (.po, .pot): translations, or the strings of the pro
 [['Hi '], ['Hi']]
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 from functools import partial

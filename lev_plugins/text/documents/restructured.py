@@ -3,8 +3,6 @@
 The grammar of tree-sitter does not read what is inside directives, and takes quadratic time.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial

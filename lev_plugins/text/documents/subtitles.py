@@ -5,8 +5,6 @@ r"""The texts of subtitles: SubRip (.srt) and WebVTT (.vtt).
 [['Hello', 'you.']]
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

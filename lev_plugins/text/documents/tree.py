@@ -3,8 +3,6 @@
 They come as packages with compiled grammars, one for each language: nothing is downloaded when they run.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib import import_module
@@ -21,7 +19,7 @@ NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 CHUNK = 2**16  # bytes that a parser reads at once
 
 
-def parse(text: str, package: str, function: str = "language") -> Node:
+def parse(text: str, package: str, function: str = "language") -> "Node":
     """Returns the root of the tree of a text, whose bytes are the characters of the text.
 
     Raises ``UserError`` if that takes too long: the grammars take quadratic time for some texts with many errors.
@@ -54,14 +52,14 @@ def ascii_of(sign: re.Match[str]) -> str:
 
 
 @cache
-def language_of(package: str, function: str) -> Language:
+def language_of(package: str, function: str) -> "Language":
     from tree_sitter import Language
 
     return Language(getattr(import_module(package), function)())
 
 
 @cache
-def query(pattern: str, package: str, function: str = "language") -> QueryCursor:
+def query(pattern: str, package: str, function: str = "language") -> "QueryCursor":
     """Returns what finds the nodes of a pattern, each kind by its name: faster than a walk over all nodes."""
     from tree_sitter import Query, QueryCursor
 

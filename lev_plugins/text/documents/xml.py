@@ -1,7 +1,5 @@
 """XLIFF, of whose texts the translations are prose."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -53,7 +53,7 @@ def test_the_loss_is_a_sum_over_decisions(folders: dict[str, Path], kind: str) -
     criterion = criterion_of(task, class_weights=None if kind == "regression" else "balanced")
     loss, size, log = criterion(model, batch)
     weights = [] if criterion.weights is None else criterion.weights.tolist()
-    logits = model(**batch["net_input"]).logits.tolist()
+    logits = model(**batch["net_input"]).tolist()
     assert float(loss) == pytest.approx(slow_loss(kind, logits, batch["target"].tolist(), weights), rel=1e-4)
     assert size == batch["target"].numel()
     assert log["nsentences"] == 8
@@ -165,7 +165,7 @@ def test_numeric_classes_are_scored_as_numbers(tmp_path: Path) -> None:
     with metrics.aggregate(new_root=True) as log:
         task.reduce_metrics([task.valid_step(batch, model, criterion)[2]], criterion)
     values = np.array(task.labels.names, dtype=float)
-    predictions = values[model(**batch["net_input"]).logits.argmax(1).numpy()]
+    predictions = values[model(**batch["net_input"]).argmax(1).numpy()]
     expected = scores.regression(values[batch["target"].numpy()], predictions)
     logged = log.get_smoothed_values()
     assert {name: logged[name] for name in expected} == pytest.approx(expected, abs=0.01)

@@ -18,7 +18,7 @@ TOLERANCE = 1e-5
 
 
 def answers(model: EncT5, batch: dict[str, Any]) -> Tensor:
-    return model(**batch["net_input"]).logits
+    return model(**batch["net_input"])
 
 
 def split_by_text(values: Tensor, batch: dict[str, Any], kind: str) -> list[Tensor]:

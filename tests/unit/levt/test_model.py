@@ -13,7 +13,7 @@ from torch import Tensor
 from lev_plugins.levt import words
 from lev_plugins.levt.config import SHARING
 from lev_plugins.levt.model import LevT, LevTOutput, random_words
-from lev_plugins.levt.words import choose_classes
+from lev_plugins.levt.words import Learning, choose_classes
 from lev_plugins.nn.output_loss import HeadOutput, SummedLoss
 from lev_plugins.utils.errors import UserError
 from tests.helpers import run_model, toy_batch, toy_config, toy_dictionary, toy_model, toy_task
@@ -86,7 +86,7 @@ def test_a_levt_with_task_translation_is_refused() -> None:
 def test_sampled_classes_follow_the_models_probabilities() -> None:
     probabilities = torch.tensor([0.1, 0.2, 0.3, 0.4])
     logits = probabilities.log().expand(8000, 4)
-    samples = choose_classes(logits, sampled=True, generator=torch.Generator().manual_seed(1))
+    samples = choose_classes(logits, Learning("sample", torch.Generator().manual_seed(1)))
     shares = torch.bincount(samples, minlength=4) / 8000
     assert (shares - probabilities).abs().max() < 4 * (0.25 / 8000) ** 0.5
 
