@@ -1,5 +1,6 @@
 """Tokenisers: text into the pieces that a model reads, by sentencepiece, another BPE of fairseq, or white space."""
 
+import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from lev_plugins.utils.ranges import flag_name
 
 IMPLIED = {"sentencepiece_model": "sentencepiece", "pretrained_tokenizer": "pretrained"}  # flags that need no --bpe
 BPES: dict[str, tuple[str, ...]] = {  # fairseq's and our own, and the flags of each
-    **dict.fromkeys(("characters", "chars", "words"), ()),
+    **dict.fromkeys(("bytes", "characters", "chars", "words"), ()),
     "pretrained": ("pretrained_tokenizer",),
     "sentencepiece": ("sentencepiece_model",),
     "subword_nmt": ("bpe_codes", "bpe_separator"),
@@ -142,8 +143,34 @@ class SubwordNMT:
         return f"{x} ".replace(f"{self.bpe.separator} ", "").rstrip()
 
 
+PRINTABLE = {*range(32, 127), *range(161, 256)} - {173}  # of Latin-1
+BYTES = {byte: chr(byte if byte in PRINTABLE else 256 + byte) for byte in range(256)}
+BYTE_OF = {sign: byte for byte, sign in BYTES.items()}
+
+
+class Bytes:
+    """``--bpe bytes``: every byte of UTF-8 is a token, written as a character of its own.
+
+    >>> Bytes().encode("é a"), Bytes().decode("Ã © ▁ a Ã")
+    ('Ã © ▁ a', 'é a')
+    """
+
+    def __init__(self, *args: object) -> None:
+        pass
+
+    def encode(self, x: str) -> str:
+        signs = (BYTES[byte] for byte in re.sub(r"\s+", " ", x).encode("utf-8"))
+        return " ".join(BLANK if sign == " " else sign for sign in signs)
+
+    def decode(self, x: str) -> str:
+        """Joins tokens; bytes that are not UTF-8 are left out."""
+        signs = x.replace(" ", "").replace(BLANK, " ")
+        return bytes(BYTE_OF[sign] for sign in signs).decode("utf-8", errors="ignore")
+
+
 BUILDERS: dict[str, Callable[[Namespace], BPE]] = {
     "words": Words,
+    "bytes": Bytes,
     "chars": Chars,
     "characters": Chars,
     "sentencepiece": SentencePiece,

@@ -45,7 +45,7 @@ TOKENISER_FILES: dict[str, tuple[str, str] | None] = {
     "sentencepiece": ("sentencepiece_model", "sentencepiece.bpe.model"),
     "pretrained": ("pretrained_tokenizer", "tokenizer"),
     "subword_nmt": ("bpe_codes", "codes.txt"),
-    **dict.fromkeys(("words", "chars", "characters")),
+    **dict.fromkeys(("words", "chars", "characters", "bytes")),
 }
 READ, WRITE = "read", "write"  # dials: for people who look at each edit, and for machines that write without anybody
 DIALS = (READ, WRITE)

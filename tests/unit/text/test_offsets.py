@@ -108,8 +108,8 @@ def test_wordpieces_are_spelt_with_the_blanks_of_the_text(
 
 
 def test_tokenisers_without_offsets_are_refused() -> None:
-    with pytest.raises(UserError, match="--bpe other"):
-        offsets_of("other")
+    with pytest.raises(UserError, match="--bpe bytes"):
+        offsets_of("bytes")
 
 
 # ---- edits of one word -----------------------------------------------------------------------------------------------
