@@ -2,6 +2,7 @@
 
 import ctypes
 import hashlib
+import json
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from lev_plugins.checking.files import is_generated, read
 from lev_plugins.checking.prose import FileWords, Prose, knows_of
 from lev_plugins.editor.known_words import KnownWords
 from lev_plugins.editor.options import EditOptions
+from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.documents.formats import format_of
 from lev_plugins.text.documents.ignore import ignored_spans
 from lev_plugins.text.edited import Edit
@@ -31,6 +33,15 @@ BATCH_CHARS = 20_000  # of files that are edited as a whole
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+def is_json(text: str) -> bool:
+    """Returns whether a text is JSON, or empty."""
+    try:
+        json.loads(text.removeprefix(BYTE_ORDER_MARK).strip() or "{}")
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 class Scan(NamedTuple):
@@ -86,6 +97,8 @@ class Checker:
         format = format_of(path)
         if format is None or (self.formats and format.name not in self.formats) or is_generated(text):
             return None
+        if format.name == "notebook" and not is_json(text):
+            raise UserError(f"{path} is not valid JSON, so its prose is not found: repair it, or --exclude it")
         readers = [format.reader, *([format.source_reader] if format.source_reader and self.source_strings else [])]
         try:
             paragraphs = [entry for reader in readers for entry in reader(text)]

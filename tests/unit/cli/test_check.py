@@ -416,6 +416,13 @@ def test_a_file_that_another_user_may_not_read(check: Run, tmp_path: Path) -> No
     assert "a.md cannot be read: Permission denied" in result.stderr
 
 
+@pytest.mark.parametrize("content", ["<<<<<<< ours\n{}", "[" * 100_000])
+def test_a_broken_notebook_is_named(content: str, check: Run) -> None:
+    put("a.ipynb", content), put("empty.ipynb", "\ufeff\n"), put("b.md")
+    status, out, err = check()
+    assert status == 2 and out.startswith(b"b.md:1:8") and mentions(err, "a.ipynb JSON") and "empty" not in err
+
+
 def test_a_work_tree_of_another_owner(check: Run, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     put("a.md"), git("add", ".")
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
