@@ -416,7 +416,7 @@ def test_a_file_that_another_user_may_not_read(check: Run, tmp_path: Path) -> No
     assert "a.md cannot be read: Permission denied" in result.stderr
 
 
-@pytest.mark.parametrize("content", ["<<<<<<< ours\n{}", "[" * 100_000])
+@pytest.mark.parametrize("content", ["<<<<<<< ours\n{}", "[" * 100_000], ids=["conflict", "deep"])
 def test_a_broken_notebook_is_named(content: str, check: Run) -> None:
     put("a.ipynb", content), put("empty.ipynb", "\ufeff\n"), put("b.md")
     status, out, err = check()
