@@ -135,6 +135,11 @@ def positions_where(mask: Tensor, count: int) -> Tensor:
     return (~mask).to(torch.uint8).argsort(stable=True)[:count] if mask.is_cuda else mask.nonzero()[:, 0]
 
 
+def row_index(rows: list[int] | list[list[int]], device: torch.device) -> Tensor:
+    """Returns integers as a tensor on a device, copied without waiting for a GPU."""
+    return torch.tensor(rows, dtype=torch.long).to(device, non_blocking=True)
+
+
 def source_positions(tokens: Tensor, source: Tensor, pad: int) -> Tensor:
     """Returns ``align_to_source`` of each row, (B, T) positions in (B, S), with one device-to-host copy.
 
@@ -142,5 +147,4 @@ def source_positions(tokens: Tensor, source: Tensor, pad: int) -> Tensor:
     tensor([[1, 2, 3, 4]])
     """
     rows, width = torch.cat([tokens, source], 1).tolist(), tokens.size(1)
-    positions = torch.tensor([align_to_source(row[:width], row[width:], pad) for row in rows], dtype=torch.long)
-    return positions.to(tokens.device, non_blocking=True)
+    return row_index([align_to_source(row[:width], row[width:], pad) for row in rows], tokens.device)

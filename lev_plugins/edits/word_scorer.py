@@ -9,13 +9,14 @@ Shapes: n placeholders, K candidates for each (``edits.candidates``), R words of
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 import torch.nn.functional as F
-from fairseq.utils import move_to_cuda
 from torch import Tensor, nn
 
-from lev_plugins.edits.batch_words import BatchWords, CandidateTensors, candidate_tensors
-from lev_plugins.edits.candidates import CASES, SHAPES, GuessWeights, WordIndex
+from lev_plugins.edits.actions import row_index
+from lev_plugins.edits.batch_words import BatchWords, CandidateTensors
+from lev_plugins.edits.candidates import CASES, MAX_CANDIDATES, SHAPES, GuessWeights, WordIndex
 from lev_plugins.edits.embedding import NORM_EPS, WHOLE_VOCABULARY, VocabularySample, WordVectors
 from lev_plugins.nn.linear import SharedLinear
 from lev_plugins.nn.weight_cache import EvalCache
@@ -64,6 +65,44 @@ class KnownWordFeatureWeights:
 MISSPELT_WORD_WEIGHTS = KnownWordFeatureWeights(known_context=CONTEXT_WEIGHT, known_similarity=1.0)
 
 
+class DictionaryCandidates(nn.Module):
+    """The candidates of the dictionary's own words, looked up when they are first needed.
+
+    A decoder may replace words that it has inserted itself, which are not among the ``words`` of the batch.
+    """
+
+    ids: Tensor  # (V + 1, K)
+    ngram_overlap: Tensor  # (V + 1, K) the bits of 32-bit floats as integers, which ``half()`` leaves alone
+    edit_distance: Tensor  # (V + 1, K)
+
+    def __init__(self, index: WordIndex) -> None:
+        super().__init__()
+        self.index = index
+        size = len(index.words) + 1, min(MAX_CANDIDATES, len(index.words))
+        types = {"ids": torch.int32, "ngram_overlap": torch.int32, "edit_distance": torch.uint8}
+        for name, dtype in types.items():
+            self.register_buffer(name, torch.zeros(size, dtype=dtype), persistent=False)
+        self.filled: set[int] = set()  # words whose rows have been looked up
+
+    def fill(self, words: Iterable[int]) -> None:
+        """Looks up the words whose rows are missing; V: the placeholder, which has none."""
+        missing = sorted(set(words) - self.filled)
+        if missing:
+            spellings = self.index.words
+            ids, overlap, distance = self.index.nearest([spellings[i] if i < len(spellings) else "" for i in missing])
+            rows = (self.ids, ids), (self.ngram_overlap, overlap.view(np.int32)), (self.edit_distance, distance)
+            for table, values in rows:
+                on_device = torch.from_numpy(values).to(table, non_blocking=True)
+                table.index_copy_(0, row_index(missing, table.device), on_device)
+            self.filled.update(missing)
+
+    def forward(self, words: Tensor) -> CandidateTensors:
+        """Returns the rows of words (n,) that ``fill`` has looked up."""
+        overlap = self.ngram_overlap[words].view(torch.float32)
+        ids, edit_distance = self.ids[words].long(), self.edit_distance[words].long()
+        return {"ids": ids, "ngram_overlap": overlap, "edit_distance": edit_distance}
+
+
 class WordScorer(nn.Module):
     """Scores the words of the dictionary for placeholders, of which some replace a word.
 
@@ -88,7 +127,7 @@ class WordScorer(nn.Module):
             pretrained: there is a pre-trained encoder: known words get ``KnownWordFeatureWeights``
         """
         super().__init__()
-        self.index, self.vocabulary, self.padding_idx, self.pretrained = index, len(index.words), pad, pretrained
+        self.vocabulary, self.padding_idx, self.pretrained = len(index.words), pad, pretrained
         self.register_buffer("shapes", shapes[:-1], persistent=False)  # the placeholder is no output class
         self.register_buffer("case_changes", torch.tensor(CASE_CHANGES), persistent=False)
         self.register_buffer("log_counts", torch.from_numpy(index.counts + 1.0).float().log(), persistent=False)
@@ -105,6 +144,7 @@ class WordScorer(nn.Module):
             del weights["listed"]
         for name, value in weights.items():
             self.register_parameter(name, nn.Parameter(torch.tensor(value) / SCORE_LR_SCALE))
+        self.known = DictionaryCandidates(index)
         self.biases, self.product = EvalCache(), SharedLinear()  # neither has weights of its own
 
     def weight(self, name: str) -> Tensor:
@@ -113,11 +153,10 @@ class WordScorer(nn.Module):
     def candidates(self, host_ids: Iterable[int], replaced: Tensor, words: BatchWords) -> CandidateTensors:
         """Returns the candidates for the words ``replaced`` (n,), whose ids are also ``host_ids``.
 
-        Those of unknown words are a part of the batch's ``words``. Those of known words are looked up here, since a
-        decoder may replace words that it has inserted itself.
+        Those of unknown words are a part of the batch's ``words``; those of known words are looked up if they are new.
         """
-        known = [self.index.words[i] if i < self.vocabulary else "" for i in host_ids]
-        of_known: CandidateTensors = move_to_cuda(candidate_tensors(self.index.nearest(known)), replaced.device)
+        self.known.fill(min(word, self.vocabulary) for word in host_ids)
+        of_known = self.known(replaced.clamp(max=self.vocabulary))
         of_unknown = words["candidates"]
         if not len(of_unknown["ids"]):
             return of_known
@@ -193,7 +232,7 @@ class WordScorer(nn.Module):
             sample: the words that are scored
         """
         of_distance = F.pad(self.weight("edit_distance"), (0, 1))  # MAX_DISTANCE: 0
-        if self.index.lexicon is not None:
+        if self.known.index.lexicon is not None:
             of_distance = torch.cat([of_distance, self.weight("listed")[None]])
         features = self.weight("ngram_overlap") * candidates["ngram_overlap"]
         features = features + of_distance[candidates["edit_distance"]]
