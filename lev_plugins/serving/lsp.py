@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import PositionCodec, TextDocument
 
@@ -106,8 +107,7 @@ class Checker(LanguageServer):
         try:
             self.words.add(word)
         except UserError as error:  # of a word with a line end
-            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, str(error)))
-            return
+            raise JsonRpcInvalidParams(str(error)) from error
         for uri in self.workspace.text_documents:
             self.changed(uri)
 

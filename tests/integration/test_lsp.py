@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.client import LanguageClient
 
 from lev_plugins.cli.main import main
@@ -177,7 +178,7 @@ def test_added_words_are_ignored_in_all_texts(server_command: list[object]) -> N
             words.write_text("teh\ntset\n")  # another server
             client.write("teh tset ")
             assert not await client.diagnostics()
-            with pytest.raises(Exception, match=r"word .*blanks"):
+            with pytest.raises(JsonRpcInvalidParams, match=r"word .*blanks"):
                 await client.add("two words")
 
     asyncio.run(talk())
