@@ -27,7 +27,7 @@ jobs=()
 trap 'kill "${jobs[@]}" 2>/dev/null || true; rm -rf "$scratch" ${other:+"$other"}' EXIT
 chmod 755 "$scratch"
 clone=$scratch/clone
-if has path; then clone="$scratch/a clone, déjà 見た"; fi
+if has path; then clone="$scratch/a clone déjà 見た"; fi
 run=()                                # what starts the tests
 environment=("HOME=$scratch/home") # and their variables
 mkdir "$scratch/home"

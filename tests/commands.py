@@ -5,6 +5,7 @@ import logging
 import multiprocessing
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -52,7 +53,10 @@ IN_FORKS = {"lev-plugins", *FAIRSEQ} if sys.platform == "linux" and not torch.cu
 FORK = multiprocessing.get_context("fork")
 
 # What make and bash start are programs of these names: each asks a fork of this process to run its command in another.
-PROGRAM = f"""#!{sys.executable} -IS
+# For the shell, its first lines start Python, whose path may have blanks; for Python, they are a string.
+PROGRAM = f"""#!/bin/sh
+'''exec' {shlex.quote(sys.executable)} -IS "$0" "$@"
+' '''
 import os, sys
 from multiprocessing.connection import Client
 from multiprocessing.reduction import send_handle

@@ -1,5 +1,6 @@
 """How likely it is that a text is in a language, by its letters: py3langid, naive Bayes over 97 languages."""
 
+import logging
 from functools import lru_cache
 from math import exp
 
@@ -17,6 +18,7 @@ def probability_of(language: str, text: str) -> float:
     >>> probability_of("en", "Das ist ein schönes Haus am See.") < 1e-6, probability_of("en", "It is a hosue.") > 0.1
     (True, True)
     """
+    logging.getLogger("py3langid").setLevel(logging.WARNING)  # or it says that it begins
     from py3langid import rank  # not at once: its table takes 60 ms
 
     scores = {name: float(score) for name, score in rank(text)}  # log-probabilities, less a constant

@@ -69,7 +69,7 @@ def test_a_link_with_another_name_is_refused(tmp_path: Path) -> None:
 def test_hydra_trains_with_the_user_dir(toy: Path, tmp_path: Path) -> None:
     """Names are set by ``+x={_name:...}``, because fairseq imports the folder after hydra has parsed the command."""
     result = succeed(
-        *("fairseq-hydra-train", f"common.user_dir={PLUGIN}", "common.cpu=true", f"hydra.run.dir={tmp_path}"),
+        *("fairseq-hydra-train", f"common.user_dir='{PLUGIN}'", "common.cpu=true", f"hydra.run.dir='{tmp_path}'"),
         *("+task={_name:text_editing}", f"+task.data={toy}", "+model={_name:levt}"),
         *(f"+model.{side}_{size}" for side in ("encoder", "decoder") for size in ("layers=1", "embed_dim=32")),
         *("~criterion", "+criterion={_name:dual_policy}", "optimizer=adam", "optimization.lr=[0.001]"),
