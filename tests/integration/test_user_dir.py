@@ -19,7 +19,8 @@ def reach(cwd, *folders):
     for folder in folders:
         utils.import_user_module(argparse.Namespace(user_dir=folder))
     task, model = TASK_REGISTRY["text_editing"], ARCH_MODEL_REGISTRY["levt"]
-    print(task.__module__, model.__module__, *(sys.modules[part.__module__].__file__ for part in (task, model)))
+    files = [sys.modules[part.__module__].__file__ for part in (task, model)]
+    print(task.__module__, model.__module__, *files, sep="|")
     copies = [module for name, module in sys.modules.items() if name.endswith("levt.model")]
     assert len({id(module) for module in copies}) == 1, copies
 
@@ -39,7 +40,7 @@ def user_dir(*folders: object, cwd: Path = ROOT, **environment: str) -> Result:
 
 
 def assert_registered(line: str, parent: Path = ROOT) -> None:
-    task, model, *files = line.split()
+    task, model, *files = line.split("|")
     assert [task, model] == ["lev_plugins.levt.task", "lev_plugins.levt.model"]
     expected = [parent / "lev_plugins" / file for file in ("levt/task.py", "levt/model.py")]
     assert [os.path.realpath(file) for file in files] == [os.path.realpath(file) for file in expected]
