@@ -10,6 +10,7 @@ import pytest
 from lev_plugins import __version__
 from lev_plugins.cli import info, main
 from lev_plugins.utils.files import all_or_nothing_folder
+from tests.commands import ROOT
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -37,3 +38,18 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit:
         main.main(["--version"])
     assert exit.value.code == 0 and capsys.readouterr().out == f"lev-plugins {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["trace", ""], "'': No such file or directory"),
+        (
+            ["edit", str(ROOT / "models" / "en"), "--batch-lines", "9" * 20],
+            "--batch-lines must be between 1 and",
+        ),
+    ],
+)
+def test_absurd_values_end_in_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(words) == 2
+    assert message in capsys.readouterr().err

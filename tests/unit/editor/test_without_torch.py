@@ -40,6 +40,10 @@ def test_commands_for_plain_text_load_no_heavy_module(tmp_path: Path) -> None:
         assert not HEAVY & loaded_modules(*command, stdin="the cat\n"), command
 
 
+def test_sweep_loads_neither_torch_nor_fairseq() -> None:
+    assert not {"torch", "fairseq"} & loaded_modules("sweep", "--help")
+
+
 def test_help_loads_no_large_library() -> None:
     assert not (HEAVY | {"numpy", "onnxruntime"}) & loaded_modules("--help")
 
