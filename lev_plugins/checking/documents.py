@@ -66,7 +66,8 @@ def prose_of(editor: Editor, request: EditRequest) -> Prose | None:
     except ModuleNotFoundError as error:
         raise MissingGrammar(f"{request.format.name}: {explain(error)}") from error
     language = request.language or editor.language
-    return Prose(request.text, paragraphs, knows_of(editor.knows), ignored_spans(request.text), language)
+    ignored = ignored_spans(request.text)
+    return Prose(request.text, paragraphs, knows_of(editor.knows), ignored, language, request.format.has_code)
 
 
 def prose_request(request: EditRequest, prose: Prose, lexicon: Lexicon | None) -> EditRequest:

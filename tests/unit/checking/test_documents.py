@@ -37,6 +37,11 @@ def test_words_that_recur_and_ignored_words_stay() -> None:
     assert "A teh." in edit("A teh. <!-- codespell:ignore -->\n\nA tset.\n", "a.md").text
 
 
+def test_the_sources_of_translations_are_no_code() -> None:
+    text = 'msgid "A teh"\nmsgstr "A teh."\n'
+    assert edit(text, "a.po").text == text.replace("teh.", "the.")
+
+
 def test_no_replacement_has_a_sign_that_could_mean_something() -> None:
     prose = Prose("A teh.", [Paragraph((Part(0, 6),))], str.isupper)
     alternatives = (Edit(2, 5, "then", 0.2), Edit(2, 5, "t*h", 0.1))
