@@ -21,7 +21,7 @@ else:
 
 SETTINGS_FILE, PROJECT_FILE, TABLE = ".lev-plugins.toml", "pyproject.toml", "lev-plugins"
 WORDS_FILE = ".lev-words.txt"
-KINDS = {list[str]: "a list of texts", bool: "true or false"}  # of values, in messages
+TYPE_NAMES = {list[str]: "a list of texts", bool: "true or false"}  # in messages
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def settings_of(entries: Any, where: str) -> Settings:
     require(isinstance(entries, dict), f"{where} must be a table, but is {shown(entries)}")
     for key, value in entries.items():
         known(key, hints, f"{where}: there is no setting")
-        kind = KINDS.get(hints[key], formatannotation(hints[key]))
+        kind = TYPE_NAMES.get(hints[key], formatannotation(hints[key]))
         require(fits(value, hints[key]), f"{where}: {key} must be {kind}, but is {shown(value)}")
     settings = Settings(**{key.replace("-", "_"): value for key, value in entries.items()})
     if isinstance(settings.min_confidence, str):

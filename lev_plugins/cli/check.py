@@ -120,11 +120,16 @@ def check_stdin(args: argparse.Namespace, checker: Checker, own: Sequence[str], 
 
 def require_wanted(args: argparse.Namespace, settings: Settings) -> None:
     """Raises ``NotText`` if a file of the name that standard input has would be left out."""
-    name, exclude = args.stdin_filename, [*settings.exclude, *args.exclude]
+    name = args.stdin_filename
     if name and format_of(name) is None:
         raise NotText(f"--stdin-filename {name} has no known format, so standard input is not checked")
-    if name and not any(files_of([name], exclude, settings.folder or Path())):
+    if name and not any(files_of([name], *exclusion(args, settings))):
         raise NotText(f"--stdin-filename {name} is excluded, so standard input is not checked")
+
+
+def exclusion(args: argparse.Namespace, settings: Settings) -> tuple[list[str], Path]:
+    """Returns the patterns of what is left out, and the folder that they are from."""
+    return [*settings.exclude, *args.exclude], settings.folder or Path()
 
 
 class Run:
@@ -133,9 +138,8 @@ class Run:
     def __init__(self, args: argparse.Namespace, checker: Checker, own: Sequence[str], settings: Settings) -> None:
         """``own``: the user's own words."""
         self.args, self.checker, self.own = args, checker, frozenset(map(base_of, own))
-        exclude = [*settings.exclude, *args.exclude]
         self.errors = self.typos = 0
-        self.files = [str(path) for path in files_of(args.paths, exclude, settings.folder or Path(), self.fail)]
+        self.files = [str(path) for path in files_of(args.paths, *exclusion(args, settings), self.fail)]
         changed = args.staged or args.since is not None
         self.changed = changed_lines(Path(), args.since, args.staged) if changed else None
         model = digest_of_file(checker.model / CONFIG)

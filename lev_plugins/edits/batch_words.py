@@ -27,18 +27,16 @@ class SpeltRow(NamedTuple):
     unknown: Sequence[str] = ()  # the spelling of each <unk> among the ids, in order; () = not recorded
     marks: Tensor | None = None  # (N,) of a draft: see lev_plugins.text.mark_bits
 
-    def batch_ids(self, numbers: dict[str, int], first: int) -> Tensor:
-        """Returns the ids (N,) with those of unknown words in place of <unk>.
-
-        ``numbers``: the unknown words of the batch, to which new ones are added; ``first``: the id of the first
+    def batch_ids(self, numbers: dict[str, int], offset: int) -> Tensor:
+        """Returns the ids (N,) with those of unknown words in place of <unk>, by ``with_unknown_ids``.
 
         >>> numbers = {"teh": 0}
-        >>> SpeltRow(torch.tensor([0, 3, 5, 3, 2]), ["fo", "teh"]).batch_ids(numbers, first=11), numbers
+        >>> SpeltRow(torch.tensor([0, 3, 5, 3, 2]), ["fo", "teh"]).batch_ids(numbers, offset=11), numbers
         (tensor([ 0, 12,  5, 11,  2]), {'teh': 0, 'fo': 1})
         """
         if not self.unknown:
             return self.ids
-        return torch.tensor(with_unknown_ids(self.ids.tolist(), self.unknown, numbers, first))
+        return torch.tensor(with_unknown_ids(self.ids.tolist(), self.unknown, numbers, offset))
 
 
 class EditingDictionary(Dictionary):

@@ -43,7 +43,7 @@ TASK_FLAGS = {
 # the flags of a model that matter only in training, or name files
 LEFT_OUT = {
     *("backbone_lr_factor", "freeze_backbone", "freeze_encoder", "freeze_embeddings", "decoder_init"),
-    *("encoder_embed_path", "decoder_embed_path", "encoder_layers_to_keep", "decoder_layers_to_keep"),
+    *(*checkpoints.WORD_VECTOR_FILES, "encoder_layers_to_keep", "decoder_layers_to_keep"),
     *("checkpoint_activations", "offload_activations", "min_params_to_wrap", "base_layers", "base_shuffle"),
 }
 OTHER_VERSION = "export it again with the installed version of lev-plugins"

@@ -119,8 +119,8 @@ class TextEditingDataset(KeepLastBatch):
             return {}
         pair: LanguagePairDataset = self.dataset
         examples = sorted(examples, key=lambda example: -len(example["source"].ids))
-        numbers, first = dict[str, int](), (pair.tgt_dict or pair.src_dict).size + 1  # of the unknown words
-        sources = [e["source"].batch_ids(numbers, first) if self.index else e["source"].ids for e in examples]
+        numbers, offset = dict[str, int](), (pair.tgt_dict or pair.src_dict).size + 1  # of the unknown words
+        sources = [e["source"].batch_ids(numbers, offset) if self.index else e["source"].ids for e in examples]
         net_input: NetInput = {
             "src_tokens": self._pad(sources, left_pad=pair.left_pad_source),
             "src_lengths": torch.tensor([len(source) for source in sources]),
@@ -134,7 +134,7 @@ class TextEditingDataset(KeepLastBatch):
         }
         drafts = [e["draft"] for e in examples if e["draft"] is not None]  # of all examples, or of none
         if drafts:
-            net_input["draft"] = self._pad([draft.batch_ids(numbers, first) for draft in drafts])
+            net_input["draft"] = self._pad([draft.batch_ids(numbers, offset) for draft in drafts])
             if any(draft.marks is not None and draft.marks.any() for draft in drafts):
                 marks = [torch.zeros_like(d.ids) if d.marks is None else d.marks for d in drafts]
                 batch["marks"] = data_utils.collate_tokens(marks, 0, pad_to_multiple=self.pad_to_multiple)

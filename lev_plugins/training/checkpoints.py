@@ -31,6 +31,8 @@ PLAIN_SYNTAX = (
 )
 PLAIN_TYPES = (type(None), bool, int, float, Enum)  # of a setting, apart from text; Python also evaluates bytes
 
+WORD_VECTOR_FILES = ("encoder_embed_path", "decoder_embed_path")  # settings of a model
+
 Checkpoint = dict[str, Any]  # what fairseq saves: "model" (the weights), "cfg" or "args", "extra_state", ...
 
 
@@ -89,7 +91,7 @@ def read_safely(path: str | Path, read_file: Callable[[], Checkpoint], advice: s
 
 def forget_files(flags: Any) -> None:
     """Removes the files of word vectors that a model began with: fairseq would read them, but the weights have them."""
-    for name in ("encoder_embed_path", "decoder_embed_path"):
+    for name in WORD_VECTOR_FILES:
         if isinstance(flags, argparse.Namespace) and hasattr(flags, name):
             setattr(flags, name, None)
         elif isinstance(flags, (dict, DictConfig)) and name in flags:
