@@ -40,7 +40,7 @@ def user_dir(*folders: object, cwd: Path = ROOT, **environment: str) -> Result:
 
 
 def assert_registered(line: str, parent: Path = ROOT) -> None:
-    task, model, *files = line.split("|")
+    task, model, *files = line.removesuffix("\n").split("|")
     assert [task, model] == ["lev_plugins.levt.task", "lev_plugins.levt.model"]
     expected = [parent / "lev_plugins" / file for file in ("levt/task.py", "levt/model.py")]
     assert [os.path.realpath(file) for file in files] == [os.path.realpath(file) for file in expected]
