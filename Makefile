@@ -51,7 +51,7 @@ format: setup  ## let ruff repair what it can
 docs: setup  ## write docs/reference.md from the code
 	$(RUN) python scripts/reference.py
 
-demo: setup  ## repair typos with a model trained here: 5 minutes on two cores
+demo: setup  ## repair typos with a model trained here: 5 to 8 minutes on two cores
 	$(RUN) bash examples/english/demo.sh
 
 bench: setup  ## decoding speed beside fairseq's own Levenshtein Transformer, as JSON

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Train a small editor that repairs typos, in five minutes on a CPU, and show how it decodes and edits: see README.md.
+# Train a small editor that repairs typos, in five to eight minutes on a CPU, and show how it decodes and edits: see README.md.
 THREADS=${THREADS:-1}  # CPU threads; the noise of the training is made by a second process
 source "$(dirname "$0")/../once.sh"  # train_editor: the architecture, and flags of all editors
 # OUT: folder of all output, where the same command continues after a stop; PACKAGES: docstrings to read, beside

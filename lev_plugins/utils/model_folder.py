@@ -251,8 +251,10 @@ def read_unchecked(folder: str | Path) -> ModelConfig:
     folder = Path(folder)
     make = f"make one with {command_to_export(folder) if folder.is_file() else 'lev-plugins export CHECKPOINT OUT'}"
     require(folder.is_dir() or not folder.exists(), f"{folder} is a file, not a model folder: {make}")
-    names = f"no model of this name is installed or in {BESIDE} (these are: {', '.join(model_names()) or 'none'})"
-    require(folder.is_dir(), f"{folder} is no model folder, and {names}: {make}")
+    if not folder.is_dir():
+        names = ", ".join(model_names()) or "none"  # a look at every installed package, which takes a while
+        fault = f"{folder} is no model folder, and no model of this name is installed or in {BESIDE}"
+        raise UserError(f"{fault} (these are: {names}): {make}")
     require((folder / CONFIG).is_file(), f"{folder} is not a model folder, because it has no {CONFIG}: {make}")
     path = member(folder, CONFIG)
     entries = read_object(path)

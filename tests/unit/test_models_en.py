@@ -109,6 +109,13 @@ def test_an_edit_loads_no_heavy_module() -> None:
     assert not (HEAVY | {"sacrebleu"}) & loaded_modules("edit", "en", stdin="Retrun it.\n")
 
 
+def test_loading_an_editor_imports_nothing_of_labels() -> None:
+    code = "import sys, lev_plugins; lev_plugins.load('en'); print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.split()
+    assert "lev_plugins.editor.editor" in modules
+    assert not [name for name in modules if name.startswith("lev_plugins.label") or name.endswith(".labeller")]
+
+
 def interpreter_seconds(code: str) -> float:
     """Returns the processor time of a fresh interpreter that runs the code."""
     command = [sys.executable, "-c", f"import time; {code}; print(time.process_time())"]
