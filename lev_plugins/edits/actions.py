@@ -1,9 +1,9 @@
-"""Deletions on padded token tensors, and properties of tokens, for training.
+"""Deletions on padded token tensors, and properties of tokens, for training and for the policies.
 
 Decoding edits one sentence at a time (``edits.refinement``).
 
-Ids below V are words of the dictionary and V is the placeholder. Larger ids are unknown words of the batch, which a
-model with --spelling can tell apart.
+Ids below V are words of the dictionary, V is the placeholder (unused with --placeholder unk), and larger ids are
+unknown words of the batch, which a model with --spelling can tell apart.
 """
 
 from collections.abc import Iterable
@@ -118,7 +118,7 @@ def removed_per_placeholder(replaced: Tensor, pad: int) -> RemovedTokens:
 
 
 def unknown_to_unk(tokens: Tensor, size: int, unk: int) -> Tensor:
-    """Replaces the unknown words of a batch with <unk>: their ids are above ``size``, the placeholder.
+    """Replaces the unknown words of a batch with <unk>: ids above ``size``, which is itself the placeholder.
 
     >>> unknown_to_unk(torch.tensor([0, 11, 20, 21, 2]), size=20, unk=3)
     tensor([ 0, 11, 20,  3,  2])

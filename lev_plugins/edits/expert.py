@@ -17,8 +17,8 @@ from lev_plugins.edits.actions import apply_deletions
 class Alignment(NamedTuple):
     """The tokens that a sequence and its target have in common, in an optimal edit."""
 
-    kept: Tensor  # (B, N) True = the expert keeps this token of the edited sequence
-    matched: Tensor  # (B, T) True = this target token is already present, False = it must be inserted
+    kept: Tensor  # (B, N) True = the expert keeps this token of the edited sequence; False = it deletes it, or padding
+    matched: Tensor  # (B, T) True = this target token is already present; False = it must be inserted, or padding
 
 
 class InsertionLabels(NamedTuple):
@@ -54,7 +54,7 @@ def align(tokens: Tensor, target: Tensor, pad: int) -> Alignment:
 
 
 def _lcs_table(tokens: Tensor, target: Tensor, pad: int) -> list[Tensor]:
-    """``table[i][b, j]``: length of the LCS of the first i tokens and the first j target tokens; N + 1 of (B, T + 1).
+    """Returns N + 1 tables (B, T + 1): ``table[i][b, j]`` is the length of the LCS of i tokens and j target tokens.
 
     A cell needs its left neighbour, ``L[i][j] = max(L[i-1][j], L[i-1][j-1] + equal, L[i][j-1])``; since a row
     never decreases, the last term is a running maximum, and one vector operation computes the whole row.
@@ -80,8 +80,8 @@ def insertion_labels(target: Tensor, missing: Tensor, pad: int) -> InsertionLabe
     InsertionLabels(tokens=tensor([[ 0, 12,  2,  1,  1]]), counts=tensor([[1, 1, 0, 0]]))
     """
     present = target.ne(pad) & ~missing
-    # a present token closes slot (its rank - 1), whose count is the number of missing tokens before it
-    rank = present.cumsum(1) - 1  # (B, T): for a missing token, the rank of the last present one before it
+    # slot k follows the present token of rank k; a missing token counts in the slot of the last present one before it
+    rank = present.cumsum(1) - 1  # (B, T)
     counts = torch.zeros_like(target).scatter_add(1, rank.clamp(min=0), missing.to(target.dtype))
     (tokens,) = apply_deletions(target, missing, pad)
     return InsertionLabels(tokens, counts[:, :-1])
@@ -90,8 +90,8 @@ def insertion_labels(target: Tensor, missing: Tensor, pad: int) -> InsertionLabe
 def missing_counts(tokens: Tensor, target: Tensor, pad: int) -> Tensor:
     """Returns the number of placeholders (B, N - 1) that the expert inserts in each slot of ``tokens`` (B, N).
 
-    Words missing after a token of the target are inserted after the same token in ``tokens``. Tokens that are not in
-    the target (10 here) are skipped: they are protected.
+    Words missing after a token of the target are inserted after the same token in ``tokens``. After the expert's
+    deletions, a token that is not in the target (10 here) is one that a mark protects: nothing is inserted after it.
 
     >>> y = torch.tensor([[0, 12, 13, 2, 1], [0, 10, 11, 2, 1]])
     >>> missing_counts(y, torch.tensor([[0, 11, 11, 12, 13, 14, 2], [0, 11, 13, 14, 2, 1, 1]]), pad=1)

@@ -22,14 +22,14 @@ class RefinementOptions:
 
     max_iter: int = 10  # maximum number of iterations after the first
     gamma: float = 0.0  # subtracted from the log-probability of inserting nothing, section 3.3; negative: shorter texts
-    max_ratio: float = 2.0  # a sentence with this many times the source's tokens gets no more placeholders
-    max_ratio_floor: int = 10  # a sentence with fewer tokens always gets placeholders
-    min_length: int = 0  # minimum number of words in a sentence
+    max_ratio: float = 2.0  # a sentence with this many times the source's tokens, boundaries included, may not grow
+    max_ratio_floor: int = 10  # unless it has fewer tokens than this, or a mark requests an insertion
+    min_length: int = 0  # minimum number of tokens in a sentence, without <s> and </s>
     adaptive: bool = True  # False: run all iterations
     candidates: int = 1  # the greedy result and candidates - 1 sampled ones
     temperature: float = 1.0  # of the sampled candidates
     soft_protection: float = 3.0  # log-odds by which a change to a softly protected span must win
-    keep_bias: float = 0.0  # log-odds by which any change to the draft must win
+    keep_bias: float = 0.0  # log-odds by which a deletion from the draft, or an insertion into its gaps, must win
     oracle: str = "none"  # actions taken from the reference, one of ORACLES
     retain_history: bool = False
     inference_mode: bool = False  # decode under torch.inference_mode: no tensor of this process needs gradients

@@ -2,23 +2,26 @@
 
 An iteration has three steps. In each, a policy of the model reads the text y and decides, and an action E changes it:
 
-    delete   y'  = E(y, d),    d ~ pi_del(y)      which tokens are deleted
-    insert   y'' = E(y', p),   p ~ pi_plh(y')     how many placeholders are inserted in each slot between two tokens
-    fill     y   = E(y'', t),  t ~ pi_tok(y'')    which word replaces each placeholder
+    delete   y'  = E(y, d),    d = argmax pi_del(y)      which tokens are deleted
+    insert   y'' = E(y', p),   p = argmax pi_plh(y')     how many placeholders are inserted in each slot between tokens
+    fill     y   = E(y'', t),  t = argmax pi_tok(y'')    which word replaces each placeholder
+
+The words and numbers of a ``sampled`` sentence are drawn instead.
 
 ``Refiner`` makes the decisions and edits the sentences one by one. ``Policies`` computes what it decides from, for all
 unfinished sentences at once: ``levt.policies`` with torch, ``editor.onnx_refinement`` with ONNX Runtime.
 
 A sentence is finished when
 
-* an iteration changes nothing;
-* the insertions would read what they read in the iteration before: the policies undo each other forever;
-* ``max_iter`` iterations after the first are over.
+* an iteration returns the tokens that it began with (the paper stops only if it deletes and inserts nothing);
+* the deletions leave what they left in the iteration before, with equal scores and marks: the policies would undo each
+  other forever, so this iteration is undone;
+* ``max_iter`` iterations after the first are over: T_max of the paper is ``max_iter`` + 1.
 
 The score of a token that was inserted is the log-probability of the token policy choosing it. The score of a word of
-the draft is the log-probability of the deletion policy keeping it, in its last decision. Tokens that no policy decided
-score 0: boundaries, and words that a mark or an oracle protected. Without drafts, these are the scores of fairseq's own
-refinement.
+the draft is the log-probability of keeping it in the last decision of the deletion policy, whose log-odds are first
+lowered by ``keep_bias`` and soft protection. Tokens that no policy decided score 0: boundaries, and words that a mark
+(KEEP) or an oracle protected. Without drafts, these are the scores of fairseq's own refinement.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -42,10 +45,10 @@ class Word(NamedTuple):
 
     token: int
     score: float = 0.0  # log-probability of the token policy choosing it; 0 for a token of the draft
-    marks: int = 0  # see ``edits.mark_bits``
+    marks: int = 0  # bits: see ``text.mark_bits``
     origin: int = -1  # its position in the draft; -1 if it was inserted
     inserted_at: int = 0  # the iteration that inserted it, from 1; 0 for a token of the draft
-    log_odds: float = 0.0  # of inserting anything in its slot in that iteration, with its bonus
+    log_odds: float = 0.0  # of inserting any number of words in its slot (not of the chosen number), with its bonus
     alternatives: Sequence[Alternative] = ()  # the best words for its placeholder
 
 
@@ -53,19 +56,19 @@ class Word(NamedTuple):
 class Sentence:
     """A sentence that is being refined, and the record of its edits."""
 
-    number: int  # of the result; the candidates for one source follow each other
+    number: int  # index in the results of the batch, where the ``candidates`` for one source follow each other
     words: list[Word]  # to be changed by ``write``
-    limit: int  # of so many tokens, it gets no more placeholders; and one slot gets no more than so many, as in fairseq
+    limit: int  # with this many tokens, it grows only if a mark requests it; also the most per slot, as in fairseq
     deleted_at: list[int]  # for each token of the draft, the iteration that deleted it, from 1; 0 if none did
     deletion_log_odds: list[float]  # ... and the log-odds of that, less its penalty; infinity if a mark requests it
     marked: bool = False  # the draft has marks
     sampled: bool = False  # the policies draw its placeholders and words at random
     steps: int = 0  # the last iteration, from 0, as fairseq prints it
     removed: list[list[int]] = field(default_factory=list)  # tokens deleted after each word; [] if nothing was deleted
-    remaining: list[Word] | None = None  # the words after the last deletions
+    remaining: list[Word] | None = None  # the words after the last deletions: y' of the iteration before
     last_removed: list[list[int]] = field(default_factory=list)  # what those removed, if the policies read it
     decision: tuple[list[Word], Array] = ([], np.zeros(0))  # words, and the deletion policy's last log-odds for each
-    repeats: bool = False  # the last deletions left the same words as those before: insertions would return forever
+    repeats: bool = False  # y' is that of the iteration before: the same words would be inserted and deleted forever
     history: list[list[int]] = field(default_factory=list)  # the tokens at the start and after each step
 
     def __post_init__(self) -> None:
@@ -88,8 +91,8 @@ class Insertions(NamedTuple):
     """The decisions of the placeholder policy for the slots of n sentences, of which the longest has T tokens."""
 
     counts: Array  # (n, T - 1) the best of the numbers from 1 on; an oracle may say 0
-    log_odds: Array  # (n, T - 1) of that number against inserting nothing
-    log_prob_none: Array  # (n, T - 1) of inserting nothing
+    log_odds: Array  # (n, T - 1) of that number against inserting nothing, with noise if the sentence is sampled
+    log_prob_none: Array  # (n, T - 1) of inserting nothing, without noise
 
 
 class Choices(NamedTuple):
@@ -170,9 +173,8 @@ class Refiner:
         minimum = max(options.max_ratio_floor, options.min_length + 2)  # 2: <s> and </s>
         for source_length, draft, bits in zip(source_lengths, drafts, marks or repeat(()), strict=False):
             size = len(draft)
-            origins: Iterable[int] = (
-                range(size) if size > 2 else repeat(-1, size)
-            )  # <s> </s> is no draft that may be kept
+            # <s> </s> is not a draft: keep_bias must not count for insertions between the two
+            origins: Iterable[int] = range(size) if size > 2 else repeat(-1, size)
             entries = zip(draft, bits or repeat(0), origins, strict=False)
             words = [Word(token, 0.0, mark, origin) for token, mark, origin in entries]
             limit = int(min(max(source_length * options.max_ratio, minimum), self.max_tokens))
@@ -242,9 +244,10 @@ class Refiner:
         """Returns whether an iteration would continue from ``words`` as the one before it did."""
         if not self.options.adaptive or previous_words is None or len(words) != len(previous_words):
             return False
-        # With the same tokens and marks, the policies decide the same; --keep-bias also depends on the origin. Where
-        # scores differ, words were inserted anew, and another iteration may still change the score of the result.
-        size = 4 if self.options.keep_bias else 3  # fields of ``Word``: token, score, marks, origin
+        # With the same tokens and marks, the policies decide the same. Where scores differ, words were inserted anew,
+        # and another iteration may still change the score of the result. The origins must be equal, too: otherwise a
+        # word of the draft was deleted and an inserted copy remains, which restoring the text would not record.
+        size = 4  # fields of ``Word``: token, score, marks, origin
         return all(word[:size] == previous[:size] for word, previous in zip(words, previous_words, strict=True))
 
     # ---- insert ------------------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def build_vectors(
     Args:
         cfg: the flags
         task: has the dictionaries
-        rows: the number of vectors
+        rows: the number of vectors, V or V + 1 with a placeholder of its own; unused with --spelling
     """
     dictionary, dim = task.target_dictionary, cfg.decoder_embed_dim
     if not cfg.spelling:
@@ -137,7 +137,7 @@ LEVT_PRESETS: Mapping[str, Mapping[str, object]] = {
     "levt_tiny": both_sides(embed_dim=64, ffn_embed_dim=128, layers=2, attention_heads=2),
     "levt_iwslt": both_sides(embed_dim=512, ffn_embed_dim=1024, layers=6, attention_heads=4),
     "levt_big": both_sides(embed_dim=1024, ffn_embed_dim=4096, layers=6, attention_heads=16),
-    # the encoder runs once, the decoder three times an iteration
+    # fast, because the decoder, which runs three times per iteration, is shallow; the encoder runs once per sentence
     "levt_fast": {"encoder_layers": 9, "decoder_layers": 3},
     # small editors of one's own language, with --spelling; they learn from drafts alone
     "levt_editor": {

@@ -18,6 +18,7 @@ from lev_plugins.training.batch import Batch
 from lev_plugins.utils.ranges import bounded, flag
 
 HEADS = ("deletion", "placeholder", "token")
+# policies whose mean label is logged, by the name of that: the share of deletions, the placeholders per slot
 SUMMED_LABELS = {"deletion": "deletion_rate", "placeholder": "insertions_per_slot"}
 VALIDATION_SEED = 1  # keeps the roll-ins of validation independent of training
 
@@ -82,6 +83,7 @@ class DualPolicyCriterion(FairseqCriterion):
             labels = getattr(output, name).labels
             log[f"{name}_label_sum"] = labels.masked_fill(labels.eq(IGNORE), 0).sum()
         if not model.training:
+            # NLL(del) of Table 2b: without <s> and </s>, which Eq. (3) leaves out
             labels, dictionary = output.deletion.labels, self.task.target_dictionary
             is_word = deletable(output.deletion.tokens, dictionary.bos(), dictionary.eos(), dictionary.pad())
             of_words = output.deletion._replace(labels=labels.masked_fill(~is_word, IGNORE)).loss(smoothing=0.0)

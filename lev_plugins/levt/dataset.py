@@ -44,8 +44,8 @@ class EditingExample(TypedDict, total=False):
     source: SpeltRow
     draft: SpeltRow | None
     target: Tensor | None  # (T,)
-    delete_from_draft: bool  # whether deletions are learned from the draft
-    insert_into_draft: bool
+    delete_from_draft: bool  # v < alpha, and there is a draft: y_del is the draft (Algorithm 1)
+    insert_into_draft: bool  # u < beta, and there is a draft: y_ins is the draft after the expert's deletions
     missing: Tensor  # (T,) True = a target token that the roll-in leaves out
 
 
@@ -71,12 +71,14 @@ class TextEditingDataset(KeepLastBatch):
     ) -> None:
         """
         Args:
-            pair: sources and targets; of noisy words, only the targets
+            pair: sources and targets
             drafts: one for each source
             rollin: how training states are drawn; None: a batch contains what decoding needs
             pad_to_multiple: widths of batches are a multiple of this
             teacher_forcing: a batch contains what an autoregressive model learns from
-            noise: sources and drafts are the targets with this noise
+            noise: makes the words of source and draft from the target; None for an example that keeps its own. Without
+                noise, it returns the target itself if that has spelt unknown words, which ``lev-plugins prepare`` notes
+                only where the source is a copy of the target
             index: the words of the dictionary, for models that spell
         """
         super().__init__(pair)
@@ -119,7 +121,8 @@ class TextEditingDataset(KeepLastBatch):
             return {}
         pair: LanguagePairDataset = self.dataset
         examples = sorted(examples, key=lambda example: -len(example["source"].ids))
-        numbers, offset = dict[str, int](), (pair.tgt_dict or pair.src_dict).size + 1  # of the unknown words
+        # the unknown words of the batch, in order; the first has the id V + 1, after the placeholder
+        numbers, offset = dict[str, int](), (pair.tgt_dict or pair.src_dict).size + 1
         sources = [e["source"].batch_ids(numbers, offset) if self.index else e["source"].ids for e in examples]
         net_input: NetInput = {
             "src_tokens": self._pad(sources, left_pad=pair.left_pad_source),

@@ -121,7 +121,7 @@ class RefinementGenerator:
             src_tokens: the sources (B, S), padded on either side
             source_lengths: their numbers of tokens
             drafts: the tokens of each draft, with boundaries
-            marks: the marks on each token (``edits.mark_bits``)
+            marks: the marks on each token (``text.mark_bits``)
             words: with --spelling, the unknown words of the batch
             alternatives: how many of the best words to record for each placeholder
             target: the references (B, R) without <s>, for an oracle

@@ -195,9 +195,10 @@ class LevTDecoder(nn.Module):
             tokens: (B, T)
             source: the encoded source
             context: what the table of words reads besides the tokens
-            computed: what this method has returned for another head of the same stack, to continue from: for the same
-                ``tokens``, ``source`` and alignment, before anything was deleted. Besides the last item, only the
-                one that ``head`` reads has to match; of the others, only the number counts.
+            computed: () or what this method has returned for another head of the same stack, for the same tokens,
+                source and alignment, with nothing deleted: its blocks are not run again. Only two items are read: the
+                last one, from which the next block continues, and number ``depths[head]``; the others may have more
+                rows or columns than ``tokens``
             padding: that of the tokens, if it is known
         """
         stack = self.sharing[head]
@@ -212,14 +213,15 @@ class LevTDecoder(nn.Module):
         return hidden
 
     def features(self, head: str, hidden: list[Tensor]) -> Tensor:
+        """Returns the normalised output (B, T, C) of the block from which ``head`` exits (early exit, section 3.1)."""
         return self.norm(hidden[self.depths[head]])
 
     def deletion_logits(self, hidden: list[Tensor]) -> Tensor:
         """Eq. (3): (B, T, 2), class 1 = delete.
 
         So it is in section 2.2, but above Eq. (3) the paper prints "deleted" (0). The equation is for i = 1 ... n - 1,
-        without <s> and </s>. Here they have logits, too, and are learned as tokens to keep, as in fairseq; decoding
-        never deletes them.
+        without <s> and </s>. Here they have logits, too, and labels in training (see ``LevT.forward``), as in fairseq;
+        decoding never deletes them.
         """
         return self.deletion_head(self.features("deletion", hidden))
 
@@ -242,7 +244,7 @@ class LevTDecoder(nn.Module):
         return source.table.logits(self.placeholder_features(hidden, index), index, context)
 
     def placeholder_features(self, hidden: list[Tensor], index: Tensor) -> Tensor:
-        """(n, C)"""
+        """Returns the features (n, C) of the token policy at the placeholders, whose ``index`` is as above."""
         return self.features("token", hidden).flatten(0, 1)[index]
 
 
@@ -381,18 +383,19 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
 
         # L_del: y_del is y'_ins, filled by the token policy, or y0 where v < alpha (Eq. 6); the policy learns to delete
         # what the expert would. In Eq. (6), y' is any sequence; here, as in Algorithm 1, it is the y_ins of this step,
-        # so the pass of the token policy is reused. <s> and </s>, which decoding never deletes, are learned as tokens
-        # to keep, as in fairseq; Eq. (3) leaves them out. The words are the model's best, as in Algorithm 1, or drawn
-        # from its probabilities, as in Eq. (6). It may choose <s>, <pad> or </s>, which decoding forbids. A <pad> is
-        # read as padding, although words follow: the decoder does not attend to it, and the deletion policy does not
-        # learn from it.
+        # so the pass of the token policy is reused. The words are the model's best, as in Algorithm 1, or drawn from
+        # its probabilities, as in Eq. (6). It may choose <s>, <pad> or </s>, which decoding forbids. A <pad> is read as
+        # padding, although words follow: the decoder does not attend to it, and the deletion policy does not learn from
+        # it. Eq. (3) leaves out <s> and </s>; here the policy learns them, too, as in fairseq. Those of y* are kept,
+        # except where a </s> was inserted and no kept token follows it: the expert then keeps that one, not the last.
         with torch.no_grad():
             if learning.rollin == "dae":
                 inserted = random_words(flat[index], learning.generator)
             edited = flat.scatter(0, index, inserted).view_as(target)
             if draft is not None and states["from_draft"] is not None:
                 edited = mix_rows(states["from_draft"], self.words.readable(draft), edited, self.pad)
-            # the words that the dictionary lacks are <unk> in the target
+            # The target has <unk> for words that the dictionary lacks, so an unknown word of the draft counts as equal
+            # to any of these: its label may be "keep" although it is spelt differently.
             remains = align(unknown_to_unk(edited, self.words.vocabulary, self.unk), target, self.pad).kept
             # 1 = delete, not 0 as in Eq. (3)
             deletion_labels = (~remains).long().masked_fill(edited.eq(self.pad), IGNORE)

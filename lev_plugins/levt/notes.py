@@ -123,7 +123,7 @@ class Note:
 
     line: int
     tokens: list[str]
-    requests: list[int]
+    requests: list[int]  # the marks on <s> and on each token (``text.mark_bits``); 0: none
 
 
 def read_note(text: str, rows: FairseqDataset, dictionary: EditingDictionary) -> tuple[int, SpeltRow]:

@@ -56,6 +56,7 @@ def signature(model: LevT) -> dict[str, object]:
     return {
         "--placeholder": "unk" if model.placeholder == model.unk else "plh",
         "--max-insertions": model.max_insertions,
+        "--spelling": index is not None,
         "--spelling-buckets": None if index is None else index.buckets,
         "--backbone": backbone,
     }
@@ -120,6 +121,7 @@ class EnsemblePolicies(Policies):
         self.models, self.ensemble, self.device = ensemble.models, ensemble, src_tokens.device
         self.reads_removed = ensemble.spells
         self.alternatives, self.options, self.random = alternatives, options or RefinementOptions(), random
+        # one ``EncodedSource`` per model
         self.memories = [model.encode(src_tokens, words, padding=padding) for model in self.models]
         self.sources = src_tokens.tolist() if self.models[0].decoder.reads_alignment else []
         self.excluded = self.to_device(np.array(ensemble.excluded_tokens))

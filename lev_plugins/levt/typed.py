@@ -82,5 +82,6 @@ def typed_batch(
     if drafts is not None:
         bos = torch.tensor([BOS])
         rows = [spelt_row(torch.cat([bos, row[row != 0]]), tgt_dict) for row in drafts.cpu()]
-    dataset = TextEditingDataset(pair, rows and ListDataset(rows, lengths), index=index)
+    drafted = rows and ListDataset(rows, [len(row.ids) for row in rows])
+    dataset = TextEditingDataset(pair, drafted, index=index)
     return utils.move_to_cuda(dataset.collater([dataset[i] for i in range(len(dataset))]), src_tokens.device)

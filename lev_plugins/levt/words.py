@@ -115,8 +115,10 @@ class WordTable(Protocol):
 
         Args:
             words: the unknown words of the batch
-            states: in training: a word of the target counts as if the training text had it once less
-            texts: in training, all tokens that the policies read, if scores of a sample of the words will do
+            states: in training: the frequencies of the target's words are reduced by one, so that a word that occurs
+                only there is read as an unknown word
+            texts: in training: all tokens that the policies read, which the sample of words to score must contain; ():
+                the whole dictionary is scored
         """
         ...
 

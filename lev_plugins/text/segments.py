@@ -16,7 +16,7 @@ class Segment:
     text: str  # without white space around it
     offsets: Offsets  # cuts it into pieces
     source: list[str] | None = None  # pieces of the source, if the text is a draft; None: the text is its own source
-    requests: list[int] | None = None  # what marks ask for: ``edits.mark_bits`` for <s> and each piece
+    requests: list[int] | None = None  # what marks request: bits (``text.mark_bits``) for <s> and each piece
     units: list[Unit] = field(init=False)
     pieces: list[str] = field(init=False)
 
@@ -39,7 +39,8 @@ class WordEdits:
     log_probs: list[float]  # log-probability of the word in its placeholder; 0: it is from the draft
     # of the draft
     deleted_at: list[int]  # the last iteration that deleted the token, from 1; 0: it was kept
-    deletion_log_odds: list[float]  # log-odds of deleting it, in the last decision if it was kept
+    # log-odds of deleting it: less its penalty (--keep-bias); if it was kept, those of the last decision, unchanged
+    deletion_log_odds: list[float]
     # of the result: the best words for the token's placeholder; [] if it is from the draft, or none were requested
     alternatives: list[list[Alternative]] = field(default_factory=list)
 

@@ -40,7 +40,7 @@ class Hypothesis(TypedDict, total=False):
     positional_scores: Tensor  # (T,)
     attention: Tensor | None
     alignment: Tensor | None
-    steps: int  # refinement: the number of iterations
+    steps: int  # refinement: the last iteration, counted from 0, as fairseq prints it
     history: "list[Hypothesis]"  # with --retain-iter-history: the tokens after each step
     edits: WordEdits  # with --retain-iter-history
     confidence: float  # with --min-edit-confidence: p(edit) / (p(edit) + p(source))

@@ -135,6 +135,26 @@ def test_insertions_that_read_other_deleted_words_are_no_repetition() -> None:
     assert sentence.tokens == [BOS, 5, 8, EOS]
 
 
+class CopyingPolicies(Policies):
+    """Policies that insert a copy of a single word behind it, with certainty, and delete the first of two words."""
+
+    def deletion(self, sentences: list[Sentence]) -> Any:
+        return np.array([[CERTAIN if i == 1 and len(s.words) == 4 else -CERTAIN for i in range(4)] for s in sentences])
+
+    def placeholder(self, sentences: list[Sentence]) -> Insertions:
+        counts = np.array([[0, len(s.words) == 3, 0] for s in sentences], dtype=int)
+        return Insertions(np.maximum(counts, 1), np.where(counts, CERTAIN, -CERTAIN), np.where(counts, -CERTAIN, 0.0))
+
+    def token(self, sentences: list[Sentence]) -> Choices:
+        return Choices([5] * len(sentences), [0.0] * len(sentences), [[] for _ in sentences])
+
+
+def test_a_word_of_the_draft_that_a_copy_replaces_counts_as_deleted() -> None:
+    (sentence,) = Refiner(RefinementOptions(), PLACEHOLDER, 50).refine(CopyingPolicies(), [3], [[BOS, 5, EOS]])
+    _, edits = sentence.edits()
+    assert edits.deleted_at[1] > 0 and 1 not in edits.origin
+
+
 def test_edits_have_the_iteration_and_the_log_odds_of_each_word() -> None:
     (sentence,), _ = refined([[5, 6]], [[5, 7]], max_iter=0, retain_history=True)
     assert sentence.history == [[BOS, 5, 7, EOS], [BOS, 5, EOS], [BOS, 5, PLACEHOLDER, EOS], [BOS, 5, 6, EOS]]
