@@ -94,11 +94,11 @@ class Prose:
         whole: all sentences are edited, and not only those with a word that may be a typo
         """
         ignored = Untouchable(self.ignored)
-        own = [span for span, word in self.unknown if word in project]
+        project_spans = [span for span, word in self.unknown if word in project]
         places = [span for span, word in self.unknown if word not in project and not ignored.touched_by(span)]
         marked = Untouchable(places)
         view = reading_view(self.text, [entry for entry in self.paragraphs if whole or has_any(entry, marked)])
-        protected = merge_spans([*view.protected, *self.ignored, *own])
+        protected = merge_spans([*view.protected, *self.ignored, *project_spans])
         return EditRequest(view.text, protected=protected, places=None if whole else places)
 
     def edits(self, edits: Iterable[Edit]) -> list[Edit]:

@@ -197,7 +197,8 @@ def name_in_diff(side: str, path: str) -> str:
     >>> name_in_diff("a", "b.md"), name_in_diff("a", "b c"), name_in_diff("a", 'b"c')
     ('a/b.md', 'a/b c\t', '"a/b\\042c"')
     """
-    name = f"{side}/{path.replace(os.sep, '/')}"
+    relative = os.path.relpath(path) if os.path.isabs(path) else path  # git apply takes no absolute paths
+    name = f"{side}/{relative.replace(os.sep, '/')}"
     if NOT_IN_NAMES.search(name):
         name = NOT_IN_NAMES.sub(lambda match: f"\\{ord(match[0]):03o}", name)
         return f'"{name}"'

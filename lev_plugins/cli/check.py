@@ -42,7 +42,7 @@ from lev_plugins.utils.version import __version__
 
 CLEAN, FOUND, ERROR = 0, 1, 2  # exit statuses
 MAX_TOKENS = 128  # in a batch of the model: more take more memory, and are no faster
-FILES_OF_JOB = 50  # with fewer files, another process takes longer to start than it saves
+MIN_FILES_PER_JOB = 50  # with fewer files, another process takes longer to start than it saves
 STDIN = "-"
 
 Item = TypeVar("Item")
@@ -144,7 +144,7 @@ class Run:
         self.changed = changed_lines(Path(), args.since, args.staged) if changed else None
         model = digest_of_file(checker.model / CONFIG)
         self.cache = Cache(None if args.no_cache else cache_path((__version__, model, checker)))
-        self.jobs = args.jobs or max(1, min(cores(), len(self.files) // FILES_OF_JOB))
+        self.jobs = args.jobs or max(1, min(cores(), len(self.files) // MIN_FILES_PER_JOB))
 
     def fail(self, error: Exception) -> None:
         """Reports a file that is left out; the others are checked all the same."""
@@ -184,12 +184,12 @@ class Run:
     def tasks(self, scans: Mapping[str, Scan], project: Collection[str]) -> Iterator[Task]:
         """Yields the files that may have typos."""
         for path, (name, words, size) in scans.items():
-            own = frozenset(word for word in words.unknown if word in project)
-            suspects = sum(count for word, count in words.unknown.items() if word not in own)
+            project_words = frozenset(word for word in words.unknown if word in project)
+            suspects = sum(count for word, count in words.unknown.items() if word not in project_words)
             is_wanted = self.changed is None or Path(path).resolve() in self.changed
             may_have_typos = suspects or (self.checker.whole and bool(words.known))
             if is_wanted and may_have_typos and not is_foreign(words):
-                yield Task(path, name, suspects, own, size)
+                yield Task(path, name, suspects, project_words, size)
 
     def checked(self) -> Iterator[CheckedFile]:
         """Yields the files with typos."""
@@ -243,6 +243,7 @@ class Run:
         """Adds the words of the project that are in its prose to a file of the user's own words."""
         with processes(self.checker, self.jobs) as map_in_processes:
             scans = self.scans(map_in_processes)
+        self.cache.save(keep_others=True)
         files = words_of(scans)
         counts = Counter[str]()
         for file_words in files:

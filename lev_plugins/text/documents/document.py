@@ -34,7 +34,7 @@ class Paragraph(NamedTuple):
 
     parts: tuple[Part, ...]  # in order, without overlaps
     language: str | None = None  # a code such as de, if the file says so
-    room: int | None = None  # how many characters it may have more, if a line below is as long as it
+    room: int | None = None  # of a title: how many characters it may grow until it is as long as its underline
 
 
 LINE, LINE_BREAK = re.compile(r"[^\r\n]+"), re.compile(r"[\r\n]")
@@ -77,35 +77,38 @@ def parts_around(text: str, start: int, end: int, code: Iterable[Span], signs: I
     >>> [(text[a:b], prose) for a, b, prose in parts_around(text, 0, len(text), [Span(4, 7)], signs)]
     [('A', True), (' ', True), ('`b`s', False), (' ', True), ('c*d', False), ('*e', False), ('.', True)]
     """
-    holes = sorted([(a, -b, False) for a, b in code] + [(a, -b, True) for a, b in signs])
-    runs: list[list[tuple[int, int, bool]]] = []  # holes side by side, such as those of [`code`](address)
+    # A gap is code or a sign. Of gaps that begin at one place the longest comes first (-b); one inside another is
+    # dropped. Gaps that touch form a run. A run that touches a letter on both sides, or on one side if it has code,
+    # becomes code with the rest of that word.
+    gaps = sorted([(a, -b, False) for a, b in code] + [(a, -b, True) for a, b in signs])
+    runs: list[list[tuple[int, int, bool]]] = []  # such as those of [`code`](address)
     last = -1
-    for a, b, is_sign in holes:
+    for a, b, is_sign in gaps:
         if -b <= last or -b <= start or a >= end:
             continue
-        hole = (max(a, last, start), min(-b, end), is_sign)
-        if runs and hole[0] == last:
-            runs[-1].append(hole)
+        gap = (max(a, last, start), min(-b, end), is_sign)
+        if runs and gap[0] == last:
+            runs[-1].append(gap)
         else:
-            runs.append([hole])
-        last = hole[1]
-    result, at = list[Part](), start
+            runs.append([gap])
+        last = gap[1]
+    result, done = list[Part](), start
     for run in runs:
         start_of_run, end_of_run = run[0][0], run[-1][1]
-        if end_of_run <= at:  # in the word of the last one
+        if end_of_run <= done:  # in the word of the last one
             continue
         before = start_of_run > start and is_word(text[start_of_run - 1])
         after = end_of_run < end and is_word(text[end_of_run])
         if (before and after) or ((before or after) and not all(is_sign for _, _, is_sign in run)):
-            while start_of_run > at and is_word(text[start_of_run - 1]):
+            while start_of_run > done and is_word(text[start_of_run - 1]):
                 start_of_run -= 1
             while end_of_run < end and is_word(text[end_of_run]):
                 end_of_run += 1
-            run = [(max(start_of_run, at), end_of_run, False)]
-        result.append(Part(at, start_of_run))
+            run = [(max(start_of_run, done), end_of_run, False)]
+        result.append(Part(done, start_of_run))
         result += [Part(a, b, False) for a, b, is_sign in run if not is_sign]
-        at = end_of_run
-    return [part for part in [*result, Part(at, end)] if part.start < part.end]
+        done = end_of_run
+    return [part for part in [*result, Part(done, end)] if part.start < part.end]
 
 
 def is_word(char: str) -> bool:
@@ -150,7 +153,7 @@ class Embedded(NamedTuple):
     """
 
     text: str
-    places: list[int]  # of each character in the file; -1: the file spells it with another number of characters
+    places: list[int]  # offset of each character in the file; -1: the file spells it in another way, such as \u00e9
 
     @classmethod
     def of(cls, file: str, pieces: Iterable[tuple[Span, str]]) -> "Embedded":

@@ -75,8 +75,11 @@ def expressions(text: str, areas: Iterable[Span], file: str) -> tuple[list[Span]
     [['{b {c} d}', '<pre>g</pre>', '{% raw %} {} {% endraw %}'], ['<e f={1 > 0}>']]
     """
     code, tags = list[Span](), list[Span]()
-    opened, braces, begin, resume = list[str](), 0, 0, 0
-    missing = set[str]()  # ends that do not come any more
+    opened = list[str]()  # the signs that would close what is open, innermost last
+    braces = 0  # how many of these are "}"
+    begin = 0  # where the outermost of these began
+    resume = 0  # signs before this offset are inside code that has been read as a whole
+    missing = set[str]()  # closing patterns that do not occur in the rest of the file
     for start, end in areas:
         for match in SIGN.finditer(text, min(max(start, resume), end), end):
             sign = match[0]

@@ -47,7 +47,8 @@ TOKEN = regex.compile(
     rf"""
     (?P<gap>%[^\r\n]* | ~ | \\\[.*?(?:\\\]|\Z) | \\\\(?:\*?\[[^\[\]\r\n]*\])? | \\[\s,;:!>@])
     | (?P<aside>
-        \$\$?{IN_DOLLARS}(?:\$\$?)?+ | \\\({IN_PARENTHESES}(?:\\\))?+ | ``|'' | \\[%&$\#{{}}] | \#+\d?
+        \$\${IN_DOLLARS}(?:\$\$?)?+ | \${IN_DOLLARS}\$?+ | \\\({IN_PARENTHESES}(?:\\\))?+
+        | ``|'' | \\[%&$\#{{}}] | \#+\d?
         | \\(?:verb|Verb|lstinline|mintinline|mint){OPTIONS}(?:\{{\w*\}})?+
           (?:\{{[^{{}}\r\n]*\}}|(?P<sign>[^\w\s*{{])[^\r\n]{{0,1000}}?(?P=sign))
         | \\(?:url|path|nolinkurl|href){OPTIONS}\{{[^{{}}\r\n]*\}}

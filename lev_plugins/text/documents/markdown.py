@@ -36,9 +36,9 @@ MAX_INLINE = 8_000  # characters: the inline grammar takes quadratic time
 CODE = re.compile(
     rf"{ADDRESSES}|`[^`\n]*`|(?<=\])\([^()\n]*\)"  # the grammar knows the code and links outside of HTML
     r"|(?m:^[ \t>]*(?::{3,}|!!!|\?\?\?|/{3,}|--8<--|<<<|\{%|@\[).*$)"  # lines of extensions, such as :::note
-    r"|(?m:^[ \t>]*\$\$[ \t]*$)(?s:.*?)(?:(?m:^[ \t>]*\$\$)|\Z)"
+    r"|(?m:^[ \t>]*\$\$[ \t]*\r?$)(?s:.*?)(?:(?m:^[ \t>]*\$\$)|\Z)"
     r"|\\begin\{([\w*]+)\}(?s:.*?)(?:\\end\{\1\}|\Z)|\\[A-Za-z]+"
-    r"|:[\w+-]+:|(?<!\w)@[\w:/-]+|(?m:^\([\w-]+\)=|(?<=[ \t])#+[ \t]*$)"  # :smile:, @name, (target)=, # heading #
+    r"|:[\w+-]+:|(?<!\w)@[\w:/-]+|(?m:^\([\w-]+\)=|(?<=[ \t])#+[ \t]*\r?$)"  # :smile:, @name, (target)=, # heading #
 )
 MATH = re.compile(r"\\\(.*?(?:\\\)|$)|\\\[.*?(?:\\\]|$)", re.MULTILINE)
 HARD_BREAK = re.compile(r"\\(?=\r?$)", re.MULTILINE)

@@ -97,7 +97,8 @@ def prose_lines(text: str) -> Iterator[Span | None]:
     # the first line of a docstring has no indentation
     base = min((indent for i, (start, end, indent) in enumerate(lines) if start < end and (i or indent)), default=0)
     never = len(text) + 1
-    literal = section = never  # what is indented by so much is code; has names of parameters
+    literal = never  # lines indented by this or more are code
+    section = never  # lines indented by this or more may begin with a parameter's name and a colon, as below Args:
     fence: re.Pattern[str] | None = None  # what ends the code
     after_blank = True
     for start, end, indent in lines:
@@ -130,7 +131,7 @@ def prose_lines(text: str) -> Iterator[Span | None]:
             yield None
         if is_prose:
             yield Span(end - len(line[place:].lstrip()), end)
-        if level + 1 in (literal, section):
+        if level + 1 in (literal, section):  # the paragraph ends where a section or a literal block begins
             yield None
 
 

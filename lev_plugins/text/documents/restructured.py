@@ -38,7 +38,8 @@ OPTION = re.compile(r"--?\w(?:\S|\s(?!\s))*(?:\s+|$)")
 INTERRUPTS = re.compile(
     rf"{EXPLICIT.pattern}|{FIELD.pattern}|[*+•-]\s|>|\||__\s|([^\w\s])\1+$|\+[-=+]{{2}}|=+(?:\s+=+)+$"
 )
-TABLE_OR_DOCTEST = re.compile(r">>>|\+[-=+]{2}|=+(?:\s+=+)+$|\|.*\|$")
+TABLE_OR_DOCTEST = re.compile(r">>>|\+[-=+]{2}|\|.*\|$")
+BORDER = re.compile(r"=+(?:\s+=+)+$")  # of a simple table
 NOT_PROSE = re.compile(r"([^\w\s])\1+$|>|__\s|[^\w\s]$")
 LINE = re.compile(r"\|\s+")  # of a line block
 TERM_OF_CODE = re.compile(r"[_()=<>{}/\\`\[\]*$@]|\s:\s|^\S*[.-]\S*$|^[a-z]\S*$")
@@ -54,9 +55,9 @@ INLINE = re.compile(
 
 REFERENCE = re.compile(r"`([^`<]+)`_|<([^<>`]+)_>|(?<![\w.+:-])([\w.+:-]*[^\W_])_(?!\w)")
 NAME = re.compile(r"(?<=[*+•-] )[\w.+-]+$")  # an item that is one word
-UNDERLINE = re.compile(r"[ \t]*\r?\n(?P<line>([^\w\s])\2+)[ \t]*$", re.MULTILINE)
+UNDERLINE = re.compile(r"(?P<rest>[^\r\n]*)\r?\n(?P<line>([^\w\s])\3+)[ \t]*\r?$", re.MULTILINE)
 SHORT_TITLE = re.compile(
-    r"[ \t]*\r?\n([^\w\s:.])\1{1,2}[ \t]*$", re.MULTILINE
+    r"[ \t]*\r?\n([^\w\s:.])\1{1,2}[ \t]*\r?$", re.MULTILINE
 )  # a longer word would make it a sentence
 
 
@@ -74,7 +75,8 @@ def with_room(text: str, entry: Paragraph) -> Paragraph:
     underline = UNDERLINE.match(text, end)
     if underline is None:
         return entry
-    return entry._replace(room=max(0, len(underline["line"]) - (end - text.rfind("\n", 0, start) - 1)))
+    title_start, title_end = text.rfind("\n", 0, start) + 1, end + len(underline["rest"].rstrip())
+    return entry._replace(room=max(0, len(underline["line"]) - (title_end - title_start)))
 
 
 def normalized(name: str) -> str:
@@ -93,16 +95,17 @@ def area(text: str, block: Span) -> Area:
 
 
 class Opening(NamedTuple):
-    """What the first line of a block says."""
+    """What the first line of a block says about the lines below it. Indentations are columns; -1: none."""
 
-    place: int  # where its prose begins
-    indent: int  # of the next line of a paragraph
-    exact: bool = True  # False: the next line has more
-    literal: int = 0  # the indentation that literal text after it has more of
-    skipped: int = -1  # lines that have more are code
-    until_blank: bool = False  # lines are code until one is blank
-    options: bool = False  # fields that follow are options
-    quoted: int = -1  # the indentation of literal text that may come without more of it, behind a sign for each line
+    place: int  # offset of the first character of its prose; the end of the line if it has none
+    indent: int  # a line goes on with the paragraph if it is indented like this or, unless ``exact``, by more
+    exact: bool = True
+    literal: int = 0  # if the paragraph ends in "::", lines indented by more than this are code
+    skipped: int = -1  # lines indented by more than this are code, until one is not
+    until_blank: bool = False  # all lines are code, until a blank one
+    options: bool = False  # fields such as :class: are options of a directive, until a blank line
+    borders: int = 0  # of a simple table, so far: until its last one, all lines are code, also after blank ones
+    quoted: int = -1  # after "::": lines indented by exactly this that begin with a sign are a quoted literal block
 
 
 def opening(text: str, line: Line) -> Opening:
@@ -120,6 +123,8 @@ def opening(text: str, line: Line) -> Opening:
                 content = bool(directive and PROSE_CONTENT.fullmatch(directive["name"]))
                 return Opening(end, column, skipped=-1 if content else column, until_blank=content)
             match = footnote
+        elif BORDER.match(text, place, end):
+            return Opening(end, column, borders=1)
         elif TABLE_OR_DOCTEST.match(text, place, end):
             return Opening(end, column, until_blank=True)
         elif NOT_PROSE.match(text, place, end):
@@ -157,7 +162,11 @@ def blocks(text: str) -> Iterator[Span]:
             skipped = state.literal if text.endswith("::", start, end) else -1
             state = Opening(0, 0, skipped=skipped, options=state.options, quoted=skipped)
             start = -1
-        if place == line_end:
+        if state.borders:
+            if BORDER.match(text, place, line_end):  # the third one is the last, or the one before a blank line
+                is_last = state.borders == 2 or following.start == following.end
+                state = Opening(0, 0) if is_last else state._replace(borders=state.borders + 1)
+        elif place == line_end:
             state = state._replace(until_blank=False, options=False)
         elif state.until_blank or 0 <= state.skipped < column or (state.options and FIELD.match(text, place, line_end)):
             state = state._replace(quoted=-1)

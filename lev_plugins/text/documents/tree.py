@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node, QueryCursor
 
 MIN_SECONDS, SECONDS_PER_BYTE = 0.1, 2e-5  # to parse a text; 2e-7 are usual
-NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+NOT_ASCII = re.compile(r"[^\x00-\x7f]|\r(?!\n)")
 CHUNK = 2**16  # bytes that a parser reads at once
 
 
@@ -43,12 +43,14 @@ def parse(text: str, package: str, function: str = "language") -> "Node":
 
 
 def ascii_of(sign: re.Match[str]) -> str:
-    r"""Returns a letter or blank instead of a sign that is not ASCII: the grammar of Bash crashes at some.
+    r"""Returns a letter, blank or line feed instead of a sign that is not ASCII, or of a lone carriage return.
+
+    At some of the former, the grammar of Bash crashes; the latter ends lines in Python and Java, but in no grammar.
 
     >>> NOT_ASCII.sub(ascii_of, "# \u201cÄ\u00a0\u2028\ufeff") == "# xx \n "
     True
     """
-    return "\n" if sign[0] in "\u2028\u2029" else " " if sign[0].isspace() or sign[0] == "\ufeff" else "x"
+    return "\n" if sign[0] in "\r\u2028\u2029" else " " if sign[0].isspace() or sign[0] == "\ufeff" else "x"
 
 
 @cache

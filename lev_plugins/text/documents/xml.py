@@ -10,7 +10,7 @@ from lev_plugins.text.edited import Span
 
 ELEMENT = re.compile(
     r"<!--.*?(?:-->|\Z)|<alt-trans\b.*?(?:</alt-trans\s*>|\Z)"
-    r"|<(?:xliff|file|group|unit|trans-unit)\b(?P<attributes>[^<>]*)"
+    r"|<(?P<close>/?)(?:xliff|file|group|unit|trans-unit)\b(?P<attributes>[^<>]*)"
     r"|<target\b(?P<language>[^<>]*)(?<!/)>(?P<text>.*?)(?:</target\s*>|(?P<open>\Z))",
     re.DOTALL,
 )
@@ -29,11 +29,16 @@ def read_xliff(text: str) -> Iterator[Paragraph]:
 
 def areas(text: str) -> Iterator[Area]:
     """Yields the stretches of text that are a translation."""
-    language, prose = None, True
+    scopes: list[tuple[str | None, bool]] = [(None, True)]  # of open elements: language, whether it is translated
     for match in ELEMENT.finditer(text):
+        language, prose = scopes[-1]
         attributes = match["attributes"] or match["language"] or ""
         own_language = match_of_language[1] if (match_of_language := LANGUAGE.search(attributes)) else language
-        if match["attributes"] is not None:
-            language, prose = own_language, not NOT_PROSE.search(attributes)
+        if match["close"]:
+            scopes = scopes[:-1] or scopes
+        elif match["attributes"] is not None:
+            if not attributes.endswith("/"):
+                prose = not NOT_PROSE.search(attributes) if "translate" in attributes else prose
+                scopes.append((own_language, prose))
         elif match["text"] and prose and match["open"] is None:
             yield area_of(text, Span(*match.span("text")), INLINE, own_language)

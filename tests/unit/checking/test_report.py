@@ -173,7 +173,7 @@ LONG = "".join(f"{'teh' if i in (1, 2, 9, 17, 40) else 'line'} {i}\n" for i in r
 def test_a_diff_applies(text: str, folder: str, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     monkeypatch.chdir(Path(folder))
-    names = ["a.md", "d/b c.md", 'é "\\\t.md', "-x.md"]
+    names = ["a.md", "d/b c.md", 'é "\\\t.md', "-x.md", str(Path("absolute.md").absolute())]
     for name in names:
         write(name, text)
     write("clean.md", text)

@@ -52,6 +52,7 @@ SNIPPETS = [
     ("a.go", "//go:build linux\n\n// Package a does.\npackage a\n", ["Package a does."]),
     ("a.rs", '/// Adds.\n///\n/// ```\n/// let no = 1;\n/// ```\nfn a() { let s = r"// no"; }', ["Adds."]),
     ("a.sh", '#!/bin/sh\n# Run it.\ncat <<A\n# no\nA\necho "# no" ${x#no} # now', ["Run it.", "now"]),
+    ("a.py", '# One\rx = """no\rno"""\r# two', ["One", "two"]),
     ("a.py", "\ufeff# Größe 🎉 ist\r\n# neu.\r\n", ["Größe 🎉 ist", "neu."]),
 ]
 

@@ -15,6 +15,7 @@ SNIPPETS = [
     (r"A $x$, \(y\), $$z$$ and \[w\] end", ["A ", ", ", ", ", " and ", " end"]),
     (r"A $x \text{ if $y$ no} no$ end", ["A ", " end"]),
     ("A $no\n\nyes", ["A ", "yes"]),
+    (r"A $x$$y$ end", ["A ", " end"]),
     (r"\begin{equation}no\end{equation}\begin{align*}no\end{align*}yes", ["yes"]),
     (r"\begin{tikzpicture}\begin{tikzpicture}no\end{tikzpicture}no\end{tikzpicture}yes", ["yes"]),
     (r"\begin{verbatim}no $ { \end{verbatim}\begin{tabular}{no}a & b \\[2pt] c\end{tabular}", ["a ", " b ", " c"]),

@@ -27,6 +27,7 @@ from tests.unit.text.documents.prose import prose
         ("See <http://a.b>, http://a.b/c. or a@b.org!", ["See|<<http://a.b>>|,|<http://a.b/c>|. or|<a@b.org>|!"]),
         ("A $x + y$ b \\(z\\) c", ["A|<$x + y$>|b|<\\(z\\)>|c"]),
         ("A\n\n$$\nx\n\ny\n$$\n\nb", ["A", "b"]),
+        ("A\r\n\r\n$$\r\nx\r\n\r\ny\r\n$$\r\n\r\nb", ["A", "b"]),
         ("A <b>bold</b> word<!-- no --> &amp; <kbd>Ctrl</kbd>", ["A|bold|word|<&amp;>|<<kbd>Ctrl</kbd>>"]),
         (
             "> One\n> two `a\n> b`\n\n- item\n  more\n  1. deep `x`\n  - name",

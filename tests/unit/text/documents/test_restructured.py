@@ -38,8 +38,17 @@ from tests.unit.text.documents.prose import prose
         ("-o file  Option text\n--long=x  More", ["Option text", "More"]),
         (">>> x = 1\n1\n\nText\n", ["Text"]),
         ("| One\n| two\n\n+---+---+\n| a | b |\n+---+---+\n\n=== ===\na   b\n=== ===\n\nText", ["One", "two", "Text"]),
+        ("==  ====\nno  no\n==  ====\nno  no\n\nno  no\n==  ====\n\nText", ["Text"]),
         ("\ufeffText\r\nmöre ``é``\r\n\r\n- a\r\n  b\r\n", ["Text|möre|<``é``>", "a|b"]),
     ],
 )
 def test_prose_of_rst(text: str, expected: list[str]) -> None:
     assert prose(read_rst, text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["Wich is\n=======\n", "Wich is\r\n=======\r\n", "Wich *is*\n=========\n", "Wich is \n====== \n"]
+)
+def test_a_title_has_the_room_that_its_underline_has(text: str) -> None:
+    (entry,) = read_rst(text)
+    assert entry.room == 0

@@ -15,6 +15,15 @@ def test_prose_of_xliff_1() -> None:
     assert [entry.language for entry in read_xliff(text)] == ["de"]
 
 
+def test_units_of_xliff_inherit_what_their_file_and_group_say() -> None:
+    unit = "<trans-unit{}><target>{}</target></trans-unit>"
+    translated = unit.format(' translate="yes"', "yes")
+    group = f'<group translate="no">{unit.format("", "no")}{translated}</group>'
+    text = f'<xliff><file target-language="de">{group}{unit.format("", "yes")}</file><file>{unit.format("", "yes")}'
+    assert prose(read_xliff, text) == ["yes", "yes", "yes"]
+    assert [entry.language for entry in read_xliff(text)] == ["de", "de", None]
+
+
 def test_prose_of_xliff_2() -> None:
     text = (
         '<xliff version="2.0" trgLang="fr"><file id="f"><unit id="1"><segment><source>no</source>'
