@@ -1,1 +1,1 @@
-"""Correctors that write from left to right: PBD (Dai et al., 2020) and the gated Transformer (Qin et al., 2021)."""
+"""Correctors that write from left to right: PBD (Zhou et al., 2020) and gated-Trans (Sengupta et al., 2021)."""

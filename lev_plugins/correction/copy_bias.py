@@ -41,7 +41,7 @@ class SourceProgress(NamedTuple):
     distances: Tensor  # (R, S + 1)
 
 
-Encoded = Any  # fairseq's output of an encoder, or after those of all models, the ``SourceProgress``
+Encoded = Any  # an encoder's output; in the list of these, one per model, the last entry is a ``SourceProgress``
 
 
 class CopyBiasEnsemble(EnsembleModel):
@@ -77,6 +77,7 @@ def add_copy_bias(log_probs: Tensor, progress: SourceProgress, pad: int, bias: f
     """Returns log-probabilities (R, V) with ``bias`` added to those of the expected tokens, normalised again."""
     is_expected = expected_tokens(progress.distances, progress.source, pad)
     counts = torch.zeros_like(log_probs).scatter_add_(1, progress.source, is_expected.type_as(log_probs))
+    # a token that is expected at several source positions gets the bias once
     return (log_probs + bias * counts.gt(0)).log_softmax(1)
 
 
@@ -87,11 +88,12 @@ def with_edit_confidence(
     source_in_target_ids: SourceInTargetIds,
     min_confidence: float,
 ) -> list[list[Hypothesis]]:
-    """Returns the hypotheses for each sentence of ``sample``, of which the first has its ``confidence``.
+    """Returns the hypotheses of each sentence, the source first where the best edit is not confident enough.
 
-    The confidence is p(hypothesis) / (p(hypothesis) + p(source)), and 1 where nothing was edited. If it is below
-    ``min_confidence``, the source becomes the first hypothesis. Probabilities are of whole sentences, under the
-    models' mean, without bias, temperature or length penalty.
+    The first hypothesis gets the key ``confidence``: p(edit) / (p(edit) + p(source)), where the edit is the best result
+    of the search, even if it is rejected; 1 if the edit is the source. Below ``min_confidence``, the edit is rejected:
+    the source, in ids of the target's dictionary, becomes the first hypothesis. Probabilities are of whole sentences,
+    under the mean of the models, without bias, temperature or length penalty.
     """
     pad = source_in_target_ids.target.pad()
     source_rows = [row[row.ne(pad)] for row in source_in_target_ids(sample["net_input"]["src_tokens"])]

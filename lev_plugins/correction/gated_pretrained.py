@@ -63,7 +63,7 @@ class GatedPretrained(GatedModel):
             not library.missing_in(decoder, model, missing),
             f"--backbone {folder} has no decoder, which --arch gated_{cls.FAMILY} requires: import a complete model",
         )
-        # folders of earlier versions have this setting also for a T5
+        # folders imported by earlier versions have a bos_token_id also for a T5, which has no <s>
         prefix = [] if cls.FAMILY == "t5" or config.bos_token_id is None else [dictionary.bos()]
         start = [config.decoder_start_token_id, *prefix]
         positions = getattr(config, "max_position_embeddings", None)
@@ -89,7 +89,7 @@ class GatedPretrained(GatedModel):
         model = cls(encoder, decoder, cfg.gates, str(cfg.gate_mix), str(cfg.copy_from), start=stacks.start[-1])
         gates = [module for module in (model.encoder.gate, model.decoder.gates) if module is not None]
         untrained = {*stacks.untrained, *(parameter for gate in gates for parameter in gate.parameters())}
-        if options["weights"]:
+        if options["weights"]:  # otherwise the model is for decoding, and ``untrained`` lacks the new weights in stacks
             freeze(model, untrained, cfg)
         scale_learning_rate(
             [weight for weight in model.parameters() if weight not in untrained], cfg.backbone_lr_factor
@@ -141,7 +141,10 @@ class BartHead(nn.Module):
 
 @register_model("gated_bart", dataclass=PretrainedConfig)
 class GatedBart(GatedPretrained):
-    """BART reads source and target as <s> ... </s>, and its decoder starts with </s> <s>; others have no <s>."""
+    """BART and its relatives: source and target are <s> ... </s>, and the decoder starts with </s> <s>.
+
+    Those without <s> read ... </s>, and their decoder starts with one symbol.
+    """
 
     FAMILY = "bart"
 
@@ -162,7 +165,8 @@ class GatedBertConfig(PretrainedConfig):
 class GatedBert(GatedPretrained):
     """BERT twice; the decoder's cross-attention is new, and so is its output layer if the folder has none.
 
-    So for other encoders whose blocks the library also has with cross-attention, such as RoBERTa and ELECTRA.
+    The same applies to other encoders whose blocks the library also has with cross-attention, such as RoBERTa and
+    ELECTRA.
     """
 
     FAMILY = "bert"
@@ -202,7 +206,10 @@ class GatedBert(GatedPretrained):
 
 # ---- T5, T5 1.1, mT5 and ByT5 ----------------------------------------------------------------------------------------
 class T5Head(nn.Module):
-    """The output table; T5 and umT5, but not T5 1.1 and mT5, scale the states down first. They have no <s>."""
+    """T5's output layer. It first multiplies states by ``scale``: d_model ** -0.5 in T5 and umT5, 1 in T5 1.1 and mT5.
+
+    ``absent`` is the index of <s>, which fairseq's dictionary has but T5 lacks: it becomes the least likely symbol.
+    """
 
     def __init__(self, table: nn.Linear, scale: float, absent: int) -> None:
         super().__init__()
@@ -221,6 +228,6 @@ class GatedT5(GatedPretrained):
 
     @staticmethod
     def head(model: Any, dictionary: Dictionary) -> nn.Module:
-        # T5's setting; types without it scale the states, but for mT5
+        # T5's configuration has this setting, False for T5 1.1; of the types without it, umT5 scales, mT5 does not
         scaled = getattr(model.config, "scale_decoder_outputs", model.config.model_type != "mt5")
         return T5Head(model.lm_head, model.config.d_model**-0.5 if scaled else 1.0, dictionary.bos())

@@ -29,6 +29,7 @@ from lev_plugins.utils.errors import require
 from lev_plugins.utils.ranges import flag
 
 CORRECTION_CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_cross_entropy_with_rdrop"]
+# the first and the last use generators that cannot add the bias or reject an edit; the second requires the first
 NOT_WITH_CAUTION = ("print_alignment", "replace_unk", "score_reference")
 
 
@@ -51,7 +52,9 @@ class TextCorrectionConfig(NoiseConfig, ScoredConfig):
 
 
 def with_room_for_the_source(search: GenerationConfig | Namespace) -> GenerationConfig | Namespace:
-    """Sets --max-len-a to 1 if it has its default: fairseq's 0 and 200 would truncate long texts.
+    """Sets --max-len-a to 1 if --max-len-a and --max-len-b both have fairseq's defaults, 0 and 200.
+
+    These would truncate long texts. Flags that are set to the same values cannot be told from the defaults.
 
     >>> from argparse import Namespace
     >>> vars(with_room_for_the_source(Namespace(beam=5)))
@@ -115,6 +118,7 @@ class TextCorrectionTask(ScoredTask):
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Callable[[str], str]
     ) -> tuple[list[Tensor], list[int]]:
+        """Encodes typed lines; unlike fairseq's method, reads text that looks like a symbol (</s>) as <unk>."""
         rows = [torch.tensor(row_of(encode_fn(line).split(), self.source_dictionary)) for line in lines]
         return rows, [len(row) for row in rows]
 
@@ -144,7 +148,7 @@ class TextCorrectionTask(ScoredTask):
         prefix_tokens: Tensor | None = None,
         constraints: Tensor | None = None,
     ) -> list[list[Hypothesis]]:
-        """Decodes a batch; with --min-edit-confidence, the best hypothesis of each sentence has its ``confidence``.
+        """Decodes a batch; with --min-edit-confidence, the first hypothesis has the ``confidence`` of the best edit.
 
         A threshold of 0 rejects nothing: a sweep over thresholds decodes once with it, then replaces each hypothesis
         of lower confidence by the source.

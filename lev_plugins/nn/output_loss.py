@@ -1,8 +1,8 @@
-"""The cross-entropy of a policy's decisions: from logits, or for many classes a few rows at a time.
+"""The cross-entropy of a policy's decisions: ``HeadOutput`` from logits, ``summed_loss`` for many classes.
 
-With many classes, the logits of all rows would take memory that grows with n times V. The gradient of the sum is known
-up to the factor that ``backward`` supplies, so it is computed at once, while the probabilities of the rows are there:
-the logits of all rows are never kept. That takes less time, too.
+``summed_loss`` computes the logits in chunks of rows and never holds all n times V of them. The gradient of a sum is
+known up to one factor, which ``backward`` receives, so ``forward`` computes the gradient of each chunk while its
+probabilities are in memory. This also takes less time.
 
 Label smoothing mixes the negative log-likelihood of the label with its mean over all classes ("uniform").
 
@@ -70,7 +70,7 @@ PolicyOutput = HeadOutput | SummedLoss
 
 
 def summed_loss(x: Tensor, weight: Tensor, labels: Tensor) -> SummedLoss:
-    """Returns the cross-entropy of the logits of x (n, C) and a weight (V, C), summed over all labels (n,).
+    """Returns the cross-entropy of the logits of x (n, C) and a weight (V, C), summed over labels (n,), none IGNORE.
 
     >>> x, weight = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[2.0, 0.0], [0.0, 2.0]])
     >>> output = summed_loss(x, weight, torch.tensor([0, 0]))
@@ -102,7 +102,7 @@ class _SummedLoss(torch.autograd.Function):
             uniform -= log_probs.mean(-1).sum()
             best[chunk] = log_probs.argmax(-1)
             if learns:
-                gradient = log_probs.exp_()  # of ``nll``, for the logits
+                gradient = log_probs.exp_()  # in place; by logits, the gradient of ``nll`` is p - onehot(label)
                 gradient.scatter_add_(1, labels[chunk, None], gradient.new_full((len(gradient), 1), -1.0))
                 for_x[chunk], chunk_gradient = gradients_of(gradient.to(x.dtype), x[chunk], weight)
                 for_weight += chunk_gradient
@@ -115,7 +115,11 @@ class _SummedLoss(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        """Computes the gradient of ``uniform`` from that of ``nll``, which differ only in one score for each label."""
+        """Scales the gradient of ``nll`` from ``forward``; that of ``uniform`` is the same plus a correction.
+
+        By logits, they are p - onehot(label) and p - 1 / V. The correction is therefore onehot(label) - 1 / V, times
+        ``weight`` for x, and times x for ``weight``.
+        """
         for_x, for_weight, x, weight, labels = ctx.saved_tensors
         for_nll, for_uniform = gradients[:2]
         factor = sum(gradient for gradient in (for_nll, for_uniform) if gradient is not None)
