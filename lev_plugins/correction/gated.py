@@ -23,12 +23,19 @@ How they are combined (``--gate-mix``), with h' the decoder's state, z its logit
 y' (``--copy-from``) is the token that the decoder reads (the equations), or the source (the text of the paper): then
 onehot(y') is the attention of a pointer, summed by word, and emb(y') the mean embedding under that attention.
 
+Departures from the printed equations: Eq. (4) has h_i, the encoder's state, which we take for a misprint: all three
+output gates read h', as in the released code. Every gate has a bias: only then do four gates have the 3,076 =
+4 * (768 + 1) parameters of appendix B (with ``--copy-from decoder-input``: a pointer adds a matrix). Whether there is a
+b_vocab (Eq. 8) depends on the backbone: fairseq's ``transformer`` has none.
+
 The defaults (mask, copy and generate, with ``--gate-mix probability --copy-from source``) learned fastest to remove
-noise from text (examples/denoising, "Which gates, and how?"). With 7,000 training lines the model learns to copy only
-with them; with 130,000, or a pre-trained encoder, ``--gates ''`` is as good or better (see "Results" there). Skip is
-off by default: targets never contain [MASK], so it can only learn to be small: 0.155 at least, and 0.212 beside a copy
-gate of 1. A mixture takes this from the words in training; in validation and decoding, it leaves the [MASK] of skip out
-and normalises the rest. (Otherwise, [MASK] would be the likeliest word wherever no other reaches that probability.)
+noise from text (examples/denoising, "Which gates, and how?"). With 7,000 training lines, the model learns to copy only
+with these gates; with 130,000, or a pre-trained encoder, ``--gates ''`` is as good or better (see "Results" there).
+
+Skip is off by default. Targets never contain [MASK], so skip can only learn to be small, but it is at least 0.155, and
+0.212 where the sigmoid of copy is 1 and that of generate is 0. In training, a mixture loses this probability to [MASK].
+In validation and decoding, it omits the [MASK] of skip and normalises the rest; otherwise, [MASK] would be the
+likeliest word wherever no other reaches that probability.
 
 Shapes: B batch, S source length, T target length, C channels, V vocabulary (see ``lev_plugins.nn``).
 """
@@ -52,12 +59,12 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from lev_plugins.correction.gate_equations import (
-    Copied,
+    SparseWeights,
+    copy_and_skip,
     gate_weights,
     mix_hidden,
     mix_probability,
     mix_vocabulary,
-    not_generated,
     soft_mask,
 )
 from lev_plugins.pretrained.modules import EncoderOut, IncrementalState
@@ -194,7 +201,7 @@ class GatedDecoder(FairseqIncrementalDecoder):
     is the symbol that it reads first, where fairseq writes </s>.
     """
 
-    to_target: Tensor
+    to_target: Tensor  # (V_source,) the target's id of each source symbol; None unless the decoder points
 
     def __init__(
         self,
@@ -240,21 +247,21 @@ class GatedDecoder(FairseqIncrementalDecoder):
         if self.pointing:
             tokens = self.to_target[encoder_out["src_tokens"][0]]  # (B, S)
             padding = encoder_out["encoder_padding_mask"][0]
-            copied = Copied(tokens[:, None], self.gates.point(states, encoder_out["encoder_out"][0], padding))
+            copied = SparseWeights(tokens[:, None], self.gates.point(states, encoder_out["encoder_out"][0], padding))
         else:
             tokens, symbols = inputs, inputs[:, :, None]
-            copied = Copied(symbols, torch.ones_like(symbols, dtype=torch.float))
+            copied = SparseWeights(symbols, torch.ones_like(symbols, dtype=torch.float))
         if self.mix == "hidden":
-            embedded = embed(self.backbone, tokens)
+            embedded = embed(self.backbone, tokens)  # (B, T, C), or of the source (B, S, C)
             if self.pointing:
                 embedded = copied.weights.to(embedded.dtype) @ embedded  # (B, T, S) (B, S, C)
             mixed = mix_hidden(states, weights, embedded, embed(self.backbone, self.mask_symbol))
             return self.backbone.output_layer(mixed)
         logits = self.backbone.output_layer(states)
-        if self.mix == "probability" and not self.training:  # no output has [MASK]
+        if self.mix == "probability" and not self.training:  # targets never contain [MASK]
             weights = {name: weight for name, weight in weights.items() if name != "skip"}
-        rest = not_generated(weights, copied, self.mask_symbol)
-        return (mix_vocabulary if self.mix == "vocabulary" else mix_probability)(logits, weights, rest)
+        additions = copy_and_skip(weights, copied, self.mask_symbol)
+        return (mix_vocabulary if self.mix == "vocabulary" else mix_probability)(logits, weights, additions)
 
     def get_normalized_probs(
         self, net_output: tuple[Tensor, dict[str, object]], log_probs: bool, sample: Batch | None = None
@@ -273,7 +280,8 @@ def embed(backbone: FairseqEncoder | FairseqIncrementalDecoder, tokens: Tensor |
     """Returns token embeddings as the backbone reads them, without positions: (...,) -> (..., C)."""
     table = backbone.embed_tokens
     if not isinstance(tokens, Tensor):
-        tokens = torch.full((), tokens, device=next(table.parameters()).device)  # without a copy to the GPU
+        # not ``torch.tensor(tokens)``, which is a copy to the GPU, and waits for it
+        tokens = torch.full((), tokens, device=next(table.parameters()).device)
     return backbone.embed_scale * table(tokens)
 
 
