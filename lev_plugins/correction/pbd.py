@@ -14,12 +14,13 @@ self-attention projects them (with shared parameters, this is also the encoder's
 input of a decoder block ("to each token representation in each decoder layer"): to the states of the generated tokens,
 in the residual stream, and to the copies, but not to the encoder's own states.
 
-Positions are fairseq's: input t of the decoder (t = 0 is </s>, which stands for the beginning) predicts output
-N = t + 1 and has position N, so the copied future, source tokens N + 1, N + 2, ..., </s>, continues where the generated
+Positions are fairseq's: input i of the decoder (i = 0 is </s>, which stands for the beginning) predicts output
+N = i + 1 and has position N, so the copied future, source tokens N + 1, N + 2, ..., </s>, continues where the generated
 tokens end. The source may be padded on either side.
 
-Shapes: B batch, S source length, T target length, C channels, H heads, V vocabulary (see ``lev_plugins.nn``).
-In beam search the decoder has R = B * beams rows; what depends only on the source is stored once per sentence.
+Shapes: B batch, S source length, T target length, t tokens generated so far, C channels, H heads, V vocabulary (see
+``lev_plugins.nn``). In beam search the decoder has R = B * beams rows; what depends only on the source is stored once
+per sentence.
 """
 
 from dataclasses import dataclass
@@ -88,19 +89,23 @@ class Memory(NamedTuple):
 
     source: list[KeysValues]  # per block, for cross-attention
     future: list[KeysValues]  # per block, for self-attention; empty if nothing is copied
-    places: Tensor  # (B, S) 1, 2, ... counted over the tokens of the source, 0 on padding
+    source_positions: Tensor  # (B, S) 1, 2, ... counted over the tokens of the source, 0 on padding
     mask: Tensor | None  # (B, 1, 1, S) True = may be attended to
     beams: int = 1  # consecutive rows of the decoder per sentence
 
     def select(self, rows: Tensor) -> "Memory":
-        """Returns the memory of the decoder's ``rows`` (n,); rows of one sentence share it."""
+        """Returns the memory of the decoder's ``rows`` (n,), which beam search passes.
+
+        The rows of a sentence are consecutive, and each sentence has the same number of rows. Sentences may be dropped,
+        but keep their order.
+        """
         sentences = (rows // self.beams).unique_consecutive()
-        beams = len(rows) // len(sentences)  # beam search has equally many rows of each sentence
-        if len(sentences) == len(self.places):
+        beams = len(rows) // len(sentences)
+        if len(sentences) == len(self.source_positions):  # none was dropped
             return self._replace(beams=beams)
         source, future = ([block.select(sentences) for block in blocks] for blocks in (self.source, self.future))
         mask = None if self.mask is None else self.mask[sentences]
-        return Memory(source, future, self.places[sentences], mask, beams)
+        return Memory(source, future, self.source_positions[sentences], mask, beams)
 
 
 class Progress(NamedTuple):
@@ -111,11 +116,11 @@ class Progress(NamedTuple):
 
 
 class Masks(NamedTuple):
-    """Attention masks: True = may be attended to."""
+    """Attention masks of the decoder's blocks (True = may be attended to), and how self-attention is computed."""
 
-    generated: Tensor | None  # (T, t) without a future, (R, 1, T, t + S) with one; None = everywhere
-    source: Tensor | None  # (B, 1, 1, S)
-    joined: bool  # True = a block concatenates generated and copied positions; False = it attends to each separately
+    self_attention: Tensor | None  # (T, t), or with a future (R, 1, T, t + S); None = one token, no future
+    source: Tensor | None  # cross-attention: (B, 1, 1, S); None = no padding
+    concatenate: bool  # True = generated and copied positions in one tensor; False = ``attend_to_both``
 
 
 def generated_mask(start: int, stop: int, device: torch.device | None = None) -> Tensor:
@@ -128,13 +133,13 @@ def generated_mask(start: int, stop: int, device: torch.device | None = None) ->
     return torch.ones(stop - start, stop, dtype=torch.bool, device=device).tril(start)
 
 
-def future_mask(places: Tensor, start: int, stop: int) -> Tensor:
+def future_mask(source_positions: Tensor, start: int, stop: int) -> Tensor:
     """Which copied source tokens the decoder inputs start .. stop - 1 may attend to, (B, 1, T, S).
 
-    Input t predicts output N = t + 1, whose pseudo-future is source tokens N + 1 to the end.
+    Input i predicts output N = i + 1, whose pseudo-future is source tokens N + 1 to the end.
 
-    >>> places = torch.tensor([[1, 2, 3, 4], [0, 0, 1, 2]])  # 0 = padding
-    >>> future_mask(places, 0, 3)[:, 0].int()
+    >>> source_positions = torch.tensor([[1, 2, 3, 4], [0, 0, 1, 2]])  # 0 = padding
+    >>> future_mask(source_positions, 0, 3)[:, 0].int()
     tensor([[[0, 1, 1, 1],
              [0, 0, 1, 1],
              [0, 0, 0, 1]],
@@ -143,8 +148,8 @@ def future_mask(places: Tensor, start: int, stop: int) -> Tensor:
              [0, 0, 0, 0],
              [0, 0, 0, 0]]], dtype=torch.int32)
     """
-    outputs = torch.arange(start + 1, stop + 1, device=places.device)[:, None]  # (T, 1)
-    return places[:, None, None, :] > outputs
+    outputs = torch.arange(start + 1, stop + 1, device=source_positions.device)[:, None]  # (T, 1)
+    return source_positions[:, None, None, :] > outputs
 
 
 class PBDEncoder(FairseqEncoder):
@@ -175,7 +180,7 @@ class PBDLayer(Block):
         super().__init__(shape, shape.dim)
         self.segments = nn.Embedding(2, shape.dim) if segments else None
         if self.segments is not None:
-            nn.init.normal_(self.segments.weight, std=shape.dim**-0.5)
+            nn.init.normal_(self.segments.weight, std=shape.dim**-0.5)  # as token embeddings, before their scaling
 
     def in_segment(self, x: Tensor, segment: int) -> Tensor:
         return x if self.segments is None else x + self.segments.weight[segment]
@@ -192,12 +197,13 @@ class PBDLayer(Block):
         queries, generated = self.self_attn.project(self.self_attn_residual.enter(x))
         generated = generated if past is None else past.joined(generated)
         dropout = self.self_attn.dropout if self.training else 0.0
-        if future is None or masks.generated is None:
-            attended = attend(queries, generated, masks.generated, dropout)
-        elif masks.joined:
-            attended = attend(queries, generated.joined(future), masks.generated, dropout)
-        else:
-            attended = attend_to_both(queries, generated, future, masks.generated)
+        if future is None:
+            attended = attend(queries, generated, masks.self_attention, dropout)
+        elif masks.concatenate:
+            attended = attend(queries, generated.joined(future), masks.self_attention, dropout)
+        else:  # only in decoding, therefore without dropout
+            assert masks.self_attention is not None  # with a future, there always is a mask
+            attended = attend_to_both(queries, generated, future, masks.self_attention)
         x = self.self_attn_residual.leave(x, self.self_attn.out_proj(attended))
         x = self.attend_to_source(x, source, masks.source)
         return self.feed_forward(x), generated
@@ -208,7 +214,8 @@ class PBDDecoder(FairseqIncrementalDecoder):
         super().__init__(dictionary)
         self.embedding, self.positions = embedding, cfg.max_target_positions
         self.future, self.future_dropout = not cfg.no_future, cfg.future_dropout
-        self.copied_from = STATES.index(str(cfg.future_states))  # index into the encoder's states, for the first block
+        # index into the encoder's states for the first block: 0 = the embedding, 1 = the output of block 1
+        self.copied_from = STATES.index(str(cfg.future_states))
         shape, segments = layer_shape(cfg), self.future and not cfg.no_segments
         self.layers = nn.ModuleList(PBDLayer(shape, segments) for _ in range(cfg.layers))
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
@@ -226,6 +233,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
         copied = source.states[self.copied_from :] if self.future else []
         memory = Memory(
             [layer.cross_attn.project(source.output) for layer in self.blocks],
+            # not strict: --future-states input does not copy the output of the last block
             [layer.project_future(states) for layer, states in zip(self.blocks, copied, strict=False)],
             real.cumsum(1) * real,
             attention_mask(source.tokens, self.embedding.pad),
@@ -263,19 +271,20 @@ class PBDDecoder(FairseqIncrementalDecoder):
         return self.norm(x), None
 
     def masks(self, memory: Memory, start: int, stop: int, stepwise: bool) -> Masks:
-        device = memory.places.device
-        # concatenation copies the future for each row: too slow in a single step, and if rows share a sentence
-        joined = not stepwise and memory.beams == 1
+        device = memory.source_positions.device
+        # concatenation copies the keys and values of the future for every row: in a single step, this takes longer than
+        # attention itself, and the beams of a sentence would each have a copy
+        concatenate = not stepwise and memory.beams == 1
         generated = generated_mask(start, stop, device)
         if not memory.future:
-            return Masks(generated if stop - start > 1 else None, memory.mask, joined)
-        future = future_mask(memory.places, start, stop)
+            return Masks(generated if stop - start > 1 else None, memory.mask, concatenate)
+        future = future_mask(memory.source_positions, start, stop)
         if self.training and self.future_dropout:
-            shown = torch.rand(memory.places.shape, device=device) >= self.future_dropout
+            shown = torch.rand(memory.source_positions.shape, device=device) >= self.future_dropout
             future = future & shown[:, None, None, :]
         future = future.repeat_interleave(memory.beams, 0)  # (R, 1, T, S)
         both = torch.cat([generated.expand(future.size(0), 1, -1, -1), future], 3)
-        return Masks(both, memory.mask, joined)
+        return Masks(both, memory.mask, concatenate)
 
     def output_layer(self, features: Tensor) -> Tensor:
         """(R, T, C) -> (R, T, V)"""

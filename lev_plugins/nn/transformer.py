@@ -1,4 +1,4 @@
-"""Transformer blocks, pre- or post-norm: embeddings, multi-head attention, what is padding, dropout."""
+"""Transformer blocks, pre- or post-norm: embeddings, padding, multi-head attention, dropout."""
 
 import math
 from collections.abc import Callable
@@ -65,7 +65,7 @@ class Sinusoids(nn.Module):
 
     def forward(self, positions: Tensor) -> Tensor:
         """(...) -> (..., C)"""
-        if torch.jit.is_tracing():  # a graph computes the rows, which are smaller so
+        if torch.jit.is_tracing():  # without the table, the exported graph is smaller
             return self.computed(positions)
         return F.embedding(positions, self.table)
 
@@ -141,6 +141,8 @@ class RealTokens(NamedTuple):
 
 
 class Padding(NamedTuple):
+    """The padding of a batch, as the blocks need it."""
+
     mask: Tensor | None  # (B, 1, 1, T) for attention, True = may be attended to; None: nothing is padded
     real: RealTokens | None  # None: there is too little padding to leave it out
 
@@ -227,10 +229,10 @@ def unfold_beams(x: Tensor, beams: int) -> Tensor:
 
 
 def attend(queries: Tensor, source: KeysValues, mask: Tensor | None, dropout: float = 0.0) -> Tensor:
-    """Queries (B, H, T, C / H) -> (B, T, C).
+    """Queries (R, H, T, C / H), keys and values (B, H, S, C / H) -> (R, T, C), where R = B * beams.
 
-    A row of ``source`` may serve several consecutive rows of queries, the beams of one sentence. Its keys are then
-    read once, and the beams share the mask, (B, 1, 1, S).
+    The beams of a sentence are consecutive rows and share its keys, which are read once. ``mask``: True = may be
+    attended to, None = everywhere; it broadcasts to (B, H, T, S), but with several beams it must be (B, 1, 1, S).
     """
     beams = queries.size(0) // source.keys.size(0)
     queries, keys, values = fold_beams(queries, beams), source.keys, source.values
@@ -240,7 +242,7 @@ def attend(queries: Tensor, source: KeysValues, mask: Tensor | None, dropout: fl
             attended = F.scaled_dot_product_attention(queries.float(), keys.float(), values.float(), mask, dropout)
     else:
         attended = F.scaled_dot_product_attention(queries, keys, values, mask, dropout)
-    return unfold_beams(attended, beams).transpose(1, 2).flatten(2)  # (B, H, T, C / H) -> (B, T, C)
+    return unfold_beams(attended, beams).transpose(1, 2).flatten(2)  # (R, H, T, C / H) -> (R, T, C)
 
 
 def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: Tensor) -> Tensor:
@@ -280,6 +282,10 @@ class GraphAttention(torch.autograd.Function):
 
 
 def attend_in_graph(queries: Tensor, source: KeysValues, mask: Tensor, heads: int) -> Tensor:
+    """Exports attention: queries (B, T, C), mask (B, 1, 1, S), True = may be attended to -> (B, T, C).
+
+    The operator splits heads itself: unlike elsewhere, keys and values may also be (B, S, C).
+    """
     return GraphAttention.apply(queries, *source, mask[:, 0, 0].int(), heads)
 
 
@@ -313,8 +319,8 @@ class SelfAttention(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None, real: RealTokens | None = None) -> Tensor:
         """(B, T, C) -> (B, T, C); of ``real`` tokens alone, (n, C) -> (n, C)"""
         if torch.jit.is_tracing() and mask is not None:
-            whole, *own = self.in_proj(x).split(self.out_proj.in_features, -1)
-            return self.out_proj(attend_in_graph(whole, KeysValues(*own), mask, self.heads))
+            queries, keys, values = self.in_proj(x).split(self.out_proj.in_features, -1)  # (B, T, C) each
+            return self.out_proj(attend_in_graph(queries, KeysValues(keys, values), mask, self.heads))
         queries, own = self.project(x, real)
         attended = attend(queries, own, mask, self.dropout if self.training else 0.0)
         return self.out_proj(gathered(attended, real))
@@ -385,7 +391,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.fc1 = Linear(shape.dim, shape.ffn_dim)
         self.fc2 = Linear(shape.ffn_dim, shape.dim)
-        # in place: neither product needs what was there
+        # in place: the gradients of fc1 do not need its output, and those of relu_ need only its own
         self.activation = torch.relu_ if shape.activation == "relu" else get_activation_fn(shape.activation)
         self.dropout = shape.activation_dropout
         for layer in (self.fc1, self.fc2):
@@ -399,8 +405,9 @@ class FeedForward(nn.Module):
 class Block(nn.Module):
     """Attention of a text to itself, attention to a source of ``source_dim`` channels if there is one, feed-forward.
 
-    Masks, (B, 1, 1, T) and (B, 1, 1, S), are True where attention is allowed. Of ``real`` tokens alone, x is (n, C),
-    otherwise (B, T, C). Parts are created in the order in which they run: old checkpoints have them in this order.
+    Masks, (B, 1, 1, T) and (B, 1, 1, S), are True where attention is allowed. x is (B, T, C), or (n, C) with ``real``,
+    which means that its padding was removed. Submodules are created in the order in which they run, as old checkpoints
+    list them.
     """
 
     def __init__(self, shape: LayerShape, source_dim: int | None = None) -> None:

@@ -186,9 +186,9 @@ def test_every_dropout_rate_acts_in_training_only(rate: str) -> None:
 def test_future_dropout_hides_a_token_from_all_outputs() -> None:
     model = toy_pbd(future_dropout=0.5)
     memory = model.decoder.remember(model.encoder(rows_to_tensor(target_rows(4, seed=1, shortest=6))))
-    all_visible = model.decoder.masks(memory, 0, 5, stepwise=False).generated[..., 5:]
+    all_visible = model.decoder.masks(memory, 0, 5, stepwise=False).self_attention[..., 5:]
     torch.manual_seed(1)
-    visible = model.train().decoder.masks(memory, 0, 5, stepwise=False).generated[..., 5:]
+    visible = model.train().decoder.masks(memory, 0, 5, stepwise=False).self_attention[..., 5:]
     hidden = ~visible.any(2, keepdim=True)
     assert visible.equal(all_visible & ~hidden)
     assert visible.any() and not visible.equal(all_visible)
