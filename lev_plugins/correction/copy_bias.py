@@ -20,13 +20,18 @@ from lev_plugins.training.batch import Batch, Hypothesis
 from lev_plugins.training.scores import score_sentences
 
 
+def target_ids(source: Dictionary, target: Dictionary) -> Tensor:
+    """Returns the target's id of each symbol of the source's dictionary, or <unk>: (V_source,)."""
+    same = source == target
+    return torch.tensor([i if same else target.index(symbol) for i, symbol in enumerate(source.symbols)])
+
+
 class SourceInTargetIds:
     """Translates sources into the ids of the target's dictionary, with <unk> for words that it lacks."""
 
     def __init__(self, source: Dictionary, target: Dictionary) -> None:
         self.target = target
-        ids = [target.index(source[index]) for index in range(len(source))]
-        self.ids = None if source == target else torch.tensor(ids)
+        self.ids = None if source == target else target_ids(source, target)
 
     def __call__(self, src_tokens: Tensor) -> Tensor:
         """Returns the ids of sources (B, S), padded on either side; the result is padded on the right."""

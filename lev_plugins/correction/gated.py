@@ -58,6 +58,7 @@ from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
+from lev_plugins.correction.copy_bias import target_ids
 from lev_plugins.correction.gate_equations import (
     SparseWeights,
     copy_and_skip,
@@ -126,17 +127,14 @@ def mask_symbol(dictionary: Dictionary) -> int:
     return next((dictionary.index(name) for name in MASK_SYMBOLS if name in dictionary), dictionary.unk())
 
 
-def counterparts(source: Dictionary, target: Dictionary) -> Tensor:
-    """Returns the target index of each source symbol, or <unk>: (V_source,)."""
-    shared = source == target
-    indices = torch.tensor([i if shared else target.index(word) for i, word in enumerate(source.symbols)])
+def require_shared_words(source: Dictionary, target: Dictionary) -> None:
+    """Refuses dictionaries that share only symbols and the words with which fairseq pads a dictionary (``FILLER``)."""
     words = [word for word in source.symbols[source.nspecial :] if not word.startswith(FILLER)]
     require(
         any(word in target for word in words),
         "--copy-from source requires words that are in both dictionaries, but the source and target dictionaries share "
         "no word: run fairseq-preprocess with --joined-dictionary, or use --copy-from decoder-input",
     )
-    return indices
 
 
 class GatedEncoder(FairseqEncoder):
@@ -219,7 +217,9 @@ class GatedDecoder(FairseqIncrementalDecoder):
         source_dim = encoder.dim if self.pointing else None
         as_released = mix == "vocabulary"
         self.gates = OutputGates(names, backbone.output_embed_dim, source_dim, as_released) if names else None
-        to_target = counterparts(encoder.dictionary, self.dictionary) if self.pointing else None
+        if self.pointing:
+            require_shared_words(encoder.dictionary, self.dictionary)
+        to_target = target_ids(encoder.dictionary, self.dictionary) if self.pointing else None
         self.register_buffer("to_target", to_target, persistent=False)
 
     def forward(
