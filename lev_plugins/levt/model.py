@@ -38,10 +38,10 @@ from lev_plugins.nn.transformer import (
     LayerShape,
     Padding,
     TextEmbedding,
+    add_padding,
     bert_init,
-    gathered,
     padding_of,
-    spread,
+    remove_padding,
 )
 from lev_plugins.pretrained.word_reader import WordReader
 from lev_plugins.text.ids import FILLER
@@ -106,7 +106,7 @@ class LevTEncoder(nn.Module):
         x = table.embed(self.embedding, src_tokens, padded=mask is not None)
         if self.reader is not None:
             x = x + self.reader(src_tokens, *pieces)
-        x = gathered(x, real)
+        x = remove_padding(x, real)
         for layer in self.layers:
             x = layer(x, mask, real)
         return self.norm(x)
@@ -162,7 +162,7 @@ class LevTDecoder(nn.Module):
         """
         aligned = None
         if self.aligned_projection is not None:
-            aligned = F.pad(spread(self.aligned_projection(states), padding.real), (0, 0, 0, 1))  # the last row is 0
+            aligned = F.pad(add_padding(self.aligned_projection(states), padding.real), (0, 0, 0, 1))  # last row is 0
         return EncodedSource(self.keys_values(states, padding), padding.mask, table, aligned)
 
     def keys_values(self, states: Tensor, padding: Padding) -> dict[str, list[KeysValues]]:
@@ -205,11 +205,11 @@ class LevTDecoder(nn.Module):
         mask, real = padding or padding_of(tokens, self.embedding.pad)
         hidden = list(computed) or [self.embed(tokens, source, context, padded=mask is not None)]
         done = len(hidden) - 1  # blocks that have run: hidden[0] is the embedding, hidden[i] the i-th block's output
-        x = gathered(hidden[done], real)
+        x = remove_padding(hidden[done], real)
         blocks = list(zip(self.stack(stack), source.keys_values[stack], strict=True))
         for block, keys_values in blocks[done : self.depths[head]]:
             x = block(x, mask, real, keys_values, source.mask)
-            hidden.append(spread(x, real))
+            hidden.append(add_padding(x, real))
         return hidden
 
     def features(self, head: str, hidden: list[Tensor]) -> Tensor:

@@ -15,7 +15,7 @@ from lev_plugins.edits.actions import RemovedTokens, removed_per_placeholder, un
 from lev_plugins.edits.batch_words import BatchWords, CandidateTensors, EditingStates
 from lev_plugins.edits.candidates import WordIndex
 from lev_plugins.nn.linear import Linear, TiedLinear
-from lev_plugins.nn.output_loss import HeadOutput, PolicyOutput, gradient_is_ready, summed_loss
+from lev_plugins.nn.output_loss import HeadOutput, PolicyOutput, can_compute_gradient_early, summed_loss
 from lev_plugins.nn.transformer import TextEmbedding
 from lev_plugins.text.ids import PAD, UNK
 
@@ -167,7 +167,7 @@ class EmbeddedWords(nn.Module):
     def decide(
         self, states: Tensor, index: Tensor, context: PolicyContext, labels: Tensor, learning: Learning
     ) -> tuple[PolicyOutput, Tensor]:
-        if gradient_is_ready(states) and learning.rollin != "sample":
+        if can_compute_gradient_early(states) and learning.rollin != "sample":
             output = summed_loss(states, self.head.weight, labels)
             return output, output.best
         logits = self.logits(states, index, context)

@@ -81,10 +81,11 @@ def summed_loss(x: Tensor, weight: Tensor, labels: Tensor) -> SummedLoss:
     return SummedLoss(*_SummedLoss.apply(x, weight, labels, learns))
 
 
-def gradient_is_ready(x: Tensor) -> bool:
-    """Returns whether the gradient can be computed along with the loss of states ``x``.
+def can_compute_gradient_early(x: Tensor) -> bool:
+    """Returns whether ``summed_loss`` may compute the gradient for states ``x`` in its forward pass.
 
-    It cannot with --fp16 or --amp on a GPU, where the scale of the loss is not known yet.
+    It may not with --fp16 or --amp on a GPU: there, the loss is multiplied by its scale only later, and gradients that
+    are rounded to 16 bits before that underflow.
     """
     return x.dtype != torch.half and not (x.is_cuda and torch.is_autocast_enabled("cuda"))
 

@@ -133,10 +133,13 @@ class TextEmbedding(nn.Module):
 
 
 class RealTokens(NamedTuple):
-    """The places of the n real tokens of a padded batch; all parts of a block but attention compute these alone."""
+    """Indices that remove padding from a batch, (B, T, C) -> (n, C), and add it again.
 
-    places: Tensor  # (n,) in the flattened (B * T)
-    back: Tensor  # (B * T,) the index of each token among them; any for padding
+    All parts of a block but attention compute only the n real tokens.
+    """
+
+    positions: Tensor  # (n,) of the real tokens in the flattened batch (B * T)
+    compact_index: Tensor  # (B * T,) the row of each token in (n, C); for padding, an arbitrary one
     shape: torch.Size  # (B, T)
 
 
@@ -150,14 +153,14 @@ class Padding(NamedTuple):
 NO_PADDING = Padding(None, None)
 
 
-def gathered(x: Tensor, real: RealTokens | None) -> Tensor:
+def remove_padding(x: Tensor, real: RealTokens | None) -> Tensor:
     """Returns the rows of the real tokens: (B, T, C) -> (n, C); without ``real``, x itself."""
-    return x if real is None else x.flatten(0, 1).index_select(0, real.places)
+    return x if real is None else x.flatten(0, 1).index_select(0, real.positions)
 
 
-def spread(x: Tensor, real: RealTokens | None) -> Tensor:
-    """Returns the rows of all tokens: (n, C) -> (B, T, C), any row for padding; without ``real``, x itself."""
-    return x if real is None else x.index_select(0, real.back).view(*real.shape, -1)
+def add_padding(x: Tensor, real: RealTokens | None) -> Tensor:
+    """Returns rows for all tokens: (n, C) -> (B, T, C), arbitrary ones for padding; without ``real``, x itself."""
+    return x if real is None else x.index_select(0, real.compact_index).view(*real.shape, -1)
 
 
 def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
@@ -172,7 +175,7 @@ def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
 def padding_of(tokens: Tensor, pad: int) -> Padding:
     """Returns the attention mask and, on a CPU, the real tokens, if leaving the padding out pays.
 
-    >>> padding_of(torch.tensor([[5, 6], [7, 1]]), pad=1).real.places.tolist()
+    >>> padding_of(torch.tensor([[5, 6], [7, 1]]), pad=1).real.positions.tolist()
     [0, 1, 2]
     >>> padding_of(torch.tensor([[5, 6], [7, 8]]), pad=1)
     Padding(mask=None, real=None)
@@ -183,10 +186,10 @@ def padding_of(tokens: Tensor, pad: int) -> Padding:
     if mask is None or tokens.is_cuda:
         return Padding(mask, None)
     flat = mask.flatten()
-    places = flat.nonzero()[:, 0]
-    if not 0 < len(places) <= (1 - MIN_PADDING) * len(flat):
+    positions = flat.nonzero()[:, 0]
+    if not 0 < len(positions) <= (1 - MIN_PADDING) * len(flat):
         return Padding(mask, None)
-    return Padding(mask, RealTokens(places, (flat.cumsum(0) - 1).clamp(min=0), tokens.shape))
+    return Padding(mask, RealTokens(positions, (flat.cumsum(0) - 1).clamp(min=0), tokens.shape))
 
 
 # ---- attention -------------------------------------------------------------------------------------------------------
@@ -307,7 +310,7 @@ class SelfAttention(nn.Module):
 
     def project(self, x: Tensor, real: RealTokens | None = None) -> tuple[Tensor, KeysValues]:
         """(B, T, C) -> queries (B, H, T, C / H), and the keys and values that go with them"""
-        queries, keys, values = split_heads(spread(self.in_proj(x), real), self.heads, parts=3)
+        queries, keys, values = split_heads(add_padding(self.in_proj(x), real), self.heads, parts=3)
         return queries, KeysValues(keys, values)
 
     def project_source(self, x: Tensor) -> KeysValues:
@@ -323,7 +326,7 @@ class SelfAttention(nn.Module):
             return self.out_proj(attend_in_graph(queries, KeysValues(keys, values), mask, self.heads))
         queries, own = self.project(x, real)
         attended = attend(queries, own, mask, self.dropout if self.training else 0.0)
-        return self.out_proj(gathered(attended, real))
+        return self.out_proj(remove_padding(attended, real))
 
 
 class CrossAttention(nn.Module):
@@ -341,16 +344,16 @@ class CrossAttention(nn.Module):
 
     def project(self, source: Tensor, real: RealTokens | None = None) -> KeysValues:
         """(B, S, C), or (n, C) of ``real`` tokens -> keys and values"""
-        return KeysValues(*split_heads(spread(self.kv_proj(source), real), self.heads, parts=2))
+        return KeysValues(*split_heads(add_padding(self.kv_proj(source), real), self.heads, parts=2))
 
     def forward(self, x: Tensor, source: KeysValues, mask: Tensor | None, real: RealTokens | None = None) -> Tensor:
         """(B, T, C) -> (B, T, C); of ``real`` tokens alone, (n, C) -> (n, C)"""
         projected = self.q_proj(x)
         if torch.jit.is_tracing() and mask is not None:
             return self.out_proj(attend_in_graph(projected, source, mask, self.heads))
-        (queries,) = split_heads(spread(projected, real), self.heads)
+        (queries,) = split_heads(add_padding(projected, real), self.heads)
         attended = attend(queries, source, mask, self.dropout if self.training else 0.0)
-        return self.out_proj(gathered(attended, real))
+        return self.out_proj(remove_padding(attended, real))
 
 
 # ---- blocks ----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from lev_plugins.edits.batch_words import BatchWords
 from lev_plugins.edits.embedding import NgramEmbedding
 from lev_plugins.nn.t5 import DistanceBias, Norm, T5Block, T5Shape
-from lev_plugins.nn.transformer import Block, LayerShape, bert_init, dropout, gathered, padding_of, spread
+from lev_plugins.nn.transformer import Block, LayerShape, add_padding, bert_init, dropout, padding_of, remove_padding
 
 Projection = Callable[[Tensor], Tensor]
 
@@ -112,14 +112,14 @@ class BertEncoder(nn.Module):
         mask, real = padding_of(tokens, self.pad)
         places = torch.arange(tokens.size(1), device=tokens.device)
         x = self.norm(self.tokens(tokens) + self.positions(places) + self.sides(sides_of(tokens, self.sep)))
-        x = gathered(dropout(x, self.dropout, self.training), real)
+        x = remove_padding(dropout(x, self.dropout, self.training), real)
         outputs = []
         for layer in self.layers:
             x = layer(x, mask, real)
             if of_all_blocks is not None:
                 outputs.append(x)
         x = x if of_all_blocks is None else of_all_blocks(torch.cat(outputs, -1))
-        return spread(x, real)[:, 0 if self.with_cls else 1 :]
+        return add_padding(x, real)[:, 0 if self.with_cls else 1 :]
 
 
 def sides_of(tokens: Tensor, sep: int) -> Tensor:

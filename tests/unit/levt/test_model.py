@@ -103,7 +103,7 @@ def test_a_summed_loss_has_the_gradients_of_the_loss_of_logits(rollin: str, monk
     model, batch = toy_model(), toy_batch()
     results = []
     for sums in (False, True):
-        monkeypatch.setattr(words, "gradient_is_ready", lambda states, sums=sums: sums)
+        monkeypatch.setattr(words, "can_compute_gradient_early", lambda states, sums=sums: sums)
         torch.manual_seed(1)
         output = run_model(model, batch, rollin=rollin)
         assert isinstance(output.token, SummedLoss if sums else HeadOutput)
