@@ -25,6 +25,7 @@ from lev_plugins.utils.ranges import MAX_SIZE, bounded
 
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
 LONGER = ["refuse", "cut"]
+FILE_FLAGS = {entry[0] for entry in model_folder.TOKENISER_FILES.values() if entry}  # flags of a BPE that name a file
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,8 @@ class LabellingInfo(Layout):
                 model_folder.require_plain(str(value), f"{folder / INFO}: {name}")
                 model_folder.path_inside(folder, str(value))
             else:
-                outside = isinstance(value, str) and "/" in value and len(value) > 1
-                require(not outside, f"{folder / INFO}: {name} must name a file of the folder, but is {value!r}")
+                is_path = isinstance(value, str) and "/" in value and value != "/"  # which may be --bpe-separator
+                require(not is_path, f"{folder / INFO}: {name} must name a file of the folder, but is {value!r}")
 
     def save(self, folder: Path) -> None:
         (folder / INFO).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
@@ -108,12 +109,14 @@ def require_template(template: str | None, columns: int, where: str) -> None:
     """
     numbers = {str(column) for column in range(columns)}
     try:
-        parts = [part[1:] for part in Formatter().parse(template or "") if part[1] is not None]
+        fields = [part[1:] for part in Formatter().parse(template or "") if part[1] is not None]
     except ValueError as error:
         raise UserError(f"{where}: template is not valid: {error}") from error
-    for position, (name, layout, conversion) in enumerate(parts):
+    numbered = {name != "" for name, _, _ in fields}
+    require(len(numbered) < 2, f"{where}: template must number all columns or none, but is {template!r}")
+    for position, (name, format_spec, conversion) in enumerate(fields):
         require(
-            (name or str(position)) in numbers and not layout and conversion is None,
+            (name or str(position)) in numbers and not format_spec and conversion is None,
             f"{where}: template may have {{0}} to {{{columns - 1}}}, but has {{{name}}}",
         )
 
@@ -121,10 +124,8 @@ def require_template(template: str | None, columns: int, where: str) -> None:
 def adopt_files(options: Namespace, folder: Path) -> dict[str, Any]:
     """Copies the files that a BPE reads into the folder; returns ``bpe`` and ``files`` of its ``LabellingInfo``."""
     flags, files = dict(vars(options)), []
-    for name, value in vars(options).items():
-        path = Path(str(value))
-        if name == "bpe" or not path.exists():  # its kind, also if a file here has that name
-            continue
+    for name in FILE_FLAGS & flags.keys():  # a separator that has the name of a file is not one
+        path = Path(flags[name])
         if path.is_dir():  # from import-pretrained: copy the tokenizer without the weights
             shutil.copytree(path, folder / name, ignore=lambda _, names: [n for n in names if n.startswith("model")])
         else:

@@ -168,6 +168,7 @@ GOOD = ROWS_OF_KIND["classification"]
         ("classification", GOOD, ["--template", "{0} {1}"], "--template: template may have {0} to {0}, but has {1}"),
         ("classification", GOOD, ["--template", "{0:>9}"], "--template: template may have {0} to {0}, but has {0}"),
         ("classification", GOOD, ["--template", "{"], "--template: template is not valid"),
+        ("classification", GOOD, ["--template", "{} {0}"], "--template: template must number all columns or none"),
         ("classification", GOOD, ["--numbered-labels"], "--numbered-labels requires --labels"),
         ("classification", GOOD, ["--label-separator", ";"], "--label-separator requires --label-kind multilabel"),
         ("classification", GOOD, ["--conllu-column", "xpos"], "--conllu-column requires --label-kind tagging"),
@@ -218,6 +219,16 @@ def test_a_folder_with_the_name_of_a_bpe_is_ignored(tmp_path: Path, monkeypatch:
     assert make_labels(tmp_path, "classification", ROWS_OF_KIND["classification"], "--bpe", "characters") == 0
     info = LabellingInfo.load(tmp_path / "data")
     assert info.bpe["bpe"] == "characters" and not info.files
+
+
+def test_a_separator_with_the_name_of_a_file_stays_a_separator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "_", [])
+    codes = write_lines(tmp_path / "codes", ["#version: 0.2", "a b"])
+    flags = ["--bpe", "subword_nmt", "--bpe-codes", codes, "--bpe-separator", "_"]
+    assert make_labels(tmp_path, "classification", ["abc\tx", "c\ty"], *flags) == 0
+    info = LabellingInfo.load(tmp_path / "data")
+    assert info.files == ["bpe_codes"] and info.tokeniser(tmp_path / "data").pieces("abc") == ["ab_", "c"]
 
 
 def test_other_folders_are_refused(tmp_path: Path) -> None:
