@@ -244,6 +244,11 @@ def make(kind: str, folder: Path) -> Any:
     return t5(folder, kind) if kind in T5S else MAKERS[kind](folder)
 
 
+def change_config(folder: Path, **settings: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **settings}), "utf-8")
+
+
 def imported(source: Path, out: Path) -> Path:
     assert main(["import-pretrained", str(source), str(out)]) == 0
     return out

@@ -1,5 +1,6 @@
 """The flags of EncT5, the sizes that a pre-trained model sets, and the combinations that are refused."""
 
+import json
 from argparse import Namespace
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
@@ -104,20 +105,22 @@ def check_enct5_config(cfg: EncT5Config, task: FairseqTask) -> LabelSpec:
         cfg.feed_forward in FEED_FORWARDS,
         f"--feed-forward must be {' or '.join(FEED_FORWARDS)}, but is {cfg.feed_forward}",
     )
-    t5 = cfg.encoder == "t5"
+    advice = "; distances below a quarter of --distance-buckets have a class each"
+    ranges.bounded("--farthest-distance", cfg.farthest_distance, above=(cfg.distance_buckets or 0) // 4, advice=advice)
+    own_t5 = cfg.encoder == "t5" and cfg.encoder_config is None  # the library reads other T5s, such as UL2
     check_learning_rate(cfg)
     require(cfg.spelling or not cfg.word_dropout, "--word-dropout is for spelling-aware words: add --spelling")
     require(
-        not cfg.spelling or (cfg.backbone is None and t5),
+        not cfg.spelling or (cfg.backbone is None and own_t5),
         "--spelling is for words and cannot be used with --backbone, whose pieces have a table of their own",
     )
-    if not t5:
+    if not own_t5:
         require(
             cfg.backbone is not None or task.from_checkpoint, f"--encoder {cfg.encoder} requires --backbone: add it"
         )
         require(
             task.from_checkpoint or not task.cfg.pack,
-            "--pack requires a T5: other encoders count positions from the start of a row: leave it out",
+            f"--pack requires a T5 with {' or '.join(FEED_FORWARDS)}: leave it out",
         )
         longest = longest_text(cfg.backbone)
         require(
@@ -127,13 +130,18 @@ def check_enct5_config(cfg: EncT5Config, task: FairseqTask) -> LabelSpec:
         )
     kind = str(task.cfg.label_kind)
     pool = str(cfg.pool)
+    library = cfg.encoder_config and json.loads(cfg.encoder_config)  # import-pretrained has looked at the tokenizer
+    has_cls = library["bos_token_id"] is not None if library else cfg.encoder == "bert"
     require(
-        pool != "cls" or (not t5 and kind != "tagging"),
+        pool != "cls" or task.from_checkpoint or (has_cls and kind != "tagging"),
         "--pool cls is for whole texts, read by an encoder that puts a symbol in front, such as BERT: choose mean",
     )
-    require(
-        pool == "no" or str(cfg.decoder_init) == "scratch", "--pool leaves no decoder for --decoder-init: leave it out"
-    )
+    for name, used in (
+        ("--decoder-init", str(cfg.decoder_init) != "scratch"),
+        ("--decoder-layers", cfg.decoder_layers != 1),
+        ("--no-label-interaction", cfg.no_label_interaction),
+    ):
+        require(pool == "no" or task.from_checkpoint or not used, f"--pool leaves no decoder for {name}: leave one out")
     latent_per_label = kind == "multilabel" and str(cfg.latents) == "label"
     for name, conflict in (
         ("--latents one", str(cfg.latents) == "one" and kind != "multilabel"),

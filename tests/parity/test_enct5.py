@@ -18,7 +18,7 @@ from tests.commands import succeed
 from tests.helpers import collated
 from tests.labelling import prepare, task_of
 from tests.pretrained import build as build_gated
-from tests.pretrained import imported, made_and_imported
+from tests.pretrained import change_config, imported, made_and_imported, make
 from tests.torch_models import labeller_of
 
 transformers = pytest.importorskip("transformers")
@@ -102,6 +102,19 @@ def test_options_that_need_a_t5_are_refused_with_a_bert(bert_folder: Path) -> No
         with pytest.raises(ValueError, match=reason):
             enct5_of(bert_folder / "data", bert_folder / "ours", **options)
     assert task_of(bert_folder / "data").info.longest == 63  # prepare-labels reads the limit of the folder
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "reason"),
+    [("t5-1.1", {"pack": True}, r"--pack .*gated-gelu"), ("umt5", {"pool": "cls"}, "--pool cls .*mean")],
+)
+def test_options_that_a_t5_of_the_library_lacks_are_refused(
+    kind: str, options: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    make(kind, tmp_path / "theirs")
+    change_config(tmp_path / "theirs", feed_forward_proj="gated-silu")  # as in UL2
+    with pytest.raises(ValueError, match=reason):
+        build_enct5(imported(tmp_path / "theirs", tmp_path / "ours"), tmp_path, **options)
 
 
 def test_each_word_has_its_pieces_and_one_tag(backbone: Path, tmp_path: Path) -> None:
