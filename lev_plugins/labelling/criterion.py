@@ -25,7 +25,7 @@ from lev_plugins.utils.ranges import bounded, flag
 Array = NDArray[Any]
 AnswersAndTruth = tuple[Array, Array]
 BALANCED = "balanced"
-LOG_DIGITS = 2  # after the decimal point, in the log
+LOG_DIGITS = 2  # after the decimal point, in the log, of scores in per cent
 
 
 @dataclass
@@ -155,9 +155,9 @@ class LabellingCriterion(FairseqCriterion):
         if not parts:
             return
         metrics.log_custom(Collected, "_answers", parts)
-        for name in self.scores(parts[:1]):
+        for name in self.score_names():
             metrics.log_derived(
-                name, lambda all, name=name: round(all["_answers"].scores(self.scores)[name], LOG_DIGITS)
+                name, lambda logged, name=name: rounded(name, logged["_answers"].scores(self.scores)[name])
             )
         if metrics.get_meters("valid"):  # fairseq would keep these answers after the validation
             metrics.reset_meter("valid", "_answers")
@@ -174,6 +174,11 @@ class LabellingCriterion(FairseqCriterion):
 
     def logging_outputs_can_be_summed(self) -> bool:  # fairseq calls it on the criterion
         return bool(self.training)  # in validation, answers are concatenated
+
+
+def rounded(name: str, score: float) -> float:
+    """Returns a score for the log; ``mse`` has the squared unit of the labels, so it may be small."""
+    return score if name == "mse" else round(score, LOG_DIGITS)
 
 
 def answers_of(logits: Tensor, kind: str) -> Tensor:

@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
 from lev_plugins.labelling import scores
-from lev_plugins.labelling.criterion import Collected, LabellingConfig, LabellingCriterion, label_weights
+from lev_plugins.labelling.criterion import Answers, Collected, LabellingConfig, LabellingCriterion, label_weights
 from lev_plugins.labelling.text import LABEL_KINDS, Labels
 from lev_plugins.utils.errors import UserError
 from tests.labelling import batch_of, model_of, task_of, write_text
@@ -170,6 +170,13 @@ def test_numeric_classes_are_scored_as_numbers(tmp_path: Path) -> None:
     logged = log.get_smoothed_values()
     assert {name: logged[name] for name in expected} == pytest.approx(expected, abs=0.01)
     assert len({*predictions}) > 1 and {"accuracy", "matthews"} <= logged.keys()
+
+
+def test_small_errors_of_a_regression_are_logged(folders: dict[str, Path]) -> None:
+    answers = Answers(np.array([0.001, 0.5]), np.array([0.0, 0.5]))
+    with metrics.aggregate(new_root=True) as log:
+        criterion_of(task_of(folders["regression"])).log_scores([{"_answers": answers}])
+    assert log.get_smoothed_values()["mse"] == pytest.approx(5e-7)
 
 
 def test_collected_answers_are_not_restored_from_a_checkpoint() -> None:
