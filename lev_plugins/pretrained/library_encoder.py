@@ -18,7 +18,14 @@ from lev_plugins.nn.linear import Linear
 from lev_plugins.pretrained import library
 from lev_plugins.pretrained.encoders import sides_of
 
-FINAL_NORMS = ["final_norm", "final_layer_norm", "layer_norm", "norm"]  # the library applies it to the last block alone
+# the norm after the last block of a pre-norm encoder: children of the library's module, and others by model_type
+FINAL_NORMS = ["final_norm", "final_layer_norm", "layer_norm", "norm"]
+FINAL_NORM_OF = {
+    "roberta-prelayernorm": "LayerNorm",
+    "xlm-roberta-xl": "encoder.LayerNorm",
+    "megatron-bert": "encoder.ln",
+    "esm": "encoder.emb_layer_norm_after",
+}
 
 
 class LibraryEncoder(nn.Module):
@@ -61,6 +68,7 @@ class LibraryEncoder(nn.Module):
         )
         if of_all_blocks is None:
             return output.last_hidden_state[:, self.skipped :]
-        norm = next((part for name, part in self.stack.named_children() if name in FINAL_NORMS), nn.Identity())
+        paths = {*FINAL_NORMS, FINAL_NORM_OF.get(self.model_type)}
+        norm = next((part for path, part in self.stack.named_modules() if path in paths), nn.Identity())
         blocks = [norm(x) for x in output.hidden_states[1:-1]]
         return of_all_blocks(torch.cat([*blocks, output.last_hidden_state], -1))[:, self.skipped :]

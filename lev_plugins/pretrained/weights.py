@@ -10,7 +10,7 @@ from fairseq.data import Dictionary
 from torch import nn
 
 from lev_plugins.edits.embedding import NgramEmbedding
-from lev_plugins.nn.t5 import FEED_FORWARDS, T5Shape
+from lev_plugins.nn.t5 import EPSILON, FEED_FORWARDS, T5Shape
 from lev_plugins.pretrained import library
 from lev_plugins.pretrained.encoders import BertEncoder, T5Encoder
 from lev_plugins.pretrained.library_encoder import LibraryEncoder
@@ -39,9 +39,9 @@ CONFIG_NAMES = {
 }
 OWN = {"t5": "t5", "mt5": "t5", "bert": "bert"}  # model_type in config.json -> --encoder, for layers of our own
 FFN_RATIO = 4  # feed-forward width of a new decoder, as a multiple of its width, where the encoder does not name one
-# the values of settings that the layers of our own are for: other models of these types are the library's
+# the values for which our own layers are written; T5s and BERTs with any other are read with the library's
 FIXED: dict[str, dict[str, list[Any]]] = {
-    "t5": {"feed_forward_proj": FEED_FORWARDS},
+    "t5": {"feed_forward_proj": FEED_FORWARDS, "layer_norm_epsilon": [None, EPSILON]},  # None: the library's default
     "bert": {"hidden_act": ["gelu"], "type_vocab_size": [2], "layer_norm_eps": [1e-12]},
 }
 # EncT5's name of a part -> the library's; in blocks, {block} is the number, and {ffn} 1 in an encoder, 2 in a decoder

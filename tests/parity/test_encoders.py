@@ -36,6 +36,7 @@ from tests.pretrained import (
     DEBERTA_HAS_GRAPHS,
     ENCODERS,
     TOKENIZER_LINES,
+    change_config,
     encoder,
     ids_of_symbols,
     imported,
@@ -318,6 +319,17 @@ def test_a_roberta_with_another_padding_id_has_the_librarys_states(tmp_path: Pat
     assert float((states - family.states(rows, True)[-1])[rows.ne(1)].abs().max()) < 1e-5
 
 
+def test_a_t5_with_another_epsilon_has_the_librarys_states(tmp_path: Path) -> None:
+    make("t5-1.1", tmp_path / "theirs")
+    change_config(tmp_path / "theirs", layer_norm_epsilon=0.1)
+    reference = transformers.T5EncoderModel.from_pretrained(tmp_path / "theirs")
+    family = of_folder("t5-1.1", tmp_path, reference)
+    rows = torch.randint(4, 50, (2, 9), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        states = build_levt(family.ours).encoder.reader.encoder(rows, None)
+    assert float((states - family.states(rows, False)[-1]).abs().max()) < 1e-5
+
+
 @pytest.mark.parametrize("name", ENCODERS)
 def test_an_encoder_without_output_layer_has_the_same_weights(name: str, tmp_path: Path) -> None:
     """sentence-transformers and the discriminators of ELECTRA are published without an output layer."""
@@ -327,11 +339,6 @@ def test_an_encoder_without_output_layer_has_the_same_weights(name: str, tmp_pat
     imported(tmp_path / "theirs", folders[1])
     whole, alone = (library.encoder_part(library.read_complete(folder)[0]).state_dict() for folder in folders)
     assert all(torch.equal(weight, alone[name]) for name, weight in whole.items())
-
-
-def change_config(folder: Path, **settings: object) -> None:
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **settings}), "utf-8")
 
 
 def test_code_that_a_folder_contains_or_names_is_not_executed(tmp_path: Path) -> None:

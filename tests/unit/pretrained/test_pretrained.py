@@ -22,6 +22,7 @@ import lev_plugins
 from lev_plugins.cli import import_pretrained
 from lev_plugins.cli.main import main
 from lev_plugins.correction.gated import GATES, mask_symbol
+from lev_plugins.pretrained.library_encoder import LibraryEncoder
 from lev_plugins.text.pretrained import ByteTokenizer, PretrainedBPE
 from lev_plugins.utils.errors import UserError, explain
 from tests.helpers import EOS, thorough
@@ -352,6 +353,16 @@ def test_t5_refuses_16_bit_floats(families: dict[str, Path]) -> None:
         model(*random_batch(model))
     with pytest.raises(UserError, match=r"T5 .*16-bit"):
         model.half()(*random_batch(model))
+
+
+@pytest.mark.parametrize("name", ["roberta-prelayernorm", "xlm-roberta-xl", "megatron-bert", "esm"])
+def test_states_of_all_blocks_have_the_final_norm(name: str) -> None:
+    config = {"model_type": name, "vocab_size": 9, "pad_token_id": 1, "bos_token_id": 0, **pretrained.BERT_SIZES}
+    encoder = LibraryEncoder(Dictionary(), Namespace(encoder_config=json.dumps(config), dropout=0.0), False).eval()
+    concatenated = encoder(torch.tensor([[5, 6, 7]]), None, None, nn.Identity())
+    for states in concatenated.split(pretrained.BERT_SIZES["hidden_size"], -1):
+        assert torch.allclose(states.mean(-1), torch.zeros(()), atol=1e-5)
+        assert torch.allclose(states.std(-1, correction=0), torch.ones(()), atol=1e-2)
 
 
 def test_max_positions_leave_room_for_special_symbols(families: dict[str, Path]) -> None:
