@@ -36,15 +36,16 @@ class T5Encoder(nn.Module):
         tokens: Tensor,
         segments: Tensor | None,
         words: BatchWords | Tensor | None = None,
-        of_all_blocks: Projection | None = None,
+        read_blocks: Projection | None = None,
     ) -> Tensor:
-        """Returns the states (B, S, C), or what ``of_all_blocks`` returns.
+        """Returns the states (B, S, C), or what ``read_blocks`` returns.
 
         Args:
             tokens: (B, S)
             segments: (B, S) the number of the example in a packed row, 0 = padding
-            words: with --spelling, the words of the batch that the dictionary lacks
-            of_all_blocks: reads the concatenated states after all blocks, each normed: (B, S, blocks * C)
+            words: with --spelling, the words of the batch that the dictionary lacks; in graphs, the vectors of all
+                tokens, (B, S, C)
+            read_blocks: applied to the concatenated states after all blocks, each normed: (B, S, blocks * C)
         """
         # (B, 1, 1 or S, S), True = may be attended to
         allowed = tokens.ne(self.pad)[:, None, None, :] if segments is None else same(segments, segments)
@@ -53,17 +54,17 @@ class T5Encoder(nn.Module):
         outputs = []
         for layer in self.layers:
             x = layer(x, bias)
-            if of_all_blocks is not None:
+            if read_blocks is not None:
                 outputs.append(self.norm(x))
-        x = self.norm(x) if of_all_blocks is None else torch.cat(outputs, -1)
+        x = self.norm(x) if read_blocks is None else torch.cat(outputs, -1)
         x = F.dropout(x, self.dropout, self.training)
-        return x if of_all_blocks is None else of_all_blocks(x)
+        return x if read_blocks is None else read_blocks(x)
 
     def embedded(self, tokens: Tensor, words: BatchWords | Tensor | None) -> Tensor:
         """Returns the vectors of tokens: (B, S) -> (B, S, C).
 
-        In training with --spelling, the occurrence of a word in the batch itself does not count, and with
-        --word-dropout, none of its occurrences does. ``words`` may be the vectors (B, S, C), computed elsewhere.
+        With --spelling, the vector of a word depends on how often the training text has it. In training, the occurrence
+        that is read is subtracted; with --word-dropout, sometimes all are, as if the training text lacked the word.
         """
         if not isinstance(self.tokens, NgramEmbedding):
             return self.tokens(tokens)
@@ -101,24 +102,25 @@ class BertEncoder(nn.Module):
                 module.eps = BERT_EPSILON
 
     def forward(
-        self, tokens: Tensor, segments: Tensor | None, words: None = None, of_all_blocks: Projection | None = None
+        self, tokens: Tensor, segments: Tensor | None, words: None = None, read_blocks: Projection | None = None
     ) -> Tensor:
-        """Returns the states (B, S, C) of tokens (B, S), padded on the right, or what ``of_all_blocks`` returns.
+        """Returns the states (B, S, C) of tokens (B, S), padded on the right, or what ``read_blocks`` returns.
 
-        ``of_all_blocks`` reads the concatenated states after all blocks: (B, S, blocks * C), or (n, blocks * C).
+        ``read_blocks`` is applied to the concatenated states after all blocks: (B, S, blocks * C), or (n, blocks * C)
+        without padding. ``words`` is for encoders with --spelling.
         """
         assert segments is None, "positions count from the start of a row, which holds one example"
         tokens = F.pad(tokens, (1, 0), value=self.cls)
         mask, real = padding_of(tokens, self.pad)
-        places = torch.arange(tokens.size(1), device=tokens.device)
-        x = self.norm(self.tokens(tokens) + self.positions(places) + self.sides(sides_of(tokens, self.sep)))
+        positions = torch.arange(tokens.size(1), device=tokens.device)
+        x = self.norm(self.tokens(tokens) + self.positions(positions) + self.sides(sides_of(tokens, self.sep)))
         x = remove_padding(dropout(x, self.dropout, self.training), real)
         outputs = []
         for layer in self.layers:
             x = layer(x, mask, real)
-            if of_all_blocks is not None:
+            if read_blocks is not None:
                 outputs.append(x)
-        x = x if of_all_blocks is None else of_all_blocks(torch.cat(outputs, -1))
+        x = x if read_blocks is None else read_blocks(torch.cat(outputs, -1))
         return add_padding(x, real)[:, 0 if self.with_cls else 1 :]
 
 

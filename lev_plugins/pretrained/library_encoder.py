@@ -1,6 +1,6 @@
 """Any encoder of ``transformers``, with the interface of the encoders that have layers of our own.
 
-T5 and BERT keep their own layers (``models.enct5_encoders``): EncT5 also trains a T5 without ``transformers`` and packs
+T5 and BERT keep their own layers (``pretrained.encoders``): EncT5 also trains a T5 without ``transformers`` and packs
 its examples, and on a CPU a BERT of our own, which leaves padding out, takes 0.8 of the time of this class.
 
 Shapes: B rows, S source length, C channels.
@@ -49,26 +49,26 @@ class LibraryEncoder(nn.Module):
         self.model_type: str = settings["model_type"]
         self.has_sides = (settings.get("type_vocab_size") or 0) > 1
 
-    def forward(self, tokens: Tensor, segments: Tensor | None, words: None = None, of_all_blocks: Any = None) -> Tensor:
-        """Returns the states (B, S, C) of tokens (B, S), padded on the right, or what ``of_all_blocks`` returns.
+    def forward(self, tokens: Tensor, segments: Tensor | None, words: None = None, read_blocks: Any = None) -> Tensor:
+        """Returns the states (B, S, C) of tokens (B, S), padded on the right, or what ``read_blocks`` returns.
 
-        ``of_all_blocks`` reads the concatenated states after all blocks: (B, S, blocks * C).
+        ``read_blocks`` is applied to the concatenated states after all blocks, each normed: (B, S, blocks * C).
         """
         assert segments is None, "positions count from the start of a row, which holds one example"
         if self.begin is not None:
             tokens = F.pad(tokens, (1, 0), value=self.begin)
-        if torch.jit.is_tracing() and of_all_blocks is not None:
+        if torch.jit.is_tracing() and read_blocks is not None:
             library.require_traceable(self.model_type)
         sides = {"token_type_ids": sides_of(tokens, self.eos)} if self.has_sides else {}
         output = self.stack(
             input_ids=tokens,
             attention_mask=tokens.ne(self.pad).long(),
-            output_hidden_states=of_all_blocks is not None,
+            output_hidden_states=read_blocks is not None,
             **sides,
         )
-        if of_all_blocks is None:
+        if read_blocks is None:
             return output.last_hidden_state[:, self.skipped :]
         paths = {*FINAL_NORMS, FINAL_NORM_OF.get(self.model_type)}
         norm = next((part for path, part in self.stack.named_modules() if path in paths), nn.Identity())
         blocks = [norm(x) for x in output.hidden_states[1:-1]]
-        return of_all_blocks(torch.cat([*blocks, output.last_hidden_state], -1))[:, self.skipped :]
+        return read_blocks(torch.cat([*blocks, output.last_hidden_state], -1))[:, self.skipped :]

@@ -17,7 +17,7 @@ from lev_plugins.pretrained.library_encoder import LibraryEncoder
 from lev_plugins.utils.errors import require
 from lev_plugins.utils.json_schema import read_object
 
-# EncT5's flag -> the setting in the library's configuration; a BERT's decoder has blocks of T5 1.1 of the same width
+# EncT5's flag -> the setting in the library's configuration. The decoder of an EncT5 with a BERT has blocks of T5 1.1.
 CONFIG_NAMES = {
     "t5": {
         "embed_dim": "d_model",
@@ -44,7 +44,8 @@ FIXED: dict[str, dict[str, list[Any]]] = {
     "t5": {"feed_forward_proj": FEED_FORWARDS, "layer_norm_epsilon": [None, EPSILON]},  # None: the library's default
     "bert": {"hidden_act": ["gelu"], "type_vocab_size": [2], "layer_norm_eps": [1e-12]},
 }
-# EncT5's name of a part -> the library's; in blocks, {block} is the number, and {ffn} 1 in an encoder, 2 in a decoder
+# our name of a module -> the library's; {ffn} is the index of the feed-forward layer in a block: 1 in an encoder, and 2
+# in a decoder, where cross-attention comes before it
 T5_OUTSIDE = {
     "encoder.tokens": "shared",
     "encoder.norm": "encoder.final_layer_norm",

@@ -5,7 +5,7 @@ over its pieces, projected to the width of the model, so no other part of a levt
 The states after all blocks are concatenated, since the last block may have lost information about single words: that of
 MiniLM, for one, was trained to represent a whole sentence by one vector.
 
-Shapes: B rows, S words, C channels of the model, N pieces of all words of a batch.
+Shapes: B rows, S words, C channels of the model, R rows of W pieces, and N pieces of all words of a batch.
 """
 
 from argparse import Namespace
@@ -52,19 +52,19 @@ class WordReader(nn.Module):
         self.encoder.train(mode and not self.frozen)
         return self
 
-    def forward(self, tokens: Tensor, rows: Tensor, places: Tensor, owners: Tensor) -> Tensor:
+    def forward(self, tokens: Tensor, rows: Tensor, positions: Tensor, word_positions: Tensor) -> Tensor:
         """Returns the vectors of words: (B, S) -> (B, S, C).
 
         Args:
             tokens: (B, S) the words
             rows: (R, W) their pieces, as the encoder reads them
-            places: (N,) the place of each piece in the flattened rows
-            owners: (N,) the place of its word in the flattened tokens
+            positions: (N,) index of each piece in the flattened rows (R * W)
+            word_positions: (N,) index of its word in the flattened tokens (B * S)
         """
         # projected before anything else, since the concatenated states are wide
-        x = self.encoder(rows, None, of_all_blocks=self.project).flatten(0, 1)[places]  # (N, C)
+        x = self.encoder(rows, None, read_blocks=self.project).flatten(0, 1)[positions]  # (N, C)
         x = torch.cat([x, torch.ones_like(x[:, :1])], 1)  # the last column counts the pieces
-        sums = x.new_zeros(tokens.numel(), x.size(1)).scatter_add(0, owners[:, None].expand_as(x), x)
+        sums = x.new_zeros(tokens.numel(), x.size(1)).scatter_add(0, word_positions[:, None].expand_as(x), x)
         counts = sums[:, -1:]
         without_pieces = self.project.bias.to(x)  # padding and <s>
         return torch.where(counts > 0, sums[:, :-1] / counts.clamp(min=1), without_pieces).view(*tokens.shape, -1)
