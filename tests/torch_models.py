@@ -88,7 +88,7 @@ class TorchScorer(Scorer):
     def __init__(self, task: TextLabellingTask, model: EncT5) -> None:
         self.task, self.model, self.info, self.labels = task, model.eval(), task.info, task.labels
         self.encoder = ExampleEncoder(task.info, task.info.tokeniser(task.folder), task.dictionary, task.labels)
-        self.interaction = model.decoder.interaction
+        self.interaction = any("self_attn" in name for name, _ in model.decoder.named_modules())
         task.prepare_for_decoding([model])
 
     def batch(self, examples: list[Example], labels: tuple[int, ...]) -> list[Array]:

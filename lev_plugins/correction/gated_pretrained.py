@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from lev_plugins.correction.gated import GateConfig, GatedModel
 from lev_plugins.nn.scaled_adam import check_learning_rate, scale_learning_rate
-from lev_plugins.nn.t5 import require_range
+from lev_plugins.nn.t5 import refuse_fp16
 from lev_plugins.pretrained import library
 from lev_plugins.pretrained.modules import PretrainedDecoder, PretrainedEncoder, Stacks
 from lev_plugins.text.pretrained import DICTIONARY, MOVED_HINT, imported_folder
@@ -216,7 +216,7 @@ class T5Head(nn.Module):
         self.table, self.scale, self.absent = table, scale, absent
 
     def forward(self, states: Tensor) -> Tensor:
-        require_range(self.table.weight, "T5")
+        refuse_fp16(self.table.weight, "T5")
         logits = self.table(self.scale * states)
         logits[..., self.absent] = logits.detach().amin(-1) - BELOW_ALL
         return logits

@@ -128,8 +128,7 @@ def check_enct5_config(cfg: EncT5Config, task: FairseqTask) -> LabelSpec:
             f"the folder has examples of up to {task.info.longest} tokens, but --backbone {cfg.backbone} reads "
             f"{longest}: make it again with --longest {longest}",
         )
-    kind = str(task.cfg.label_kind)
-    pool = str(cfg.pool)
+    kind, pool = str(task.cfg.label_kind), str(cfg.pool)
     library = cfg.encoder_config and json.loads(cfg.encoder_config)  # import-pretrained has looked at the tokenizer
     has_cls = library["bos_token_id"] is not None if library else cfg.encoder == "bert"
     require(

@@ -23,7 +23,7 @@ from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.ranges import bounded, flag
 
 Array = NDArray[Any]
-AnswersAndTruth = tuple[Array, Array]
+PredictedAndGold = tuple[Array, Array]
 BALANCED = "balanced"
 LOG_DIGITS = 2  # after the decimal point, in the log, of scores in per cent
 
@@ -39,34 +39,37 @@ class LabellingConfig(FairseqDataclass):
 
 
 class Answers(int):
-    """The answers and the truth of a batch; as a number, which is what fairseq-validate prints, how many they are."""
+    """The predictions and gold labels of a batch, as an entry of its logging output.
 
-    parts: AnswersAndTruth
+    fairseq-validate prints every entry as a number; that of this one is the number of predictions.
+    """
 
-    def __new__(cls, answers: Array, truth: Array) -> "Answers":
-        instance = super().__new__(cls, len(truth))
-        instance.parts = answers, truth
+    parts: PredictedAndGold
+
+    def __new__(cls, predicted: Array, gold: Array) -> "Answers":
+        instance = super().__new__(cls, len(gold))
+        instance.parts = predicted, gold
         return instance
 
-    def __reduce__(self) -> tuple[type["Answers"], AnswersAndTruth]:  # for pickle: other processes get it, too
+    def __reduce__(self) -> tuple[type["Answers"], PredictedAndGold]:  # for pickle: other processes get it, too
         return Answers, self.parts
 
 
 class Collected(Meter):
-    """The answers and the truth of all batches: the score of a set is not the mean over its batches."""
+    """Collects the predictions and gold labels of all batches: F1, for one, is not the mean of the F1 of batches."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        self.parts: list[AnswersAndTruth] = []
+        self.parts: list[PredictedAndGold] = []
         self.cached_scores: dict[str, float] | None = None
 
-    def update(self, parts: list[AnswersAndTruth]) -> None:
+    def update(self, parts: list[PredictedAndGold]) -> None:
         self.parts += parts
         self.cached_scores = None
 
-    def scores(self, score: Callable[[list[AnswersAndTruth]], dict[str, float]]) -> dict[str, float]:
+    def scores(self, score: Callable[[list[PredictedAndGold]], dict[str, float]]) -> dict[str, float]:
         self.cached_scores = self.cached_scores or score(self.parts)
         return self.cached_scores
 
@@ -164,13 +167,13 @@ class LabellingCriterion(FairseqCriterion):
 
     def score_names(self) -> list[str]:
         """Returns the names of the scores that validation logs."""
-        answers = np.zeros(1) if self.kind == "regression" else np.zeros((1, self.classes))
-        truth = np.zeros(answers.shape if self.kind == "multilabel" else 1, dtype=int)
-        return list(self.scores([(answers, truth)]))
+        predicted = np.zeros(1) if self.kind == "regression" else np.zeros((1, self.classes))
+        gold = np.zeros(predicted.shape if self.kind == "multilabel" else 1, dtype=int)
+        return list(self.scores([(predicted, gold)]))
 
-    def scores(self, parts: list[AnswersAndTruth]) -> dict[str, float]:
-        answers, truth = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return evaluate(self.kind, truth, answers, self.classes, self.score_at, self.numbers)
+    def scores(self, parts: list[PredictedAndGold]) -> dict[str, float]:
+        predicted, gold = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return evaluate(self.kind, gold, predicted, self.classes, self.score_at, self.numbers)
 
     def logging_outputs_can_be_summed(self) -> bool:  # fairseq calls it on the criterion
         return bool(self.training)  # in validation, answers are concatenated

@@ -28,20 +28,20 @@ UNKNOWN_PIECES = "unknown.txt"  # suffix of the file with the unknown pieces of 
 
 
 class NumberedExample(TypedDict):
-    """An example with its place in the dataset, by which fairseq names it."""
+    """An example with its index in the dataset, fairseq's ``id``."""
 
     id: int
     example: Example
 
 
 class LabelledBatch(TypedDict, total=False):
-    """A batch of examples, in the order of the rows; empty in a process that has no examples left."""
+    """A batch of E examples, in the order of the rows; empty in a process that has no examples left."""
 
-    id: Tensor  # (n,)
-    nsentences: int
-    ntokens: int
-    words: Tensor  # (n,) the number of words of each
-    target: Tensor | None  # (n,), or (n, L) for L labels
+    id: Tensor  # (E,) indices in the dataset
+    nsentences: int  # E
+    ntokens: int  # without padding
+    words: Tensor  # (E,) tagging: how many words of ``target`` each example has; otherwise 1
+    target: Tensor | None  # (n,), or (n, L) for L requested labels; None: texts without labels
     net_input: dict[str, Tensor | BatchWords]  # arguments of ``EncT5.forward``
 
 

@@ -20,7 +20,7 @@ from lev_plugins.utils.errors import require
 class Example:
     """A text as ids, with its labels."""
 
-    where: str  # "FILE, line N", or its part and number
+    where: str  # for messages: "FILE, line N", or "PART INDEX" of a prepared folder
     tokens: list[int]  # ending with </s>
     labels: list[int] | list[float]
     spans: list[int] = field(default_factory=list)  # tagging: the number of pieces of each word
@@ -79,6 +79,7 @@ class ExampleEncoder:
         return [Example(where, tokens, ids, cut=True, unknown=unknown[: tokens.count(UNK)])]
 
     def _id_of(self, label: str, where: str) -> float:
+        """Returns the id of a label, or the number that a label of a regression is."""
         return number_of(label, where) if self.labels is None else self.labels.id_of(label, where)
 
     def _encode(self, texts: list[list[str]]) -> tuple[list[int], list[str]]:
@@ -151,7 +152,12 @@ def first_fit(lengths: Sequence[int], width: int) -> list[list[int]]:
 def collate(
     examples: list[Example], rows: list[list[int]], request: LabelRequest, pad: int, packed: bool
 ) -> dict[str, NDArray[np.int64]]:
-    """Returns the arguments of ``EncT5.forward``; ``rows`` lists the examples in each row."""
+    """Returns the arguments of ``EncT5.forward`` except ``words``; ``rows`` lists the examples in each row.
+
+    Segments number the examples, or words, of a row from 1. 0 is padding, or </s> in ``encdec_segments``. Those that no
+    mask needs are left out: ``encoder_segments`` unless rows are packed, those of words except in tagging, and
+    ``decoder_segments`` if rows are neither packed nor, in tagging, of different numbers of words.
+    """
     latents_of = {i: request.latents(example) for i, example in enumerate(examples)}
     width = max(sum(len(examples[i].tokens) for i in row) for row in rows)
     latents_of_row = max(sum(len(latents_of[i]) for i in row) for row in rows)

@@ -14,8 +14,16 @@ Where the paper leaves a choice: latents have no positions ("decoder_positions: 
 decoder is not used; heads have a bias, initialised to zero; tagging with one decoder layer has no self-attention,
 because it would see copies of the same latent.
 
+Names in the paper and here:
+
+encoder_input_tokens   src_tokens           decoder_input_tokens       latents
+encoder_segment_ids    encoder_segments     decoder_segment_ids        decoder_segments
+encdec_segment_ids     encdec_segments of the source, latent_encdec_segments of the latents
+label ids of interest  asked (the name of this input in graphs)
+
 Shapes: B rows, S source length, T latents per row, C channels, H heads. A row holds one example or, packed, several;
-n is the number of outputs of the batch: examples, or words in tagging.
+n is the number of outputs of the batch: examples, or words in tagging. N is the number of latents that are not padding:
+n, or n * L with a latent for each of L requested labels.
 """
 
 from dataclasses import fields
@@ -32,7 +40,7 @@ from lev_plugins.edits.candidates import WordIndex
 from lev_plugins.edits.embedding import NgramEmbedding
 from lev_plugins.labelling.config import EncT5Config, LabelSpec, check_enct5_config
 from lev_plugins.nn.scaled_adam import scale_learning_rate
-from lev_plugins.nn.t5 import Norm, T5Block, T5Shape, require_range
+from lev_plugins.nn.t5 import Norm, T5Block, T5Shape, refuse_fp16
 from lev_plugins.pretrained.encoders import same
 from lev_plugins.pretrained.weights import LabelEncoder, encoder_of, load_backbone
 from lev_plugins.text.pretrained import DICTIONARY
@@ -43,6 +51,8 @@ BINARY = 2  # classes of a label: absent, present
 
 
 class LatentDecoder(nn.Module):
+    """Blocks of T5's decoder that read latent vectors, all in one step: without a causal mask and positions."""
+
     def __init__(self, shape: T5Shape, layers: int, spec: LabelSpec, interaction: bool) -> None:
         super().__init__()
         self.spec, self.dropout = spec, shape.dropout
@@ -50,36 +60,41 @@ class LatentDecoder(nn.Module):
         nn.init.normal_(self.latents.weight)
         self.layers = nn.ModuleList(T5Block(shape, interaction, cross_attention=True) for _ in range(layers))
         self.norm = Norm(shape.embed_dim)
-        self.interaction = interaction
 
-    def forward(self, latents: Tensor, source: Tensor, around: Tensor | None, across: Tensor) -> Tensor:
-        """Returns states (B, T, C) from the ids of latents (B, T) and encoder states (B, S, C)."""
-        if self.spec.latent_per_label and around is None and not (self.training and self.dropout):
-            latents = latents[:1]  # the same for all texts, so self-attention runs once for the batch
+    def forward(self, latents: Tensor, source: Tensor, self_mask: Tensor | None, cross_mask: Tensor) -> Tensor:
+        """Returns the states of the latents, (B, T, C).
+
+        Args:
+            latents: (B, T) ids
+            source: (B, S, C) states of the encoder
+            self_mask: (B, 1, T, T) True = may be attended to; None: everything
+            cross_mask: (B, 1, 1 or T, S) True = may be attended to
+        """
+        if self.spec.latent_per_label and self_mask is None and not (self.training and self.dropout):
+            # rows are equal until they read the source: the first self-attention needs only one (see T5Block)
+            latents = latents[:1]
         x = F.dropout(self.latents(latents), self.dropout, self.training)
         for layer in self.layers:
-            x = layer(x, around, source, across)
+            x = layer(x, self_mask, source, cross_mask)
         return F.dropout(self.norm(x), self.dropout, self.training)
 
 
 class Pooling(nn.Module):
     """Replaces the decoder by what section 3 compares it with: one state of the encoder, or the mean of several."""
 
-    interaction = False
-
     def __init__(self, pool: str, dropout: float) -> None:
         super().__init__()
         self.takes_cls, self.dropout = pool == "cls", dropout
 
-    def forward(self, latents: Tensor, source: Tensor, around: Tensor | None, across: Tensor) -> Tensor:
-        """Returns (B, T, C) from ids (B, T), encoder states (B, S, C), and which a latent may see (B, 1, 1 or T, S).
+    def forward(self, latents: Tensor, source: Tensor, self_mask: Tensor | None, cross_mask: Tensor) -> Tensor:
+        """Returns (B, T, C); the arguments are those of ``LatentDecoder.forward``.
 
         >>> Pooling("mean", 0.0)(torch.zeros(1, 2), torch.tensor([[[1.0], [3.0], [8.0]]]), None,
         ...     torch.tensor([[[[True, True, False]]]]))
         tensor([[[2.],
                  [2.]]])
         """
-        shares = across[:, 0].to(source)
+        shares = cross_mask[:, 0].to(source)
         x = source[:, :1] if self.takes_cls else shares @ source / shares.sum(2, keepdim=True)
         return F.dropout(x.expand(-1, latents.size(1), -1), self.dropout, self.training)
 
@@ -97,16 +112,21 @@ class LabelHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(number, classes))
 
     def forward(self, states: Tensor, labels: Tensor | None) -> Tensor:
-        """(n, C) -> logits, of ``labels`` (L,) only; with one latent per label, ``n`` is examples x L."""
+        """Returns logits: (n, classes), of the presence of labels (n, L) in multilabel, or (n,) numbers in regression.
+
+        Args:
+            states: (N, C)
+            labels: (L,) multilabel: ids of the requested labels; None: there is no choice of labels
+        """
         if not self.spec.latent_per_label:
             logits = F.linear(states, self.weight[0], self.bias[0])  # (n, classes)
             if self.spec.kind == "regression":
                 return logits[:, 0]
             return logits if labels is None else logits[:, labels]
         assert labels is not None
-        states = states.unflatten(0, (-1, labels.numel()))  # (examples, L, C)
+        states = states.unflatten(0, (-1, labels.numel()))  # (n, L, C)
         rows = labels if self.weight.size(0) > 1 else torch.zeros_like(labels)
-        both = torch.einsum("nlc,lkc->nlk", states, self.weight[rows]) + self.bias[rows]  # (examples, L, 2)
+        both = torch.einsum("nlc,lkc->nlk", states, self.weight[rows]) + self.bias[rows]  # (n, L, 2)
         return both[..., 1] - both[..., 0]  # the logit of the second class in a softmax over two
 
 
@@ -151,7 +171,7 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         self,
         src_tokens: Tensor,  # (B, S)
         latents: Tensor,  # (B, T) ids
-        where: Tensor,  # (n,) indices of the B * T latents that are not padding
+        where: Tensor,  # (N,) indices of the latents that are not padding, in the flattened (B * T)
         asked: Tensor | None = None,  # (L,) multilabel: the requested labels, in the order of their logits
         encoder_segments: Tensor | None = None,  # (B, S) examples of a packed row: 1, 2, ...; 0 = padding
         decoder_segments: Tensor | None = None,  # (B, T) the examples that the latents belong to
@@ -165,17 +185,18 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         classification (n, classes), regression (n,), multilabel (n, requested labels): the logit of the label's
         presence, tagging (words, tags)
         """
-        require_range(self.head.weight, "EncT5")
+        refuse_fp16(self.head.weight, "EncT5")
         states = self.encoder(src_tokens, encoder_segments, words)
+        # in cross-attention, a latent reads its word (tagging), its example (packed rows) or the whole row
         keys, queries = (encoder_segments, decoder_segments)
-        if encdec_segments is not None:
+        if encdec_segments is not None:  # words are numbered along the row, so these also separate packed examples
             keys, queries = encdec_segments, latent_encdec_segments
         if keys is None or queries is None:
-            across = src_tokens.ne(self.encoder.pad)[:, None, None, :]  # (B, 1, 1, S)
-        else:  # padding latents may attend anywhere: a softmax over nothing is NaN
-            across = same(queries, keys) | queries.eq(0)[:, None, :, None]
-        around = same(decoder_segments, decoder_segments) if decoder_segments is not None else None
-        outputs = self.decoder(latents, states, around, across)  # (B, T, C)
+            cross_mask = src_tokens.ne(self.encoder.pad)[:, None, None, :]  # (B, 1, 1, S), True = may be attended to
+        else:  # (B, 1, T, S); padding latents may attend to everything: a softmax over nothing is NaN
+            cross_mask = same(queries, keys) | queries.eq(0)[:, None, :, None]
+        self_mask = same(decoder_segments, decoder_segments) if decoder_segments is not None else None  # (B, 1, T, T)
+        outputs = self.decoder(latents, states, self_mask, cross_mask)  # (B, T, C)
         return self.head(outputs.flatten(0, 1)[where], asked)
 
 

@@ -1,7 +1,7 @@
-"""Scores of labels, in per cent, by scikit-learn and SciPy.
+"""Scores of labels, by scikit-learn and SciPy; in per cent, except for the mean squared error.
 
-The libraries lack RP@k, and would take a set of one label for two classes: RP@k and the F1 of label sets are
-computed here.
+RP@k and the F1 of label sets are computed here: scikit-learn lacks RP@k, and takes sets of a single label, (n, 1), for
+binary classification, where the micro-average of F1 also counts the absence of the label as a class.
 
 Arrays: n examples (or words), L labels.
 """

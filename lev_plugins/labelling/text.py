@@ -19,7 +19,7 @@ from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.ranges import bounded
 
 LABEL_KINDS = ["classification", "regression", "multilabel", "tagging"]
-CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # columns that contain tags
+CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # columns that contain tags -> their indices, from 0
 CONLLU_COLUMN = "upos"
 CONLLU_WIDTH = 10
 SEPARATOR = ","
@@ -52,9 +52,9 @@ class Layout:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a file: texts and their labels."""
+    """A text with its labels: a line of a TSV file, or a sentence of a CoNLL-U file."""
 
-    where: str  # "FILE, line N"
+    where: str  # "FILE, line N", the line on which it begins
     texts: list[str]  # columns; for tagging: words
     labels: list[str]
 

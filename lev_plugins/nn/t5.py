@@ -69,9 +69,9 @@ class DistanceBias(nn.Module):
         nn.init.normal_(self.table.weight, std=shape.embed_dim**-0.5)
 
     def forward(self, length: int) -> Tensor:
-        """(1, H, S, S)"""
-        places = torch.arange(length, device=self.table.weight.device)
-        buckets = distance_buckets(places[None, :] - places[:, None], self.table.num_embeddings, self.farthest)
+        """Returns the bias of all pairs of ``length`` positions, (1, H, S, S): query, key."""
+        positions = torch.arange(length, device=self.table.weight.device)
+        buckets = distance_buckets(positions[None, :] - positions[:, None], self.table.num_embeddings, self.farthest)
         return self.table(buckets).permute(2, 0, 1)[None]
 
 
@@ -120,7 +120,7 @@ class T5FeedForward(nn.Module):
 
 
 class T5Block(nn.Module):
-    """Self-attention and cross-attention, each if there is one, and feed-forward; each adds to its input."""
+    """Pre-norm self-attention, cross-attention (either may be left out) and feed-forward, each with a residual."""
 
     def __init__(self, shape: T5Shape, self_attention: bool, cross_attention: bool) -> None:
         super().__init__()
@@ -135,11 +135,19 @@ class T5Block(nn.Module):
     def forward(
         self, x: Tensor, mask: Tensor | None, source: Tensor | None = None, source_mask: Tensor | None = None
     ) -> Tensor:
+        """Returns states (B, T, C).
+
+        Args:
+            x: (B, T, C), or (1, T, C) if it is the same for all B sources
+            mask: of self-attention, see ``T5Attention.forward``; None: everything may be attended to
+            source: (B, S, C) what cross-attention reads
+            source_mask: of cross-attention, (B, 1, T or 1, S)
+        """
         if self.self_attn is not None and self.self_attn_norm is not None:
             normed = self.self_attn_norm(x)
             x = self._add(x, self.self_attn(normed, normed, mask))
         if self.cross_attn is not None and self.cross_attn_norm is not None and source is not None:
-            queries = self.cross_attn_norm(x).expand(source.size(0), -1, -1)  # one row of x may serve all sources
+            queries = self.cross_attn_norm(x).expand(source.size(0), -1, -1)
             x = self._add(x, self.cross_attn(queries, source, source_mask))
         return self._add(x, self.ffn(self.ffn_norm(x)))
 
@@ -147,11 +155,11 @@ class T5Block(nn.Module):
         return x + dropout(update, self.dropout, self.training)
 
 
-def require_range(weight: Tensor, name: str) -> None:
-    """Refuses 16-bit floats, which cannot represent the states of T5."""
+def refuse_fp16(weight: Tensor, name: str) -> None:
+    """Refuses float16, whose largest number, 65504, is less than states of T5; bfloat16 has the range of 32 bits."""
     device = weight.device.type
     autocast = torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16
     require(
         weight.dtype != torch.float16 and not autocast,
-        f"{name} overflows in 16-bit floats (--fp16, --amp): use --bf16 or 32 bits",
+        f"{name} overflows in float16 (--fp16, --amp): use --bf16 or 32 bits",
     )

@@ -117,4 +117,4 @@ def test_training_in_16_bits_stays_finite(model: str, precision: str, train_on_d
 @pytest.mark.slow
 def test_a_labeller_in_fp16_is_refused(train_on_device: Train) -> None:
     with a_gpu():
-        assert "overflows in 16-bit floats" in train_on_device("tagging", "--fp16").verdict
+        assert "overflows in float16" in train_on_device("tagging", "--fp16").verdict

@@ -347,11 +347,11 @@ def test_t5_never_writes_bos(families: dict[str, Path]) -> None:
 def test_t5_refuses_16_bit_floats(families: dict[str, Path]) -> None:
     model = pretrained.build(families["t5.out"])
     with (
-        pytest.raises(UserError, match=r"T5 .*16-bit.*--fp16, --amp"),
+        pytest.raises(UserError, match=r"T5 .*float16.*--fp16, --amp"),
         torch.autocast("cpu", dtype=torch.float16),
     ):
         model(*random_batch(model))
-    with pytest.raises(UserError, match=r"T5 .*16-bit"):
+    with pytest.raises(UserError, match=r"T5 .*float16"):
         model.half()(*random_batch(model))
 
 
