@@ -43,6 +43,7 @@ class TorchLevT(LevTSegments):
     def __init__(self, decoder: CheckpointDecoder, max_tokens: int) -> None:
         set_up(self, decoder, max_tokens, decoder.task.word_index is not None)
         self.decoder, self.lexicon = decoder, decoder.task.lexicon
+        self.keep_bias = decoder.generator.options.keep_bias
 
     def refine(self, sources: Rows, drafts: Rows, marks: Rows, unknown: list[str]) -> list[Sentence]:
         batch, lengths = self.batch(sources, unknown), [*map(len, sources)]

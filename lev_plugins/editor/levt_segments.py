@@ -28,8 +28,9 @@ from lev_plugins.utils.model_folder import SEARCH_FLAGS, ModelConfig
 from lev_plugins.utils.ranges import check_ranges
 
 REFINEMENT_FLAGS = FAIRSEQ_FLAGS | REFINEMENT_TASK_FLAGS
-# a sentence is in another language if the mean log(1 + count) of its words but the rarest is below the one, which is
-# quick to see, and its letters give it a probability below the other
+# A sentence counts as foreign if two tests agree. The mean log(1 + count) of its words, without the rarest, is below
+# MAX_FAMILIARITY (tested first, because it is fast), and its probability, by its letters, of being in the model's
+# language is below MIN_PROBABILITY.
 MAX_FAMILIARITY, MIN_PROBABILITY = 6.0, 0.03
 MIN_ALTERNATIVE = log(0.01)  # log-probability from which another word for a placeholder is reported
 
@@ -37,13 +38,15 @@ MIN_ALTERNATIVE = log(0.01)  # log-probability from which another word for a pla
 class LevTSegments(SegmentDecoder):
     """Edits segments with a levt: the text is source and draft, or there is a draft of its own, which may have marks.
 
-    The confidence of an edit is p(edit) / (p(edit) + p(leaving the text alone)), as far as the policies were queried:
-    it adds up the log-odds of deleting each word that it deletes, or where it deletes none, of inserting anything in
-    its place; and the log-probabilities of the words that it inserts. What a mark demands is certain.
+    The confidence of an edit is sigmoid(o + l), which is p(edit) / (p(edit) + p(leaving the text alone)) as far as the
+    policies were queried. o: the log-odds of pi_del deleting each word that the edit deletes, added up; if it deletes
+    none, the log-odds of pi_plh inserting anything in the slot that was opened first. l: the sum of log pi_tok of the
+    words that it inserts. What a mark demands has infinite log-odds.
     """
 
     task, drafts = "text_editing", True
     language: str | None = None  # that of its training text, if the folder says it
+    keep_bias = 0.0  # as in ``RefinementOptions``
 
     def __init__(self, folder: Path, config: ModelConfig, options: EditOptions) -> None:
         """
@@ -64,6 +67,7 @@ class LevTSegments(SegmentDecoder):
         refinement: dict[str, Any] = {REFINEMENT_FLAGS[name]: value for name, value in settings.items()}
         positions = whole_number(config.model_flags, "max_target_positions")
         self.refiner = Refiner(RefinementOptions(**refinement), self.placeholder, positions)
+        self.keep_bias = self.refiner.options.keep_bias
 
     def try_out(self) -> None:
         """Runs each graph once, with the last word of each dictionary."""
@@ -75,6 +79,7 @@ class LevTSegments(SegmentDecoder):
         self.warn_of_unknown(segments)
         results = self.map_in_batches(self.refine_segments, segments, sizes_of(segments))
         edits = (self.edits(segment, *result) for segment, result in zip(segments, results, strict=True))
+        # after decoding, because only sentences with edits need the test
         return [[] if row and self.is_foreign(segment) else row for segment, row in zip(segments, edits, strict=True)]
 
     def is_foreign(self, segment: Segment) -> bool:
@@ -119,70 +124,78 @@ class LevTSegments(SegmentDecoder):
         spelling = None if self.index is None else IntendedWordFeatures(self.index, unknown)
         return GraphPolicies(self.graphs, sources, spelling)
 
-    def edits(self, segment: Segment, tokens: list[int], edits: WordEdits) -> list[Edit]:
+    def edits(self, segment: Segment, tokens: list[int], record: WordEdits) -> list[Edit]:
         """Returns the edits of a segment that became ``tokens``, with </s>."""
-        origin = [place - 1 if place > 0 else None for place in edits.origin[:-1]]  # <s> of the draft is at 0
+        origin = [place - 1 if place > 0 else None for place in record.origin[:-1]]  # <s> of the draft is at 0
         pieces = self.pieces(segment, tokens[:-1], origin)
         if self.lexicon is not None and segment.source is None:
-            self.correct_listed(segment, edits, pieces, origin, self.lexicon)
+            self.correct_listed(segment, record, pieces, origin, self.lexicon)
         return [
             replace(
-                self.edit(segment, edits, pieces, origin, change),
-                alternatives=tuple(self.alternatives(segment, edits, pieces, origin, change)),
+                self.edit(segment, record, pieces, origin, change),
+                alternatives=tuple(self.alternatives(segment, record, pieces, origin, change)),
             )
             for change in word_changes(segment, pieces, origin)
         ]
 
     def correct_listed(
-        self, segment: Segment, edits: WordEdits, pieces: list[str], origin: Origin, lexicon: Lexicon
+        self, segment: Segment, record: WordEdits, pieces: list[str], origin: Origin, lexicon: Lexicon
     ) -> None:
-        """Writes the listed correction of each misspelling that the model left, or replaced by any other word.
+        """Writes the listed correction of each unknown misspelling that the model kept, or replaced by another word.
 
-        Of several corrections, it is the one that the training text has most often. The confidence says whether it is
-        right in this place: the model's log-odds of deleting the misspelling are part of it.
+        Changes ``record``, ``pieces`` and ``origin`` in place. Of several corrections, the one that occurs most often
+        in the training text is written. The log-odds of the edit are still the model's, of deleting the misspelling.
         """
-        place_of = {-1: -1, len(segment.pieces): len(pieces)} | {o: i for i, o in enumerate(origin) if o is not None}
+        # the place in the output of each piece that was kept, and of the two ends
+        kept_at = {-1: -1, len(segment.pieces): len(pieces)} | {o: i for i, o in enumerate(origin) if o is not None}
         for place, piece in enumerate(segment.pieces):
+            if segment.requests and segment.requests[place + 1] & KEEP:  # the first request is that of <s>
+                continue
             is_unknown = self.words.index(piece) < self.words.nspecial
             corrections = lexicon.corrections(lower_case(piece)) if is_unknown else []
-            i = place_of.get(place, place_of.get(place - 1, len(pieces)) + 1)  # of the word that replaces it
-            replaces = place not in place_of and place_of.get(place + 1) == i + 1
-            if not corrections or not (place in place_of or replaces) or lower_case(pieces[i]) in corrections:
+            is_kept = place in kept_at
+            i = kept_at[place] if is_kept else kept_at.get(place - 1, len(pieces)) + 1
+            # replaced by one word: exactly one new word is between its two neighbours, which were kept
+            is_replaced = not is_kept and kept_at.get(place + 1) == i + 1
+            if not corrections or not (is_kept or is_replaced) or lower_case(pieces[i]) in corrections:
                 continue
             pieces[i] = max((in_case_of(piece, correction) for correction in corrections), key=self.count)
             origin[i] = None
-            edits.log_probs[i], edits.alternatives[i] = -log(len(corrections)), []  # each is as likely
-            if place in place_of:
-                edits.inserted_at[i] = edits.deleted_at[place + 1] = 1
+            record.log_probs[i], record.alternatives[i] = -log(len(corrections)), []  # each is as likely
+            if is_kept:
+                record.inserted_at[i] = record.deleted_at[place + 1] = 1
+                # the log-odds of a kept word are raw; from those of a deleted one, --keep-bias has been subtracted
+                record.deletion_log_odds[place + 1] -= self.keep_bias
 
     def alternatives(
-        self, segment: Segment, edits: WordEdits, pieces: list[str], origin: Origin, change: Rewrite
+        self, segment: Segment, record: WordEdits, pieces: list[str], origin: Origin, change: Rewrite
     ) -> Iterator[Edit]:
         """Yields the edits that put each of the other likely words in the only placeholder of a change."""
         places = [i for i in change.inserted if origin[i] is None]
-        if len(places) != 1 or not edits.alternatives:
+        if len(places) != 1 or not record.alternatives:
             return
         (place,), span = places, (change.edit.start, change.edit.end)
-        for word, log_prob in edits.alternatives[place]:
+        for word, log_prob in record.alternatives[place]:
             variant = [*pieces[:place], self.spelling(word), *pieces[place + 1 :]]
             if log_prob < MIN_ALTERNATIVE or variant == pieces:
                 continue
-            log_probs = [*edits.log_probs[:place], log_prob, *edits.log_probs[place + 1 :]]
+            log_probs = [*record.log_probs[:place], log_prob, *record.log_probs[place + 1 :]]
             for variant_change in word_changes(segment, variant, origin):
                 edit = variant_change.edit
                 if variant_change.inserted == change.inserted and (edit.start, edit.end) == span:
-                    yield self.edit(segment, replace(edits, log_probs=log_probs), variant, origin, variant_change)
+                    yield self.edit(segment, replace(record, log_probs=log_probs), variant, origin, variant_change)
 
-    def edit(self, segment: Segment, edits: WordEdits, pieces: list[str], origin: Origin, change: Rewrite) -> Edit:
+    def edit(self, segment: Segment, record: WordEdits, pieces: list[str], origin: Origin, change: Rewrite) -> Edit:
         """Returns the edit of a change, with its confidence and iteration."""
-        deleted = [piece + 1 for piece in change.removed if piece not in origin]
+        deleted = [piece + 1 for piece in change.removed if piece not in origin]  # the record begins with <s>
         inserted = [i for i in change.inserted if origin[i] is None]
-        iterations = [*(edits.deleted_at[place] for place in deleted), *(edits.inserted_at[i] for i in inserted)]
-        odds = [edits.deletion_log_odds[place] for place in deleted]
+        iterations = [*(record.deleted_at[place] for place in deleted), *(record.inserted_at[i] for i in inserted)]
+        odds = [record.deletion_log_odds[place] for place in deleted]
         if not odds:
-            earliest = min(inserted, key=edits.inserted_at.__getitem__)
-            odds = [edits.insertion_log_odds[earliest]]
-        choice = sum(edits.log_probs[i] for i in inserted)
+            earliest = min(inserted, key=record.inserted_at.__getitem__)
+            odds = [record.insertion_log_odds[earliest]]
+        choice = sum(record.log_probs[i] for i in inserted)
+        # calibrations were fitted with the least certain deletion, not with the sum
         features = evidence(segment, change, pieces, self.count, min(odds), choice)
         if self.is_listed(segment, change, pieces):
             features = features._replace(listed=1.0, affix=0.0)

@@ -15,6 +15,7 @@ from lev_plugins.editor.seq2seq_segments import Seq2SeqSegments
 from lev_plugins.text.edited import apply
 from lev_plugins.text.ids import BOS, EOS, PAD, UNK, Rows
 from lev_plugins.text.lexicon import Lexicon
+from lev_plugins.text.mark_bits import KEEP, SPAN
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.segments import Segment, WordEdits
 from lev_plugins.utils.errors import UserError
@@ -114,6 +115,13 @@ def test_a_levt_corrects_listed_misspellings(
     assert edit_segment(model, text) == apply_proposals(text, proposals)
 
 
+def test_a_listed_correction_leaves_a_protected_word_and_the_edit_beside_it(words: Vocabulary) -> None:
+    model = Proposes((words, words), (100, 100), 100)
+    model.proposals, model.lexicon = {"cat": "sat"}, Lexicon.of_lines(["teh,the"])
+    segment = Segment("cat teh", offsets_of(), requests=[0, 0, KEEP + SPAN])
+    assert [apply(segment.text, edits) for edits in model.decode([segment])] == ["sat teh"]
+
+
 def apply_proposals(text: str, proposals: dict[str, str]) -> str:
     return " ".join(proposals.get(word, word) for word in text.split())
 
@@ -124,6 +132,10 @@ def test_the_confidence_of_a_listed_correction_has_the_log_odds_of_the_model(wor
     (edits,) = model.decode([Segment("teh cta", offsets_of())])
     features = [Evidence(*edit.evidence) for edit in edits]
     assert [(row.odds, row.choice, row.listed) for row in features] == [(-3.0, 0.0, 1.0), (-3.0, -log(2), 1.0)]
+    model.keep_bias = 2.0  # which the refinement has subtracted for words that it deleted
+    model.proposals = {"cta": "the"}
+    (edits,) = model.decode([Segment("teh cta", offsets_of())])
+    assert [Evidence(*edit.evidence).odds for edit in edits] == [-5.0, 2.0]
 
 
 def test_a_draft_keeps_its_listed_misspellings(words: Vocabulary) -> None:
