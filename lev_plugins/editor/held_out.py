@@ -82,7 +82,7 @@ def edit_held_out(editor: Editor, pairs: Sequence[tuple[Path, Path]], clean: Seq
 
 
 def calibrate_texts(texts: Sequence[HeldOut]) -> dict[str, float]:
-    """Fits weights on the pairs and applies them to all texts; {}: there are too few edits."""
+    """Fits weights on the pairs and applies them to all texts; {}: there are too few edits, and the texts stay."""
     pairs = [text for text in texts if not text.is_clean]
     features = [edit.evidence for text in pairs for edited in text.edited for edit in edited.edits]
     labels = [label for text in pairs for label in text.labels]
@@ -101,10 +101,11 @@ def calibrate_texts(texts: Sequence[HeldOut]) -> dict[str, float]:
 def is_within_budget(counts: Array, max_broken: float, copies: int = 1) -> bool:
     """Returns whether these lines show that at most ``max_broken`` of 1,000 words of text like theirs are broken.
 
-    It is a test by betting (Waudby-Smith and Ramdas 2024), which needs no approximation where few lines break words.
-    Each line multiplies a capital by 1 + stake * (words that it may break - words that it breaks). If text like this
-    broke more than that, the expected capital would be at most 1, and so its probability of reaching 1 / ERROR at
-    most ERROR. The stake is that with the fastest growth, as far as it can be known from the lengths of the lines.
+    Of the broken words of a line, only MAX_BROKEN count. It is a test by betting (Waudby-Smith and Ramdas 2024), which
+    needs no approximation where few lines break words. Each line multiplies a capital by
+    1 + stake * (words that it may break - words that it breaks), which is never negative. If text like this broke more
+    than ``max_broken``, the expected capital would be at most 1, and so its probability of reaching 1 / ERROR at most
+    ERROR. The stake is that with the fastest growth, as far as it can be known from the lengths of the lines alone.
 
     counts: for each line, how many words are broken, and of how many; further columns do not matter
     copies: answers for a text in which each of the lines occurs so often
@@ -182,7 +183,8 @@ class Tuning:
         stale = ", ".join(config.promises.keys() - self.promises) if self.pairs else ""
         require(not stale, f"--calibrate changes the dial {stale}: choose it again with --promise-broken")
         texts = edit_held_out(editor, self.pairs, self.clean)
-        weights = calibrate_texts(texts) if self.pairs else config.calibration
+        # with too few edits to fit weights, the former ones stay: these confidences were made with them
+        weights = (calibrate_texts(texts) if self.pairs else {}) or config.calibration
         decoding = replace(config.decoding, min_confidence=READ) if READ in self.promises else config.decoding
         dials = {**config.dials, **choose_dials(texts, self.promises)}
         minimum = confidence_of("--min-confidence", decoding.min_confidence or 0.0, dials)

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import lev_plugins
 from lev_plugins.cli.main import main
 from lev_plugins.editor import calibration
 from lev_plugins.editor.calibration import CONSTANT, WEIGHTS, Evidence
-from lev_plugins.editor.held_out import calibrate_texts, choose_dials, edit_held_out, is_within_budget
+from lev_plugins.editor.held_out import Tuning, calibrate_texts, choose_dials, edit_held_out, is_within_budget
 from lev_plugins.editor.options import EditOptions
 from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.offsets import offsets_of
@@ -249,6 +250,12 @@ def test_an_export_again_keeps_the_dials_unless_confidences_change(
     assert lev_plugins.load(again).min_confidence == with_both.dials["write"]
     message = refusal("export", again, tmp_path / "out", *calibrate, *clean, "--promise-broken", 100)
     assert mentions(message, "--calibrate write --promise-broken") and not (tmp_path / "out").exists()
+
+
+def test_too_few_edits_leave_the_calibration_of_a_folder(tmp_path: Path) -> None:
+    noisy, clean = files(tmp_path, noisy="w1\n", clean="a\n")
+    config = replace(model_folder.read(SPELLER_GRAPHS), calibration={CONSTANT: -1.0})
+    assert Tuning([(noisy, clean)]).apply(Editor(), config).calibration == {CONSTANT: -1.0}
 
 
 def test_words_of_the_folder_and_of_the_user_are_both_protected(corpora: dict[str, Path], tmp_path: Path) -> None:
