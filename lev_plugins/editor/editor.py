@@ -170,7 +170,7 @@ class Editor:
 
     def prepare(self, request: EditRequest) -> TextParts:
         """Puts the terms of a request into its text, and cuts that into segments."""
-        text, draft, words = request.text, request.draft, request.words
+        text, draft, words = request.text, request.draft, as_list("words", request.words)
         require_text(text)
         require_text("" if draft is None else draft, "draft")
         minimum = self.min_confidence_of(

@@ -141,6 +141,14 @@ def test_spans_of_a_request_are_those_of_its_text_before_terms_replace_words(
     assert edited.sentences == ((7, 13),)
 
 
+def test_an_iterator_of_words_holds_beside_a_glossary(levt_folder: Path, reluctant: Editor) -> None:
+    eager = Editor.load(levt_folder, EditOptions(keep_bias=-900))  # deletes all that it may
+    (edited,) = eager.edit([EditRequest("w1 w2 w8", words=iter(["w8"]), glossary={"w1": "v5"})])
+    assert "w8" in edited.text.split()
+    with pytest.raises(UserError, match=r"words .*'ab'"):
+        reluctant.edit([EditRequest("w1", "v5", words="ab", glossary={"w1": "v5"})])
+
+
 def test_marks_of_the_draft_hold_beside_a_glossary(reluctant: Editor) -> None:
     words = edit_text(reluctant, "w1", "⟦!v1⟧ v5 ⟦-v3⟧").split()
     assert "v1" in words and "v5" in words and "v3" not in words
