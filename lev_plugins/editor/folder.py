@@ -24,21 +24,23 @@ from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.model_folder import BACKBONE, GRAPHS, ModelConfig
 
 GRAPH_WEIGHTS, INDEX = "weights.bin", "index.npz"
-ENDINGS = {32: ".onnx", 8: ".int8.onnx"}  # by the bits of their products
-# digits of a packed number of 32 bits: the last is less than LAST, the others are from LAST to 255
+ENDINGS = {32: ".onnx", 8: ".int8.onnx"}  # by the precision of their matrix products in bits
+# Each number is stored in 1 to MAX_DIGITS bytes, the most significant first: number = rest * LAST + last. The last byte
+# is ``last`` < LAST, and ends the number. The bytes before it are the digits of ``rest`` in base OTHERS, plus LAST.
 LAST, OTHERS, MAX_DIGITS = 192, 64, 5
 MAX_COUNT_DIGITS = 15  # of a count, which numbers of 64 bits hold, also summed over a dictionary
 ENTRY = re.compile(rf"[^ ]* \d{{1,{MAX_COUNT_DIGITS}}}")  # of a dictionary: a word and its count
+TWO_BLANKS = re.compile(r" [^ \n]* ")  # in one line
 SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 
 
 def path_of(name: str, bits: int) -> str:
-    """Returns the path of a graph in the model folder; ``bits``: those of its products."""
+    """Returns the path of a graph in the model folder; ``bits``: precision of its matrix products, 32 or 8."""
     return f"{GRAPHS}/{name}{ENDINGS[bits]}"
 
 
 def whole_number(flags: Mapping[str, object], name: str) -> int:
-    """Returns a flag of a model folder, which may lack it."""
+    """Returns a flag; raises UserError if the folder lacks it, or if it is not a whole number."""
     value = flags.get(name)
     if not isinstance(value, int):
         raise UserError(f"{model_folder.CONFIG}: {name} must be a whole number, but is {value!r}: {model_folder.AGAIN}")
@@ -51,17 +53,18 @@ class Vocabulary:
     nspecial = len(SYMBOLS)
 
     def __init__(self, path: Path) -> None:
-        fault = f"{path}, line {{}} is not a word and its count: {model_folder.AGAIN}"
+        def fault(line: int) -> UserError:
+            return UserError(f"{path}, line {line} is not a word and its count: {model_folder.AGAIN}")
+
         try:
             text = path.read_text(encoding="utf-8").removesuffix("\n")
         except UnicodeDecodeError as error:
-            raise UserError(fault.format(error.object[: error.start].count(b"\n") + 1)) from error
+            raise fault(error.object[: error.start].count(b"\n") + 1) from error
         fields = text.replace("\n", " ").split(" ")  # not line by line, which takes several times as long
         symbols, counts = fields[::2], fields[1::2]
         readable = all(map(str.isdecimal, counts)) and max(map(len, counts), default=0) <= MAX_COUNT_DIGITS
-        if text.count(" ") != text.count("\n") + 1 or not readable:
-            lines = enumerate(text.split("\n"), 1)
-            raise UserError(fault.format(next(number for number, line in lines if not ENTRY.fullmatch(line))))
+        if text.count(" ") != text.count("\n") + 1 or TWO_BLANKS.search(text) or not readable:
+            raise fault(next(number for number, line in enumerate(text.split("\n"), 1) if not ENTRY.fullmatch(line)))
         self.symbols, self.count = [*SYMBOLS, *symbols], [*[1] * len(SYMBOLS), *map(int, counts)]
         self.size = len(self.symbols)
         self.indices = dict(zip(self.symbols, range(self.size), strict=True))

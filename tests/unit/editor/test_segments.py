@@ -30,11 +30,11 @@ def words(tmp_path: Path) -> Vocabulary:
     return Vocabulary(path)
 
 
-@pytest.mark.parametrize("line", [b"the", b"the x", b"caf\xe9 3", b"odd \xc2\xb2"])
+@pytest.mark.parametrize("line", [b"the", b"the x", b"caf\xe9 3", b"odd \xc2\xb2", b"the 9 3\n9"])
 def test_a_malformed_dictionary_line_is_refused(line: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "dict.txt"
+    path = tmp_path / "dict{}.txt"
     path.write_bytes(b"the 9\n" + line + b"\n")
-    with pytest.raises(UserError, match=r"dict\.txt, line 2 "):
+    with pytest.raises(UserError, match=r"dict{}\.txt, line 2 "):
         Vocabulary(path)
 
 
