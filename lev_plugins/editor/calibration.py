@@ -19,7 +19,7 @@ from lev_plugins.text.rewrites import Rewrite
 from lev_plugins.text.segments import Segment
 
 CONSTANT = "constant"
-FOREIGN = 0.5  # share of unknown words around an edit from which its sentence may be of another language
+FOREIGN = 0.5  # share of unknown words among the others of a segment above which it may be of another language
 RIDGE = 1.0  # L2 strength of the logistic regression: its C is 1 / RIDGE
 MAX_LOG_ODDS = 30.0  # in either direction: a larger number says no more
 MIN_SURPRISE = 1e-3  # added before the logarithm
@@ -30,16 +30,16 @@ class Evidence(NamedTuple):
 
     odds: float  # log-odds of changing anything there
     choice: float  # log-probability of the inserted words
-    doubt: float  # logarithm of -choice
-    unknown: float  # 1: the dictionary lacks a replaced word
+    doubt: float  # log(MIN_SURPRISE - choice)
+    unknown: float  # 1: a replaced word is unknown: neither the dictionary nor the lexicon has it
     frequency: float  # logarithm of the count of the rarest inserted word in the training text
     distance: float  # edit distance from the replaced to the inserted text, as a share of the longer one
     insertion: float  # 1: nothing is replaced
     deletion: float  # 1: nothing is inserted
     capital: float  # 1: a capitalised word inside a sentence is replaced
     signs: float  # 1: the replaced text has digits or signs
-    foreign: float  # 1: the dictionary lacks most of the other words of the sentence
-    recurring: float = 0.0  # 1: the dictionary lacks the replaced words, and the text has them in several sentences
+    foreign: float  # 1: most of the other words of the segment are unknown
+    recurring: float = 0.0  # 1: a replaced word is unknown, and the text has all of them in several sentences
     listed: float = 0.0  # 1: the lexicon has the inserted word as the correction of the replaced one
     replaced_frequency: float = 0.0  # as ``frequency``, of the rarest replaced word
     letters: float = 0.0  # logarithm of the number of characters of the replaced text
@@ -61,7 +61,7 @@ def evidence(
     edit = change.edit
     source, target = segment.text[edit.start : edit.end].strip(), edit.replacement.strip()
     counts = [count(piece) for piece in segment.pieces]
-    around = [
+    others_unknown = [  # for each other word of the segment
         not counts[place]
         for place, piece in enumerate(segment.pieces)
         if place not in change.removed and any(map(str.isalpha, piece))
@@ -77,7 +77,7 @@ def evidence(
         deletion=not target,
         capital=edit.start > 0 and source[:1].isupper(),
         signs=bool(source) and not source.replace(" ", "a").isalpha(),
-        foreign=sum(around) > FOREIGN * len(around),
+        foreign=sum(others_unknown) > FOREIGN * len(others_unknown),
         replaced_frequency=log1p(min((counts[place] for place in change.removed), default=0)),
         letters=log1p(len(source)),
         affix=is_longer(source.lower(), target.lower()),
@@ -94,14 +94,14 @@ def is_longer(word: str, part: str) -> bool:
 
 
 def log_odds(probability: float) -> float:
-    """Returns log(p / (1 - p)), limited.
+    """Returns log(p / (1 - p)), at most MAX_LOG_ODDS in either direction.
 
-    >>> log_odds(0.5), log_odds(1.0)
-    (0.0, 30.0)
+    >>> log_odds(0.5), log_odds(1.0), log_odds(1e-20)
+    (0.0, 30.0, -30.0)
     """
     if probability in (0, 1):
         return MAX_LOG_ODDS if probability == 1 else -MAX_LOG_ODDS
-    return log(probability / (1 - probability))
+    return max(-MAX_LOG_ODDS, min(MAX_LOG_ODDS, log(probability / (1 - probability))))
 
 
 def confidence(weights: Mapping[str, float], features: Sequence[float]) -> float:
@@ -146,7 +146,8 @@ def with_recurring(edited: Edited, recurring: Collection[str]) -> Edited:
 
     def note(edit: Edit) -> Edit:
         parts = parts_of(edited.original[edit.start : edit.end])
-        if not edit.evidence or not Evidence(*edit.evidence).unknown or not all(part in recurring for part in parts):
+        is_recurring = bool(parts) and all(part in recurring for part in parts)
+        if not edit.evidence or not Evidence(*edit.evidence).unknown or not is_recurring:
             return edit
         features = Evidence(*edit.evidence)._replace(recurring=1.0)
         return replace(edit, evidence=features, alternatives=tuple(map(note, edit.alternatives)))

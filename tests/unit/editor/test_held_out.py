@@ -133,6 +133,8 @@ def test_alternatives_of_a_recurring_unknown_word_are_marked() -> None:
     edited = Edited("Tam met Ada", (*edits, Edit(8, 11, "Eva", evidence=in_dictionary)))
     tam, met, ada = calibration.with_recurring(edited, {"Tam", "Ada", " "}).edits
     assert [Evidence(*edit.evidence).recurring for edit in (tam, *tam.alternatives, met, ada)] == [1, 1, 0, 0]
+    inserted = Edited("rock'n", (Edit(6, 6, "'roll", evidence=unknown),))  # the rest of the replaced word stays
+    assert calibration.with_recurring(inserted, set()).edits[0].evidence == unknown
 
 
 def test_the_lowest_threshold_within_the_budget_is_chosen_or_refused(tmp_path: Path) -> None:
