@@ -198,7 +198,7 @@ class Editor:
         edited, pairs = part.edited, zip(part.segments, edits_of_segments, strict=True)
         edits = [self.edit_of_text(edit, start, edited.original) for (start, _), edits in pairs for edit in edits]
         edited = without_protected(replace(edited, edits=tuple(edits)))
-        if request.draft is None:
+        if request.draft is None:  # edits of drafts keep the model's own confidences, also where a dial limits them
             edited = with_recurring(edited, self.recurring | recurring_words(edited.original, edited.sentences))
             edited = calibrate(edited, self.calibration) if self.calibration else edited
         edited = edited.without_unsure(part.min_confidence)

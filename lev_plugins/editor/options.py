@@ -25,7 +25,7 @@ class Computation:
 
     @property
     def bits(self) -> int:
-        """The bits of the products of graphs."""
+        """The precision of the graphs' matrix products in bits: 8 with --cpu-int8, otherwise 32 (floating point)."""
         return 8 if self.cpu_int8 else 32
 
     def check(self) -> None:
@@ -81,6 +81,8 @@ class EditRequest:
     words: Iterable[OwnWords | str] = ()  # more words that no edit may touch
     # terms whose translations stay in the draft, or without one replace them in the text
     glossary: Mapping[str, str] | Glossary | None = None
-    min_confidence: float | str | None = None  # leaves out edits that are less sure than this, or than this dial
+    # leaves out edits that are less sure than this, or than this dial; those of a draft are not calibrated, so that a
+    # dial is a mere number for them
+    min_confidence: float | str | None = None
     protected: Sequence[Span] = ()  # more of a text without a draft that no edit may touch, sorted
     places: Sequence[Span] | None = None  # only sentences that have one of these are edited; sorted; None: all
