@@ -33,7 +33,7 @@ class BeamSearch:
     ) -> None:
         """
         folder: the model folder with the graphs
-        bits: those of the products of the graphs, 32 or 8
+        bits: precision of the matrix products, 32 or 8
         positions: tokens that an output may have, with </s>
         beam: hypotheses that are followed for each source
         keep_bias: log-odds that the next words of the source get in addition, as in ``correction.copy_bias``
@@ -59,12 +59,13 @@ class BeamSearch:
             if self.keep_bias:
                 pairs = zip(scores, hypotheses, strict=True)
                 scores = np.stack([self.add_bias(row, prefix, source_words[prefix.source]) for row, prefix in pairs])
-            scores[:, [PAD, EOS] if length == 1 else [PAD]] = -np.inf
+            scores[:, [PAD, EOS] if length == 1 else [PAD]] = -np.inf  # --min-len 1
             if length > longest:
                 scores[:, np.arange(scores.shape[1]) != EOS] = -np.inf
             unfinished: list[BeamHypothesis] = []
             for source, group in groupby(range(len(hypotheses)), key=lambda row: hypotheses[row].source):
                 extended, ended = self.extend(hypotheses, list(group), scores)
+                # --lenpen 1: the length counts </s>
                 finished[source] += [output._replace(score=output.score / length) for output in ended]
                 unfinished += extended if len(finished[source]) < self.beam else []
             if not unfinished:
@@ -105,7 +106,8 @@ class StepwiseDecoder:
     """Runs the graphs for one batch of sources, one more word of each hypothesis at a time."""
 
     def __init__(self, search: BeamSearch, sources: Rows) -> None:
-        self.step, self.sources = search.step, [*range(len(sources))]
+        self.step = search.step
+        self.row_sources = [*range(len(sources))]  # for each row of the state, the number of its source
         # (B, V) log-probabilities of the first word
         self.scores, *state = search.start({"words": padded(sources)}, rows=len(sources))
         by_name = zip(search.start.outputs[1:], state, strict=True)
@@ -116,11 +118,12 @@ class StepwiseDecoder:
         """Returns the log-probabilities (R, V) of the next word of R hypotheses."""
         rows, sources = [prefix.row for prefix in hypotheses], [prefix.source for prefix in hypotheses]
         # parts that do not grow are the same for all hypotheses of a source
-        reordered = self.growing if sources == self.sources else [*self.state]
-        self.sources = sources
+        reordered = self.growing if sources == self.row_sources else [*self.state]
+        self.row_sources = sources
         self.state |= {name: self.state[name].take(rows, self.step.inputs[name].index(ROWS)) for name in reordered}
         words = np.array([prefix.words for prefix in hypotheses])
         scores, *longer = self.step({"words": words, **self.state}, rows=len(hypotheses))
+        # ``step`` returns the growing parts in the order in which ``start`` does
         self.state |= zip(self.growing, longer, strict=True)
         return scores
 

@@ -125,8 +125,8 @@ class Editor:
         folder, config = Path(path), model_folder.read_kind(path, model_folder.EDITOR)
         options.check_for(config.task)
         options = options.over(config.decoding)
-        kind = LevTSegments if config.task == LevTSegments.task else Seq2SeqSegments
-        model = after_trial(kind(folder, config, options), folder)
+        decoder = LevTSegments if config.task == LevTSegments.task else Seq2SeqSegments
+        model = after_trial(decoder(folder, config, options), folder)
         form = style_of(folder, config)
         words = folder / model_folder.KEPT if model_folder.KEPT in config.files else None
         return cls(model, Tokeniser(config.bpe(folder)), options, form, config.calibration, words, config.dials)
@@ -214,7 +214,7 @@ class Editor:
             return replace(edited, protected=self.own_words(edited.original, words)), segments
         spans = sentences(text, language or self.language) if self.split else lines(text)
         if request.places is not None:
-            places = Untouchable(request.places)
+            places = Untouchable(request.places)  # here, the places to edit: only its test for overlaps is used
             spans = [span for span in spans if places.touched_by(span)]
         cut: dict[str, Segment] = {}
 
@@ -295,9 +295,9 @@ def as_glossary(terms: Mapping[str, str] | Glossary) -> Glossary:
 
 
 def keep_requests(segment: Segment, start: int, spans: Sequence[Span]) -> list[int] | None:
-    """Returns the requests that keep the pieces inside the spans of a text; None: no piece is inside one.
+    """Returns the requests that keep all pieces that overlap a span of the text; None: no piece does.
 
-    There is one request, with the bits of ``edits.mark_bits``, for each piece, after a first one for <s>.
+    There is one request per piece (``text.mark_bits``), after that of <s>, which is 0.
 
     segment: begins at ``start`` in the text
     spans: sorted, without overlaps

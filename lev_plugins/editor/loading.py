@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def load(path: str | Path, options: EditOptions | LabelOptions | None = None) -> Editor | Labeller:
     """Loads an editor or a labeller, as ``lev_plugins.load`` describes it."""
     path = model_folder.model_path(path)
-    kind, labels = type(options).__name__, model_folder.read_unchecked(path).kind == LABELLER
-    suits = options is None or isinstance(options, LabelOptions if labels else EditOptions)
-    require(suits, f"{path} {'labels' if labels else 'edits'} texts: load it without {kind}")
+    labels = model_folder.read_unchecked(path).kind == LABELLER
+    suitable = options is None or isinstance(options, LabelOptions if labels else EditOptions)
+    require(suitable, f"{path} {'labels' if labels else 'edits'} texts: load it without {type(options).__name__}")
     # the modules of the other kind are not imported: that takes as long as reading the files of the folder
     if labels:
         from lev_plugins.editor.labeller import Labeller

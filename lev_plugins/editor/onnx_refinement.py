@@ -20,7 +20,7 @@ class Graphs:
     def __init__(self, folder: Path, bits: int, vocabulary: int, placeholder: int, device: str = "cpu") -> None:
         """
         folder: the model folder
-        bits: those of the products of the graphs, 32 or 8
+        bits: precision of the matrix products, 32 or 8
         vocabulary: the number of words in the target dictionary
         placeholder: the id that the model reads as a placeholder
         device: cpu or cuda
@@ -43,7 +43,7 @@ class GraphPolicies(Policies):
         self.graphs, self.spelling, self.reads_removed = graphs, spelling, spelling is not None
         rows = padded(sources)
         inputs = {} if spelling is None else {**spelling.ngrams, **spelling.pieces(rows)}
-        # not ``self.features``: without spelling, a source may have a dictionary of its own, which is the longer one
+        # not ``self.features``, which makes ids above the target dictionary <unk>: that of sources may be larger
         words = rows[None] if spelling is None else spelling.read(rows)
         outputs = graphs.encoder({"words": words, **inputs})
         self.encoded = {**dict(zip(graphs.encoder.outputs, outputs, strict=True)), "source_mask": rows != PAD}
@@ -92,18 +92,20 @@ class GraphPolicies(Policies):
         return Choices([row[0][0] for row in offers], [row[0][1] for row in offers], offers)
 
     def inputs(self, sentences: list[Sentence], removed: Array, counts: Array) -> dict[str, Array]:
-        """Returns what a graph reads of sentences.
+        """Returns what the graphs ``decide`` and ``fill`` read of sentences: ``export.levt_graphs.TextInputs``.
 
-        sentences: n of them, of which the longest has T tokens
-        removed: (n, T) the token that was removed after each token, or that it replaces
-        counts: (n, T) the number of these
+        sentences: n of the B sentences of the batch, of which the longest has T tokens
+        removed: (n, T) the first token that was deleted after each token, or that a placeholder replaces; PAD: none
+        counts: (n, T) how many were deleted there
         """
         numbers = [sentence.number for sentence in sentences]
         rows = padded([sentence.tokens for sentence in sentences])
         inputs = {"words": self.features(rows), "removed.first": removed, "removed.counts": counts, **self.encoded}
         if len(numbers) < len(self.sources):
-            inputs["memory"] = inputs["memory"][:, numbers]
+            inputs["memory"] = inputs["memory"][:, numbers]  # (2 L, B, H, S, C / H)
+            # (B, S) True = a token, not padding; (B, S, C)
             inputs |= {name: inputs[name][numbers] for name in ("source_mask", "source_states") if name in inputs}
+        # an encoder in 8 bits returns no vectors of unknown words: its other graphs read their n-grams
         if self.spelling is not None and "unknown_vectors" not in inputs:
             inputs |= self.spelling.removed_by_ngrams(removed)
         if "source_states" in inputs:

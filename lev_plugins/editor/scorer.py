@@ -34,11 +34,11 @@ class Scorer:
         self.encoder = ExampleEncoder(self.info, self.info.tokeniser(folder), self.words, self.labels)
         self.graph = Session(folder, "label", options.bits, options.device)
         self.index = StoredIndex(self.words, folder, config) if flags.get("spelling") else None
-        every = tuple(range(len(self.labels or ()))) if self.info.kind == "multilabel" else ()
-        self.request = LabelRequest(self.info.kind, every, bool(every) and flags.get("latents") == "label")
-        attends = not flags.get("no_label_interaction") and flags.get("pool", "no") == "no"
-        # whether labels of a set influence each other
-        self.interaction = self.request.latent_per_label and attends and len(every) > 1
+        label_ids = tuple(range(len(self.labels or ()))) if self.info.kind == "multilabel" else ()
+        self.request = LabelRequest(self.info.kind, label_ids, bool(label_ids) and flags.get("latents") == "label")
+        # whether the score of a label depends on which others are scored: latents attend to each other in the decoder
+        has_self_attention = not flags.get("no_label_interaction") and flags.get("pool", "no") == "no"
+        self.interaction = self.request.latent_per_label and has_self_attention and len(label_ids) > 1
 
     def try_out(self) -> None:
         """Runs the graph once, with the last word of the dictionary."""

@@ -97,7 +97,7 @@ class SegmentDecoder:
         if unknown > SUSPICIOUS_UNKNOWN * len(pieces):
             self.warned = True
             logger.warning(
-                f"{unknown:,} of the first {len(pieces):,} tokens are not in the model's dictionary: check that --bpe "
+                f"{unknown:,} of {len(pieces):,} tokens are not in the model's dictionary: check that --bpe "
                 "and its flags are those that its data was made with"
             )
 

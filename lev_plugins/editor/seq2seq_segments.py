@@ -85,7 +85,7 @@ class Seq2SeqSegments(SegmentDecoder):
         return replace(change.edit, confidence=confidence, evidence=features)
 
     def confidences(self, sources: Rows, inputs: Rows, outputs: Rows, changes: list[list[Rewrite]]) -> Iterator[float]:
-        """Yields the confidence of each change; 0 where the output without it is too long for the model."""
+        """Yields the confidence of each change; 0 if the output, with or without it, is too long for the model."""
         pairs: list[tuple[list[int], list[int]]] = []  # sources, each with an output: as written, and without a change
         places: list[tuple[int, int]] = []  # for each change, where ``pairs`` has the output with it, and without it
         for source, tokens, output, changes_of_segment in zip(sources, inputs, outputs, changes, strict=True):

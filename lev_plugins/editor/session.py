@@ -42,7 +42,7 @@ class Session:
         """
         folder: the model folder
         name: one of the graphs in ``editor.folder``
-        bits: those of its products, 32 or 8
+        bits: precision of the matrix products, 32 or 8
         device: cpu or cuda
         """
         require(device == "cpu" or CUDA in onnxruntime.get_available_providers(), NO_CUDA)
@@ -50,7 +50,7 @@ class Session:
         self.path = model_folder.member(folder, path_of(name, bits))
         check_graph(self.path)
         options = onnxruntime.SessionOptions()
-        # as torch has it; a small model gains little from more
+        # OMP_NUM_THREADS as in torch, but 1 by default: a small model gains little from more threads
         threads = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip() or "1"
         whole = WHOLE.fullmatch(threads) is not None
         require(whole, f"OMP_NUM_THREADS must be a whole number, but is {threads[:60]!r}")
@@ -69,7 +69,8 @@ class Session:
             )
         except Exception as error:  # of many kinds, all of which are faults of the folder
             raise self.fault("read", error) from error
-        require(device == "cpu" or CUDA in self.session.get_providers(), NO_CUDA)  # which falls back to the CPU
+        # ONNX Runtime falls back to the CPU without an error if CUDA cannot be loaded
+        require(device == "cpu" or CUDA in self.session.get_providers(), NO_CUDA)
         # sizes, or the names of dynamic ones
         self.inputs = {value.name: value.shape for value in self.session.get_inputs()}
         self.outputs = [value.name for value in self.session.get_outputs()]
@@ -94,8 +95,8 @@ class Session:
             suitable = output.dtype.kind == kind and output.ndim in dimensions
             suitable &= rows is None or name not in OUTPUTS or len(output) == rows
             require(suitable, f"{self.path}: {name} is of another type or shape: {model_folder.AGAIN}")
-        finite = not any(output.dtype.kind == "f" and np.isnan(output).any() for output in outputs)
-        require(finite, f"{self.path} computes NaN: {model_folder.AGAIN}")
+        has_nan = any(output.dtype.kind == "f" and np.isnan(output).any() for output in outputs)
+        require(not has_nan, f"{self.path} computes NaN: {model_folder.AGAIN}")
         return outputs
 
 

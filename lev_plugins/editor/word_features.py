@@ -64,13 +64,16 @@ class IntendedWordFeatures(NgramFeatures):
         unknown: the words of the batch that it lacks
         """
         super().__init__(index, unknown)
+        # (2, U) the likeliest candidate of each unknown word, and its edit distance
         self.guesses = index.guesses(index.nearest(self.unknown))
 
     def read(self, rows: Array) -> Array:
         """Returns all fields of ``WordFeatures``: (B, T) -> (7, B, T)."""
         unknown, level, shapes = rows > self.size, self.level(rows), self.look_up(self.shapes, rows)
+        # (B, T) each; 0 and 0 for words of the dictionary
         guesses, distances = np.where(unknown, self.guesses[:, np.maximum(rows - self.size - 1, 0)], 0)
         case = shapes % CASES
+        # the guess is the word itself with other capitals ("HOUSE"): it is read as that word, with its familiarity
         is_guess = (level == 0) & (distances == 0) & ((case == CAPITALISED) | (case == UPPERCASE))
         level = np.where(is_guess, np.searchsorted(LEVELS, self.index.counts[guesses], "right"), level)
         own_rows = self.own_rows(np.where(is_guess, guesses, rows), level)
@@ -97,7 +100,11 @@ class IntendedWordFeatures(NgramFeatures):
         return counts
 
     def removed_by_ngrams(self, removed: Array) -> dict[str, Array]:
-        """Returns what a compact graph reads of removed words (B, T): n-grams, and ids after those of unknown words."""
+        """Returns the inputs of graphs in 8 bits for removed words (B, T).
+
+        ngrams: those of the unknown words, then of the removed words of the dictionary, which have no vectors there
+        removed.first: (B, T) ids; those of the removed words of the dictionary are V + 1 + U and above
+        """
         in_dictionary = (removed > UNK) & (removed < self.size)
         rows = sorted({*removed[in_dictionary].tolist()})  # not np.unique, which imports numpy.ma at its first call
         ngrams, starts = flat_ngrams([*self.unknown, *(self.index.words[row] for row in rows)], self.index.buckets)

@@ -377,7 +377,7 @@ def test_a_tokeniser_that_makes_unknown_words_warns_once(
     for _ in range(2):
         wrong.edit(["abc def"])
     (warning,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
-    assert warning.startswith("2 of the first 2 tokens ") and "--bpe" in warning
+    assert warning.startswith("2 of 2 tokens ") and "--bpe" in warning
 
 
 # ---- fairseq's own way to a model in Python, ``from_pretrained`` -----------------------------------------------------
