@@ -1,20 +1,31 @@
 # Sourced by the scripts of the examples, which set OUT, the folder of everything they write: settings that all have,
-# and functions. To paste their commands into a shell of your own: source examples/once.sh; OUT=DIR HERE=examples/NAME
-[[ $- = *i* ]] || set -euo pipefail  # an error ends a script, but not your shell
-HERE=$(dirname "$0")  # the folder of the script
+# and functions. To paste their commands: OUT=DIR HERE=examples/NAME; source examples/once.sh  # or NAME/settings.sh
+[[ $- = *i* ]] || { set -euo pipefail; HERE=$(dirname "$0"); }  # an error ends a script, but not your shell
 command -v lev-plugins >/dev/null || PATH=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.venv/bin:$PATH
 SEED=${SEED:-1} THREADS=${THREADS:-2}  # random seed; threads on the CPU
-CPU=${CPU-$(command -v nvidia-smi >/dev/null || echo --cpu)}  # --cpu, or empty: use the GPUs
+CPU=${CPU-$(command -v nvidia-smi >/dev/null || echo --cpu)}  # --cpu; empty: all GPUs, each with a batch
 TRAIN_FLAGS=${TRAIN_FLAGS-}  # more flags for fairseq-train, such as --cpu-bf16; the last of equal flags applies
 export OMP_NUM_THREADS=$THREADS PYTHONUTF8=1 PYTHONWARNINGS=ignore
 export GOMP_SPINCOUNT=${GOMP_SPINCOUNT-10000}  # idle threads give up their cores sooner: faster on a busy machine
 export MALLOC_TRIM_THRESHOLD_=2147483647 MALLOC_MMAP_THRESHOLD_=1073741824  # freed memory is kept for the next tensors
 FAIRSEQ=(--user-dir "$(lev-plugins path)" $CPU --no-progress-bar)  # flags of fairseq-train and fairseq-generate
 
-once() {  # once NAME COMMAND...: runs a command or function, unless it has succeeded in this OUT before; needs set -e
-    [ -e "$OUT/done/$1" ] && return
+once() {  # once NAME COMMAND...: runs a command or function, unless it has succeeded in this OUT before
+    [ ! -e "$OUT/done/$1" ] || return 0
     echo "$1 ..." >&2; mkdir -p "$OUT/done"
-    "${@:2}"; touch "$OUT/done/$1"
+    (set -euo pipefail; "${@:2}")  # also in a shell of yours, which an error does not end
+    local status=$?; [ $status != 0 ] || touch "$OUT/done/$1"; return $status
+}
+same_settings() {  # same_settings VARIABLE...: an OUT that was started with another value of one of them is refused
+    local name was now record="$OUT/settings" begun
+    mkdir -p "$OUT/done"; touch "$record"; begun=$(ls "$OUT/done")  # until a step is done, the values may change
+    for name in "$@"; do
+        now="$name=$(set -f; echo ${!name//"$OUT/"/OUT/})"
+        was=$(sed -n "/^$name=/p" "$record" | tail -n 1)
+        [[ $begun && $was ]] || { echo "$now" >>"$record"; continue; }
+        [ "$was" = "$now" ] ||
+            { echo "$OUT was started with $was, not $now: use the same value or another OUT" >&2; return 2; }
+    done
 }
 
 number() {  # number FORMAT NAME <JSON of lev-plugins score: one of the numbers of the system

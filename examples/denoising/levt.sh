@@ -7,6 +7,7 @@
 source "$(dirname "$0")/settings.sh"
 LEVT_UPDATES=${LEVT_UPDATES:-800} LEVT_DROPOUT=${LEVT_DROPOUT:-0.1}
 CLEAN=${CLEAN:-}  # pairs: file of clean text, one sentence per line; it also learns from this, with the pairs' mistakes
+same_settings LEVT_UPDATES LEVT_DROPOUT CLEAN
 
 prepare() {  # prepare NOISE FLAGS...: OUT/NOISE/words as data; the sources are the drafts, too
     local text="$OUT/$1/words"

@@ -8,6 +8,7 @@ SCHEDULE=${SCHEDULE:-$(linear_rate "$LR" "$WARMUP" "$UPDATES") $(checkpoint_ever
     --label-smoothing 0.1}
 FAMILY=$(python -c 'import json, sys; print(json.load(sys.stdin)["model_type"].removeprefix("m"))' \
     <"$BACKBONE/config.json")  # bert, bart or t5: mbart is a bart, and mt5 a t5
+same_settings BACKBONE LONGEST SCHEDULE GATE_MIX COPY_FROM BEAM
 
 TRAINING=(--arch gated_$FAMILY --backbone "$BACKBONE" --backbone-lr-factor 0.1 --optimizer scaled_adam
     --adam-betas '(0.9,0.999)' --best-checkpoint-metric loss $SCHEDULE)

@@ -6,6 +6,7 @@
 #         bash examples/denoising/run.sh
 source "$(dirname "$0")/settings.sh"
 VOCAB=${VOCAB:-1000} TOKENS=${TOKENS:-1000}  # sentencepiece: number of pieces; tokens in a batch
+same_settings VOCAB TOKENS UPDATES VALID_EVERY LR WARMUP GATE_MIX COPY_FROM BEAM
 
 TRAINING=(--arch gated_trans $(sizes 2 128 256 4) --encoder-normalize-before --decoder-normalize-before
     --share-all-embeddings --dropout 0.1 --label-smoothing 0.1 --eval-wrr --eval-bleu-remove-bpe sentencepiece

@@ -1,6 +1,6 @@
 # Sourced by the scripts of this folder: settings, which are variables of the environment, the text, the noise that is
 # added to its sources, and how systems with and without gates are trained and tested.
-source "$(dirname "$0")/../once.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../once.sh"
 
 OUT=${OUT:-runs/denoising}  # folder of all output; a step in it is never repeated: other settings need another one
 TEXT=${TEXT:-}  # folder of pairs, one sentence per line; empty: docstrings of the installed packages, which get noise
@@ -21,6 +21,7 @@ UPDATES=${UPDATES:-3000} VALID_EVERY=${VALID_EVERY:-750}  # updates, also betwee
 LR=${LR:-0.0015} WARMUP=${WARMUP:-200}  # peak learning rate; updates until then; it falls linearly to zero
 # METRICS: wrr, bleu, rouge, exact; as the authors' code: wrr-set, sentence-bleu; BEAM: of the test
 METRICS=${METRICS:-wrr,bleu} BEAM=${BEAM:-4}
+same_settings TEXT TRAIN VALID TEST SOURCE TARGET WORD_RATE COPIES ALPHABET SHIFT_RATE
 
 CORRECTION=("${FAIRSEQ[@]}" -s src -t tgt --task text_correction
     --required-batch-size-multiple 1)  # by default, fairseq leaves out up to 7 sentences of a set

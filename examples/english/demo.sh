@@ -6,6 +6,7 @@ source "$(dirname "$0")/../once.sh"  # train_editor: the architecture, and flags
 # Python's own; SENTENCES: use the first N of training, validation and test (0: all); UPDATES: length of the training
 OUT=${OUT:-demo-out} PACKAGES=${PACKAGES-numpy,scipy,sklearn,torch} SENTENCES=${SENTENCES:-0} UPDATES=${UPDATES:-400}
 PROMISE=${PROMISE:-20}  # words of 1,000 right ones that it may break in held-out text with many unexpected words
+same_settings PACKAGES SENTENCES UPDATES PROMISE TRAIN_FLAGS
 mkdir -p "$OUT/test"
 
 text() {
@@ -29,14 +30,14 @@ once "cut the text into words and binarise it" lev-plugins prepare -s noisy -d d
     --joined-dictionary --srcdict "$OUT/text/dict.txt" --clean-train --train-prefix "$OUT/text/train" \
     --valid-prefix "$OUT/text/valid" --test-prefix "$OUT/text/test" --dest "$OUT/data"
 
-model() {
+model() {  # --seed 1: typos.py excludes the typos that this seed makes; --cpu: as the times in README.md
     train_editor "$OUT/data" "$OUT/model" "$UPDATES" 0.002 --cpu --seed 1 --distributed-world-size 1 -s noisy -t clean \
         --spelling --noise-kind insert,delete,substitute,swap,keyboard --noise-varied \
         --noise-language-files en --noise-word-rate 0.2 --noise-char-rate 0.16 --noise-min-letters 3 \
         --noise-share 0.85 --validate-interval-updates "$UPDATES" --save-interval-updates $((UPDATES / 2)) \
         --log-interval 5 2>&1 | tee -a "$OUT/train.log" | python "$HERE/progress.py" "$UPDATES"
 }
-once "train a Levenshtein Transformer, $UPDATES updates" model
+once "train a Levenshtein Transformer" model
 
 decode=("$OUT/data" --path "$OUT/model/checkpoint_last.pt" --user-dir "$(lev-plugins path)" --task text_editing
     -s noisy -t clean --draft-lang draft --bpe words --cpu --iter-decode-max-iter 9 --required-batch-size-multiple 1)

@@ -15,6 +15,8 @@ COPIES=${COPIES:-2}  # of the text, each with other made-up words; several numbe
 UPDATES=${UPDATES:-5000}  # length of the training
 PROMISE=${PROMISE:-17}  # words of 1,000 right ones that it may break in held-out text with many unexpected words
 EXPORT=${EXPORT-}  # more flags of lev-plugins export, such as --license mit
+same_settings TEXT LANGUAGE_FILES LIST OTHER WORDS MISSPELLINGS LISTED OCCURRENCES COPIES UPDATES PROMISE EXPORT SEED \
+    TRAIN_FLAGS
 source "$HERE/spellers.sh"
 
 for set in news-commentary misspellings free-english; do  # TEXT and TEST, unless they name your own
@@ -69,19 +71,20 @@ once editor lev-plugins export "$OUT/model/checkpoint_last.pt" "$OUT/editor" --o
     --promise-broken "$PROMISE" $EXPORT
 
 score() {  # score NAME SYSTEM...: rows of the table, of what a system does to clean text and to the same with typos
-    mkdir -p "$OUT/test/$1"
+    mkdir -p "$TESTED/$1"
     for clean in "$TEST"/*.clean; do
-        kind=$(basename "$clean" .clean); typos=$TEST/$kind.typos; out=$OUT/test/$1/$kind
+        kind=$(basename "$clean" .clean); typos=$TEST/$kind.typos; out=$TESTED/$1/$kind
         "${@:2}" <"$clean" >"$out.clean"
         "${@:2}" <"$typos" >"$out.typos"
         broken=$(lev-plugins score harm "$out.clean" "$clean" --json | number %.1f score)
         repaired=$(lev-plugins score harm "$out.typos" "$clean" --source "$typos" --json |
             number %.1f "% of typos repaired")
         echo "| $kind | $1 | $broken | $repaired |"
-    done >"$OUT/test/$1/rows"
+    done >"$TESTED/$1/rows"
 }
-score_once() { once "$1" score "$@"; }
+TESTED=$OUT/test/${TEST//\//-}  # of this TEST: another one is scored as well
+score_once() { once "score $1 on ${TESTED##*/}" score "$@"; }
 score_once "this editor" lev-plugins edit "$OUT/editor"
 spellers score_once
 (printf '%s\n' '| | | right words broken, of 1,000 | typos repaired, % |' '|---|---|---|---|'
-sort "$OUT"/test/*/rows) | tee "$OUT/report.md"
+sort "$TESTED"/*/rows) | tee "$OUT/report.md"

@@ -1,7 +1,6 @@
 # Sourced by pbd.sh, with TUNE and BOOST: fluency-boost back-translation (Ge et al., 2018). A model learns to write the
 # mistakes of TUNE and puts some, by sampling, into BOOST clean sentences. Where the result is less fluent than the
 # sentence (fluency.py), the pair joins the first training.
-BOOST_UPDATES=${BOOST_UPDATES:-5000}  # updates of that model, a multiple of VALID_EVERY; it has to learn to copy first
 
 once backwards train backwards "$OUT/real-data" "$BOOST_UPDATES" "$LR" -s clean -t noisy
 boost() {

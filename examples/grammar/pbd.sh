@@ -11,8 +11,11 @@ VOCAB=${VOCAB:-8000} TOKENS=${TOKENS:-4000} BEAM=${BEAM:-5}  # pieces of sentenc
 UPDATES=${UPDATES:-20000}  # updates on synthetic mistakes, a multiple of VALID_EVERY; 0: none, TUNE trains from scratch
 LR=${LR:-0.001} WARMUP=${WARMUP:-1000}  # peak learning rate, and the updates until then; it falls linearly to zero
 TUNE_UPDATES=${TUNE_UPDATES:-5000} TUNE_LR=${TUNE_LR:-0.0003}  # of the training on real mistakes
+BOOST_UPDATES=${BOOST_UPDATES:-5000}  # of the model for BOOST, a multiple of VALID_EVERY; it has to learn to copy first
 VALID_EVERY=${VALID_EVERY:-1000} AVERAGE=${AVERAGE:-5}  # updates between checkpoints; how many are averaged
 source "$HERE/score.sh"
+same_settings TEXT TUNE TEST TEST_M2 M2_FLAGS BOOST ARCH LAYERS WIDTH FFN HEADS VOCAB TOKENS BEAM UPDATES LR WARMUP \
+    TUNE_UPDATES TUNE_LR BOOST_UPDATES VALID_EVERY AVERAGE SEED TRAIN_FLAGS
 pairs() {  # the real mistakes, and the words that learners confuse in them
     python "$HERE/texts.py" pairs "$OUT/pairs" $TUNE
     lev-plugins confusions "$OUT"/pairs/train.{noisy,clean} --unit word --longest 2 >"$OUT/learned.tsv"

@@ -11,6 +11,7 @@ TUNE_SYNTHETIC=${TUNE_SYNTHETIC:-180000}  # sentences with synthetic mistakes, s
 PROMISE=${PROMISE:-10}  # words of 1,000 right ones that it may break in text with many unexpected words
 source "$HERE/../english/spellers.sh"
 source "$HERE/score.sh"
+same_settings TEXT TUNE TEST TEST_M2 M2_FLAGS BACKBONE UPDATES TUNE_UPDATES TUNE_SYNTHETIC PROMISE SEED TRAIN_FLAGS
 
 [[ $TUNE:$TEST_M2 != *data/wi-locness* || -e data/wi-locness ]] || python "$HERE/../data.py" wi-locness
 

@@ -9,6 +9,7 @@ source "$HERE/tasks.sh"  # with the settings TASKS, DATA and MODEL
 POOL=${POOL:-cls}  # the heads read BERT's [CLS], or the mean of the pieces of a word
 EPOCHS=${EPOCHS:-3} LR=${LR:-2e-5}  # over the epochs, the rate rises and falls to zero; BERT's paper takes the best of
 # 2e-5, 3e-5, 4e-5 and 5e-5 on valid, for each task
+same_settings DATA MODEL STSB POOL EPOCHS LR TRAIN_FLAGS
 
 train() {  # train DATA SAVE_DIR: as in BERT's own code; its rate falls to zero (BERT's paper, section 4.1)
     local texts; texts=$(python -c 'import json, sys; print(json.load(sys.stdin)["train_examples"])' <"$1/info.json")

@@ -8,6 +8,7 @@ OUT=${OUT:-runs/glue}  # folder of all output; settings other than TASKS need an
 source "$HERE/tasks.sh"  # with the settings TASKS, DATA and MODEL
 BATCH=${BATCH:-128}  # texts per update of both models, over all GPUs
 ENCT5_FLAGS=${ENCT5_FLAGS:-}  # of EncT5; Table 4: --decoder-layers 12, alone and with --decoder-init backbone
+same_settings DATA MODEL STSB BATCH ENCT5_FLAGS TRAIN_FLAGS
 
 GPUS=$(nvidia-smi -L 2>/dev/null | wc -l) || true
 FAIRSEQ+=(--required-batch-size-multiple 1)

@@ -13,6 +13,7 @@ SENTENCES=${SENTENCES:-0} VOCAB=${VOCAB:-8000}  # first lines of files (0: all);
 WIDTH=${WIDTH:-128} FFN=${FFN:-256}  # of the encoder
 UPDATES=${UPDATES:-3000} VALID_EVERY=${VALID_EVERY:-300}  # updates, also between two scorings of the validation set
 BACKBONE=${BACKBONE:-} BACKBONE_UPDATES=${BACKBONE_UPDATES:-1500} BACKBONE_FLAGS=${BACKBONE_FLAGS:---max-tokens 1024}
+same_settings DATA SENTENCES VOCAB WIDTH FFN UPDATES VALID_EVERY SEED TRAIN_FLAGS
 SIZES="--embed-dim $WIDTH --ffn-embed-dim $FFN --layers 2 --attention-heads 4 --head-dim $((WIDTH / 4))"
 
 data() {  # data NAME FLAGS...: the texts of a task, binarised
@@ -55,7 +56,8 @@ for task in ${TASKS//,/ }; do
             spelled) once "words-$task" data words $words
                 once "spelled-$task" model spelled words "$more" $SIZES --spelling $small --dropout 0.3 \
                     --word-dropout 0.25 ;;
-            pretrained) once "backbone-$task" data backbone --pretrained-tokenizer "${BACKBONE:?is missing: see README}"
+            pretrained) same_settings BACKBONE BACKBONE_UPDATES BACKBONE_FLAGS
+                once "backbone-$task" data backbone --pretrained-tokenizer "${BACKBONE:?is missing: see README}"
                 once "pretrained-$task" model pretrained backbone "$BACKBONE_UPDATES" --backbone "$BACKBONE" \
                     --optimizer scaled_adam --backbone-lr-factor 0.1 $BACKBONE_FLAGS ;;
             baselines) once "baselines-$task" python "$HERE/baselines.py" "$folder/text" \

@@ -3,7 +3,7 @@ TASKS=${TASKS:-mnli,qqp,qnli,mrpc,rte,sst2,cola,stsb}  # GLUE (Table 1); eurlex5
 DATA=${DATA:-data/glue}  # a folder per task, as examples/data.py glue and eurlex57k write it; that of udpos has
 # {train,valid}.conllu of English, and tests/LANGUAGE.conllu
 MODEL=${MODEL:?is missing: the folder of a T5 (paper.sh) or a BERT (bert.sh), as downloaded from huggingface.co}
-BACKBONE="$OUT/backbone"
+BACKBONE="$OUT/backbone" STSB=${STSB:-classes}
 task() {  # task NAME: sets its files, kind and metric; columns of text and their template, words that T5 writes for the
     # labels 0 and 1, the most texts on a GPU at once, and the most tokens that T5 writes
     folder="$DATA/$1" suffix=tsv tests= kind=classification columns=1 template= words= longest=128 target=84
@@ -18,7 +18,7 @@ task() {  # task NAME: sets its files, kind and metric; columns of text and thei
         cola) metric=matthews template='cola sentence: {0}' words="unacceptable acceptable" ;;
         stsb) metric=spearman columns=2 template='stsb sentence1: {0} sentence2: {1}'
             more="--longer cut --round-labels 0.2"  # EncT5: 26 classes ("bucketized" in the paper); T5: a number
-            [ "${STSB:-classes}" = classes ] || kind=regression more="--longer cut" ;;
+            [ $STSB = classes ] || kind=regression more="--longer cut" ;;
         eurlex57k) kind=multilabel metric=micro_f1 more="--labels $folder/labels.txt --longer cut" tests=test
             longest=16 target=64 ;;
         udpos) kind=tagging metric=tag_accuracy more= suffix=conllu target=1000

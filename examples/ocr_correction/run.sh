@@ -15,6 +15,7 @@ UPDATES=${UPDATES:-4500} TOKENS=${TOKENS:-1000} DROPOUT=${DROPOUT:-0.2} LR=${LR:
 SCHEDULE=${SCHEDULE:-polynomial_decay --total-num-update $UPDATES}
 PBD_FLAGS=${PBD_FLAGS:-}  # more flags of PBD, such as --future-dropout 0.1, which hides a token of the copied future
 NOISE_SHARE=${NOISE_SHARE:-0}  # share of the training words with a new misreading in each epoch (not LevT)
+same_settings DATA BY_TYPE AVERAGE WIDTH FFN UPDATES TOKENS DROPOUT LR SCHEDULE PBD_FLAGS NOISE_SHARE SEED TRAIN_FLAGS
 FAIRSEQ+=(-s src -t tgt --required-batch-size-multiple 1)  # by default, fairseq leaves out up to 7 words of a set
 prepare() {  # prepare FOLDER: a fold as text, with the misread words as drafts, and as data
     mkdir -p "$1/text"

@@ -8,6 +8,7 @@ source "$(dirname "$0")/../once.sh"
 DATA=${DATA:-data/aced} OUT=${OUT:-runs/aced} CLIENTS=${CLIENTS:-emerson digitalocean asics}
 UPDATES=${UPDATES:-375} SCHEDULE=${SCHEDULE:-1500}  # more updates overfit; after SCHEDULE, the rate would be zero
 THRESHOLDS=${THRESHOLDS:-0 0.5 0.7 0.8 0.9 0.95 0.98}  # of confidence, tried on triples that are held out of train
+same_settings DATA CLIENTS UPDATES SCHEDULE THRESHOLDS SEED TRAIN_FLAGS
 scores() {  # scores CLIENT
     local folder="$OUT/$1" name peer
     for name in nothing rules rules-online context context-online every levt; do  # see aced.py

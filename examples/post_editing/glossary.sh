@@ -10,7 +10,7 @@ MODEL=${MODEL:-runs/post-editing/scratch/checkpoint_best.pt} DATA=${DATA:-runs/p
 TEXT=${TEXT:-runs/post-editing/drafts}  # folder of valid and test, each .en, .de and .draft
 TRAIN=${TRAIN:-data/multi30k/train}  # PREFIX of the text that the lexicon is counted from
 OUT=${OUT:-runs/glossary} BIASES=${BIASES:-0 1 2 3}  # tried on valid
-mkdir -p "$OUT"
+same_settings MODEL DATA TEXT TRAIN BIASES
 terms() {
     python "$HERE/glossary.py" --train "$TRAIN.en" "$TRAIN.de" --test "$TEXT/test.en" "$TEXT/test.de" >"$OUT/test.tsv"
 }

@@ -3,6 +3,8 @@
 #     bash examples/post_editing/run.sh
 #     TEXT=data/mlqe-pe SOURCE=src TARGET=pe DRAFT=mt OUT=runs/ape bash examples/post_editing/run.sh
 source "$(dirname "$0")/settings.sh"
+same_settings WEAK WEAK_WIDTH SYNTHETIC PARALLEL VOCAB TOKENS LAYERS WIDTH FFN HEADS UPDATES LR FINETUNE_UPDATES \
+    FINETUNE_LR WARMUP VALID_EVERY DISTIL GAMMAS KEEP_BIASES SEED TRAIN_FLAGS
 
 if [ "$UNDRAFTED" ]; then
     source "$HERE/drafts.sh"  # and PIECES are then those of the weak system

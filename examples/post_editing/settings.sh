@@ -1,5 +1,5 @@
 # Sourced by the scripts of this folder: settings, which are variables of the environment, and functions.
-source "$(dirname "$0")/../once.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../once.sh"
 
 # TEXT: folder of train, valid and test, each .SOURCE, .TARGET (and .DRAFT), one sentence per line; DRAFT: suffix of the
 # drafts (empty: a weak system makes drafts, drafts.sh); TAGS: suffix of official labels that say which words of a draft
@@ -22,6 +22,7 @@ DISTIL=${DISTIL:-}  # yes: the LevTs learn from the autoregressive post-editor's
 # MAX_ITER: iterations of a LevT after the first; GAMMAS, KEEP_BIASES: values that tests.sh tries on valid
 BLEU_TOKENIZE=${BLEU_TOKENIZE:-none}  # sacrebleu's --tokenize, none for text that is tokenised
 MAX_ITER=${MAX_ITER:-9} GAMMAS=${GAMMAS:-0,1,2} KEEP_BIASES=${KEEP_BIASES--8,-6,-4,-2,-1,1,2,4}
+same_settings TEXT SOURCE TARGET DRAFT TAGS TRANSLATION BLEU_TOKENIZE MAX_ITER
 
 LANGUAGES=(-s "$SOURCE" -t "$TARGET")
 FAIRSEQ+=("${LANGUAGES[@]}" --required-batch-size-multiple 1)

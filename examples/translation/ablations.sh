@@ -36,7 +36,7 @@ for name in ${ABLATIONS//,/ }; do
             once "start_$kind" python "$HERE/start.py" --share-weights "$kind" "$OUT/start_all.pt" "$start"
             another "$name" "$data" --share-weights "$kind" ${LEVT_START:+--finetune-from-model "$start"} ;;
         sample | dae) another "$name" "$data" --deletion-rollin "$kind" ;;  # the words that deletions are learned from
-        fast)  # a shallow decoder
+        fast) same_settings FAST_EXITS  # a shallow decoder
             IFS=, read -r deletion placeholder token <<<"$FAST_EXITS"
             once start_fast lev-plugins import-levt --early-exit "$FAST_EXITS" "$OUT/teacher.pt" "$start"
             another fast "$data" --arch levt_fast --deletion-layers "$deletion" --placeholder-layers \
@@ -48,7 +48,7 @@ for name in ${ABLATIONS//,/ }; do
                 --length-loss-factor 0.1 --train-step 4 --dae-ratio 0.5 --stochastic-approx ;;
         maskt)  # Ghazvininejad et al., 2019
             peer maskt --arch cmlm_transformer --noise random_mask ;;
-        search)  # the best of several outputs of the first LevT: sampled, chosen by the teacher, decoded with noise
+        search) same_settings SEARCH SIGMA  # the best of several outputs: sampled, chosen by the teacher, with noise
             sampled="$EDIT --iter-decode-with-beam $SEARCH" levt="$OUT/levt/checkpoint_best.pt"
             once sampled decode sampled "$levt" $sampled
             once reranked decode reranked "$levt:$OUT/teacher.pt" $sampled --iter-decode-with-external-reranker

@@ -4,6 +4,7 @@
 #
 #     OUT=runs/multi30k bash examples/translation/figures.sh
 source "$(dirname "$0")/settings.sh"
+same_settings SOURCE TARGET MAX_ITER GAMMA BLEU_TOKENIZE
 draw() { python "$HERE/../figures.py" "$@"; }
 
 draw iterations "$OUT/levt.out" --output "$OUT/iterations.svg"

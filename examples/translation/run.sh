@@ -4,6 +4,8 @@
 #     bash examples/translation/run.sh
 #     TEXT=DIR SOURCE=fr TARGET=en OUT=runs/fr-en bash examples/translation/run.sh
 source "$(dirname "$0")/settings.sh"
+same_settings TEXT SOURCE TARGET VOCAB KIND COVERAGE JOINED SHARE SIZES TOKENS BEAM TEACHER_UPDATES TEACHER_TRAINING \
+    AVERAGE LEVT_START LEVT_UPDATES LEVT_TRAINING VALID_EVERY MAX_ITER GAMMA BLEU_TOKENIZE SEED TRAIN_FLAGS
 
 [ -d "$TEXT" ] || python "$HERE/../data.py" "$(basename "$TEXT")" "$TEXT"
 once data lev-plugins prepare -s "$SOURCE" -t "$TARGET" --train-prefix "$TEXT/train" --valid-prefix "$TEXT/valid" \

@@ -1,19 +1,17 @@
 # Sourced by the scripts of this folder: settings, which are variables of the environment, and functions.
-source "$(dirname "$0")/../once.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../once.sh"
 
-# TEXT: folder of train, valid and test, each .SOURCE and .TARGET, one sentence per line; OUT: folder of all output,
-# another one for other settings
+# TEXT: folder of train, valid and test, each .SOURCE and .TARGET, one sentence per line; OUT: folder of all output
 TEXT=${TEXT:-data/multi30k} SOURCE=${SOURCE:-en} TARGET=${TARGET:-de} OUT=${OUT:-runs/multi30k}
 VOCAB=${VOCAB:-6000} KIND=${KIND:-unigram} COVERAGE=${COVERAGE:-1.0}  # sentencepiece: pieces, algorithm, characters
 JOINED=${JOINED---joined-dictionary} SHARE=${SHARE:---share-all-embeddings}  # one dictionary for both languages
 SIZES=${SIZES:-4 128 256 4}  # layers, width, feed-forward width and attention heads of every encoder and decoder
 # TOKENS in a batch, in the teacher's training and in distillation; BEAM of the distillation, and of the teacher's test
-TOKENS=${TOKENS:-4096} BEAM=${BEAM:-5}
-TEACHER_UPDATES=${TEACHER_UPDATES:-3200}
+TOKENS=${TOKENS:-4096} BEAM=${BEAM:-5} TEACHER_UPDATES=${TEACHER_UPDATES:-3200}
 TEACHER_TRAINING=${TEACHER_TRAINING:---lr 0.005 --lr-scheduler inverse_sqrt --warmup-init-lr 1e-7
     --warmup-updates 2000 --dropout 0.3}
 AVERAGE=${AVERAGE:-$OUT/teacher --last 5}  # the checkpoints that are averaged: of the last five epochs
-LEVT_START=${LEVT_START-$OUT/start.pt}  # weights that LevTs start from, the teacher's; empty: random ones
+LEVT_START=${LEVT_START-$OUT/start.pt}  # file to write, with the teacher's weights for LevTs; empty: random ones
 # VALID_EVERY: updates of a LevT between two scorings of the validation set (and checkpoints)
 LEVT_UPDATES=${LEVT_UPDATES:-12000} VALID_EVERY=${VALID_EVERY:-500}
 LEVT_TRAINING=${LEVT_TRAINING:---lr 0.002 --lr-scheduler polynomial_decay --warmup-updates 300

@@ -16,6 +16,7 @@ UPDATES=${UPDATES:-1600} UPSAMPLE=${UPSAMPLE:-1} DROPOUT=${DROPOUT:-0.1}
 PROMISE=${PROMISE:-6}  # words of 1,000 right ones that it may break in OTHER, where it breaks most: RESULTS.md
 # PEERS: score what a user could take instead as well (empty: the editor alone); HUNSPELL: the dictionary of one of them
 PEERS=${PEERS-yes} HUNSPELL=${HUNSPELL:-uk_UA}
+same_settings LANGUAGE_FILES PAIRS TEXT WORDS OTHER LISTED BACKBONE UPDATES UPSAMPLE DROPOUT PROMISE SEED TRAIN_FLAGS
 lexicon=()  # words that exist: the editor reads those that its dictionary lacks as rare words
 [ ! "$WORDS" ] || lexicon=(--lexicon "$OUT/lexicon.txt")
 source "$HERE/texts.sh"

@@ -257,6 +257,42 @@ def test_labelling_runs_the_papers_settings(script: str, kind: str, tmp_path: Pa
     assert "f1" in done.out and ("t5.valid.scores.json" in done.out) == (kind == "t5")
 
 
+def run_in_once(commands: str, out: Path) -> Result:
+    """Runs commands in a shell that goes on after an error, with the functions of once.sh."""
+    return Running("bash", "-c", f"source examples/once.sh; set +e; {commands}", OUT=str(out)).result()
+
+
+def test_a_failed_step_is_not_done(tmp_path: Path) -> None:
+    result = run_in_once(
+        "broken() { false; true; }; once first false || true; once second broken; once third true", tmp_path
+    )
+    assert result.err.splitlines() == ["first ...", "second ...", "third ..."]
+    assert [path.name for path in (tmp_path / "done").iterdir()] == ["third"]
+
+
+def test_settings_may_change_until_a_step_is_done(tmp_path: Path) -> None:
+    settings = "same_settings COPIES; same_settings UPDATES"
+    assert run_in_once(f"COPIES=1 UPDATES=5; {settings}", tmp_path).code == 0
+    assert run_in_once(f"COPIES=1 UPDATES=6; {settings}; once step true", tmp_path).code == 0
+    assert run_in_once(f"COPIES=1 UPDATES=6; {settings}", tmp_path).code == 0
+    result = run_in_once(f"COPIES=1 UPDATES=; {settings}", tmp_path)
+    assert result.code == 2 and "was started with UPDATES=6, not UPDATES=: use the same value" in result.err
+
+
+SCRIPTS = {"translation/run.sh": "GAMMA", "translation/ablations.sh": "GAMMA", "translation/figures.sh": "GAMMA"}
+SCRIPTS |= {"denoising/run.sh": "WORD_RATE", "denoising/levt.sh": "LEVT_UPDATES", "grammar/pbd.sh": "LAYERS"}
+SCRIPTS |= {"post_editing/run.sh": "WIDTH", "post_editing/figures.sh": "MAX_ITER", "post_editing/aced.sh": "DATA"}
+SCRIPTS |= {f"{name}/run.sh": "UPDATES" for name in ("english", "grammar", "labelling", "ocr_correction", "ukrainian")}
+
+
+@pytest.mark.parametrize(("script", "setting"), [*SCRIPTS.items(), ("english/demo.sh", "UPDATES")])
+def test_an_out_with_other_settings_is_refused(script: str, setting: str, tmp_path: Path) -> None:
+    save(tmp_path / "done" / "data", [])
+    save(tmp_path / "settings", [f"{setting}=7"])  # and now it has its default
+    result = Running("bash", ROOT / "examples" / script, OUT=str(tmp_path), SYMSPELL="no").result()
+    assert result.code == 2 and f"was started with {setting}=7, not {setting}=" in result.err.splitlines()[-1]
+
+
 @pytest.mark.parametrize("setting", ["TASKS", "MODELS"])
 def test_labelling_refuses_unknown_names(setting: str, tmp_path: Path) -> None:
     """A typo must not train the task before it again, and must not be ignored."""
