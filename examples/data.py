@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
         rows = [[published.name, published.licence, published.about] for published in sets.values()]
         print(*table([["name", "licence", "contents"], *rows]), sep="\n")
         return
-    require(args.name in sets, f"NAME must be one of {', '.join(sets)}, but is {args.name}")
+    require(args.name in sets, f"NAME must be one of {', '.join(sets)} (see --list), but is {args.name}")
     published, folder = sets[args.name], args.folder or Path("data", args.name)
     require(
         bool(args.source or published.files),

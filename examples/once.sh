@@ -27,6 +27,7 @@ same_settings() {  # same_settings VARIABLE...: an OUT that was started with ano
             { echo "$OUT was started with $was, not $now: use the same value or another OUT" >&2; return 2; }
     done
 }
+refuse() { echo "$*" >&2; exit 2; }
 
 number() {  # number FORMAT NAME <JSON of lev-plugins score: one of the numbers of the system
     python -c 'import json, sys; print(sys.argv[1] % json.load(sys.stdin)["system"][sys.argv[2]])' "$@"

@@ -5,8 +5,8 @@ source "$(dirname "$0")/../once.sh"  # train_editor: the architecture, and flags
 # one sentence per line; TEST: folder with KIND.clean and KIND.typos to score, such as web.clean and web.typos
 OUT=${OUT:-english-out} TEXT=${TEXT:-data/news-commentary/news.txt} TEST=${TEST:-data/misspellings}
 # LANGUAGE_FILES: en, or a folder with the files of your language (docs/language.md); LIST: frequency list, lines
-# `word count` (empty: the English one of the package symspellpy); OTHER: clean text of another kind than TEXT, to
-# calibrate confidences on as well (empty: docstrings)
+# `word count`; OTHER: clean text of another kind than TEXT, to calibrate confidences on as well (both empty, in English
+# alone: the list of the package symspellpy; docstrings)
 LANGUAGE_FILES=${LANGUAGE_FILES:-en} LIST=${LIST-} OTHER=${OTHER-}
 # WORDS, MISSPELLINGS: lists of words that exist, and of misspellings, lines MISSPELLING,CORRECTION,... (empty: none)
 WORDS=${WORDS-} MISSPELLINGS=${MISSPELLINGS-}
@@ -15,13 +15,18 @@ COPIES=${COPIES:-2}  # of the text, each with other made-up words; several numbe
 UPDATES=${UPDATES:-5000}  # length of the training
 PROMISE=${PROMISE:-17}  # words of 1,000 right ones that it may break in held-out text with many unexpected words
 EXPORT=${EXPORT-}  # more flags of lev-plugins export, such as --license mit
+[[ ${LANGUAGE_FILES##*/} = en || ( $LIST && $OTHER ) ]] || refuse "LANGUAGE_FILES requires LIST and OTHER as well"
+[[ $WORDS || ! $MISSPELLINGS ]] || refuse "MISSPELLINGS requires WORDS"
 same_settings TEXT LANGUAGE_FILES LIST OTHER WORDS MISSPELLINGS LISTED OCCURRENCES COPIES UPDATES PROMISE EXPORT SEED \
     TRAIN_FLAGS
 source "$HERE/spellers.sh"
 
 for set in news-commentary misspellings free-english; do  # TEXT and TEST, unless they name your own
     if [[ " $TEXT $TEST/" = *" data/$set/"* && ! -e data/$set ]]; then python "$HERE/../data.py" $set; fi
-done; ls "$TEST"/*.clean >/dev/null  # now, as a missing file should not stop it after the training
+done
+for clean in "$TEST"/*.clean; do  # now, as a missing file should not stop it after the training
+    lev-plugins score exact "${clean%.clean}.typos" "$clean" >/dev/null
+done
 
 KINDS=insert,delete,substitute,swap,keyboard,accent:0.1 slips=() lexicon=() few=()  # of noise; what everybody knows
 if [ "$WORDS" ]; then

@@ -25,6 +25,8 @@ peer() {  # peer NAME FLAGS...: one of fairseq's refinement models, as in its ex
     once "test_$1" decode "$1" "$OUT/$1/checkpoint_best.pt" --task translation_lev $ITERATE
 }
 
+known='oracle|it|maskt|search|(oracle-)?(plh-tok|tok-del|none|sample|dae|fast|[0-9]+-[0-9]+)'  # refused now, not later:
+for name in ${ABLATIONS//,/ }; do [[ $name =~ ^($known)$ ]] || refuse "ABLATIONS has an unknown name: $name"; done
 bash "$HERE/run.sh"
 for name in ${ABLATIONS//,/ }; do
     case $name in oracle*) data="$OUT/data" ;; *) data="$OUT/distilled" ;; esac  # oracle: the original targets
@@ -39,10 +41,10 @@ for name in ${ABLATIONS//,/ }; do
         fast) same_settings FAST_EXITS  # a shallow decoder
             IFS=, read -r deletion placeholder token <<<"$FAST_EXITS"
             once start_fast lev-plugins import-levt --early-exit "$FAST_EXITS" "$OUT/teacher.pt" "$start"
-            another fast "$data" --arch levt_fast --deletion-layers "$deletion" --placeholder-layers \
+            another "$name" "$data" --arch levt_fast --deletion-layers "$deletion" --placeholder-layers \
                 "$placeholder" --decoder-layers "$token" ${LEVT_START:+--finetune-from-model "$start"} ;;
         [0-9]*-[0-9]*)  # early exits, such as 2-2: the decoder blocks that the deletion and placeholder policies read
-            another "$name" "$data" --deletion-layers "${name%-*}" --placeholder-layers "${name#*-}" ;;
+            another "$name" "$data" --deletion-layers "${kind%-*}" --placeholder-layers "${kind#*-}" ;;
         it)  # Lee et al., 2018
             peer it --arch iterative_nonautoregressive_transformer --noise full_mask --pred-length-offset \
                 --length-loss-factor 0.1 --train-step 4 --dae-ratio 0.5 --stochastic-approx ;;
@@ -53,7 +55,6 @@ for name in ${ABLATIONS//,/ }; do
             once sampled decode sampled "$levt" $sampled
             once reranked decode reranked "$levt:$OUT/teacher.pt" $sampled --iter-decode-with-external-reranker
             once noisy decode_by noisy_generate noisy "$levt" $EDIT ;;
-        *) echo "ABLATIONS has an unknown name: $name" >&2; exit 2 ;;
     esac
 done
 report

@@ -7,7 +7,7 @@
 #         bash examples/translation/paper.sh
 set -euo pipefail
 UPDATE_FREQ=${UPDATE_FREQ:-1}  # batches per update: with 8 GPUs, one makes the 65,536 tokens of the paper
-MORE_FLAGS=${MORE_FLAGS:-}  # more flags for fairseq-train of the LevT
+MORE_FLAGS=${MORE_FLAGS:-}  # more flags for fairseq-train of the LevT; LEVT_TRAINING and others are fixed below
 SCHEDULE="--lr 0.0005 --lr-scheduler inverse_sqrt --warmup-init-lr 1e-7 --warmup-updates 10000 --dropout 0.3
     --update-freq $UPDATE_FREQ"
 

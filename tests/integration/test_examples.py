@@ -293,6 +293,27 @@ def test_an_out_with_other_settings_is_refused(script: str, setting: str, tmp_pa
     assert result.code == 2 and f"was started with {setting}=7, not {setting}=" in result.err.splitlines()[-1]
 
 
+@pytest.mark.parametrize("name", ["plh_tok", "oracle-it"])
+def test_ablations_refuses_unknown_names(name: str, tmp_path: Path) -> None:
+    """At once, not after the trainings before it."""
+    script = ROOT / "examples" / "translation" / "ablations.sh"
+    result = Running("bash", script, OUT=str(tmp_path / "run"), ABLATIONS=f"oracle,{name}").result()
+    assert result.code == 2 and result.err == f"ABLATIONS has an unknown name: {name}\n"
+    assert not (tmp_path / "run").exists()
+
+
+def test_english_reads_its_test_before_the_training(tmp_path: Path) -> None:
+    for suffix, lines in (("clean", ["One.", "Two."]), ("typos", ["Oen."])):
+        save(tmp_path / "test" / f"web.{suffix}", lines)
+    variables = {
+        "TEXT": str(save(tmp_path / "text", ["One."])),
+        "TEST": str(tmp_path / "test"),
+        "OUT": str(tmp_path / "out"),
+    }
+    result = Running("bash", ROOT / "examples" / "english" / "run.sh", **variables).result()
+    assert result.code == 2 and "web.typos has 1 lines" in result.err and "..." not in result.err
+
+
 @pytest.mark.parametrize("setting", ["TASKS", "MODELS"])
 def test_labelling_refuses_unknown_names(setting: str, tmp_path: Path) -> None:
     """A typo must not train the task before it again, and must not be ignored."""
