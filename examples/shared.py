@@ -1,16 +1,9 @@
-"""Shared by the scripts of the examples: text files, logs, the machine, and error handling."""
+"""Shared by the scripts of the examples: text files, words, and error handling."""
 
 import argparse
 import math
-import os
-import platform
-import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
-from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,10 +12,6 @@ from lev_plugins.text import lines as texts
 from lev_plugins.utils.errors import UserError, explain, require
 
 Row = TypeVar("Row")
-NOT_RUN = "not yet run"
-STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ([\w.]+) \| (.*)")
-BEFORE_THE_START = ("fairseq.tasks.text_to_speech", "fairseq.distributed.utils")  # log before the settings
-SETTINGS = "{'_name'"  # logged at every start and restart of fairseq-train
 
 
 def read_lines(path: Path, hint: str = "") -> list[str]:
@@ -75,38 +64,6 @@ def hold_out(rows: list[Row], every: int, most: int) -> tuple[list[Row], list[Ro
     step = max(every, math.ceil(len(rows) / most))
     chosen = set(range(step - 1, len(rows), step)) or set(range(len(rows))[-1:])
     return [row for i, row in enumerate(rows) if i not in chosen], [rows[i] for i in sorted(chosen)]
-
-
-def minutes(log: Path) -> float | None:
-    """How long a training ran according to its log, without pauses after a stop."""
-    if not log.is_file():
-        return None
-    seconds, last = 0.0, None
-    for line in texts.read_lines(log):
-        match = STAMP.match(line)
-        if match is None or match[2] in BEFORE_THE_START:
-            continue
-        now = datetime.fromisoformat(match[1])
-        if last is not None and not match[3].startswith(SETTINGS):
-            seconds += (now - last).total_seconds()
-        last = now
-    return None if last is None else round(seconds / 60, 1)
-
-
-def processor() -> str:
-    details = Path("/proc/cpuinfo")
-    named = re.search(r"^model name\s*:\s*(.+)$", details.read_text(), re.M) if details.is_file() else None
-    return f"{named[1] if named else platform.machine()}, {os.cpu_count()} cores"
-
-
-def gpus() -> str:
-    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    query = subprocess.run(command, capture_output=True, text=True) if shutil.which(command[0]) else None
-    return ", ".join(query.stdout.splitlines() if query and query.returncode == 0 else []) or "none"
-
-
-def machine() -> str:
-    return f"Machine: {processor()}; torch {metadata.version('torch')}"
 
 
 def finish(
