@@ -76,28 +76,28 @@ def run(args: argparse.Namespace) -> int:
         at_least(args, 1, "jobs")
     words = args.words or words_file(Path())
     require(args.words is None or args.learn_words or words.exists(), f"--words: there is no file {words}")
-    own = [*settings.words, *(filter(None, map(str.strip, read_lines(words))) if words.exists() else ())]
-    checker = checker_of(args, settings, own)
+    user_words = [*settings.words, *(filter(None, map(str.strip, read_lines(words))) if words.exists() else ())]
+    checker = checker_of(args, settings, user_words)
     if STDIN in args.paths or args.stdin_filename is not None:
         require(args.paths in ([], [STDIN]), "standard input is checked by itself: leave out the other files")
         requires(args, "files", present=False, staged=False, since=None, learn_words=False)
-        return check_stdin(args, checker, own, settings)
-    run = Run(args, checker, own, settings)
+        return check_stdin(args, checker, user_words, settings)
+    run = Run(args, checker, user_words, settings)
     return run.learn(words) if args.learn_words else run.report()
 
 
-def checker_of(args: argparse.Namespace, settings: Settings, own: Sequence[str]) -> Checker:
+def checker_of(args: argparse.Namespace, settings: Settings, user_words: Sequence[str]) -> Checker:
     beside = (settings.folder or Path()) / settings.model
     model = model_path(args.model or (beside if beside.is_dir() else settings.model))
     minimum = settings.min_confidence if args.min_confidence is None else args.min_confidence
     dials = read_unchecked(model).dials
     whole = confidence_of("--min-confidence", minimum, dials) < dials.get(WRITE, 1.0)
-    options = EditOptions(min_confidence=minimum, words=own, max_tokens=MAX_TOKENS)
+    options = EditOptions(min_confidence=minimum, words=user_words, max_tokens=MAX_TOKENS)
     strings = args.source_strings or settings.source_strings
     return Checker(model, options, whole, tuple(settings.formats), strings)
 
 
-def check_stdin(args: argparse.Namespace, checker: Checker, own: Sequence[str], settings: Settings) -> int:
+def check_stdin(args: argparse.Namespace, checker: Checker, user_words: Sequence[str], settings: Settings) -> int:
     content = sys.stdin.buffer.read(MAX_BYTES + 1)
     require(len(content) <= MAX_BYTES, f"standard input has more than {MAX_BYTES:,} bytes, the limit: cut it up")
     text, prose, edits = "", None, list[Edit]()
@@ -108,7 +108,7 @@ def check_stdin(args: argparse.Namespace, checker: Checker, own: Sequence[str], 
     except NotText as error:
         say(str(error))
     if prose and not is_foreign(prose.words):
-        project = words_of_project([prose.words], checker.words.lexicon) | {*map(base_of, own)}
+        project = words_of_project([prose.words], checker.words.lexicon) | {*map(base_of, user_words)}
         (edited,) = checker.editor.edit([prose.request(project, checker.whole)])
         edits = prose.edits(edited.edits)
     if args.write:
@@ -135,9 +135,11 @@ def exclusion(args: argparse.Namespace, settings: Settings) -> tuple[list[str], 
 class Run:
     """One run over files: first for their words, which say what the words of the project are, then for their typos."""
 
-    def __init__(self, args: argparse.Namespace, checker: Checker, own: Sequence[str], settings: Settings) -> None:
-        """``own``: the user's own words."""
-        self.args, self.checker, self.own = args, checker, frozenset(map(base_of, own))
+    def __init__(
+        self, args: argparse.Namespace, checker: Checker, user_words: Sequence[str], settings: Settings
+    ) -> None:
+        """``user_words``: words of the user's own, which are no typos."""
+        self.args, self.checker, self.user_words = args, checker, frozenset(map(base_of, user_words))
         self.errors = self.typos = 0
         self.files = [str(path) for path in files_of(args.paths, *exclusion(args, settings), self.fail)]
         changed = args.staged or args.since is not None
@@ -195,7 +197,7 @@ class Run:
         """Yields the files with typos."""
         with processes(self.checker, self.jobs) as map_in_processes:
             scans = self.scans(map_in_processes)
-            project = words_of_project(words_of(scans), self.checker.words.lexicon) | self.own
+            project = words_of_project(words_of(scans), self.checker.words.lexicon) | self.user_words
             tasks = [*self.tasks(scans, project)]
             waiting = [task for task in tasks if self.cache.edits_of(task.key) is None]
             groups = [*batches(waiting, self.checker.whole)]
@@ -248,7 +250,7 @@ class Run:
         counts = Counter[str]()
         for file_words in files:
             counts.update(file_words.unknown)
-        project = words_of_project(files, self.checker.words.lexicon) - self.own
+        project = words_of_project(files, self.checker.words.lexicon) - self.user_words
         words = [word for word, _ in counts.most_common() if word in project]
         if words:
             present = path.read_bytes() if path.exists() else b""

@@ -12,7 +12,7 @@ from lev_plugins.text.protected import merge_spans
 # Each ends with the text, if nothing else ends it: so a pattern never scans the same text twice.
 TEMPLATES = r"\{\{.*?(?:\}\}|\Z)|\{%.*?(?:%\}|\Z)|\{\#.*?(?:\#\}|\Z)|<%.*?(?:%>|\Z)|<\?.*?(?:\?>|\Z)"
 URL = r"[^\s<>\"`]*[^\s<>\"`.,;:!?'\u2019)\]}*_]"  # to its end, without the punctuation of the sentence
-ADDRESSES = rf"\b(?:(?:https?|ftp|file)://|www\.|mailto:){URL}|(?<![\w.+-])[\w.+-]{{1,64}}@[\w-]+(?:\.[\w-]+)+"
+ADDRESSES = rf"\b(?:(?:https?|ftp|file)://|www\.|mailto:){URL}|(?<![\w.+%-])[\w.+%-]{{1,64}}@[\w-]+(?:\.[\w-]+)+"
 RAW_ELEMENTS = ("script", "style", "pre", "code", "textarea", "kbd", "samp", "var", "tt", "svg", "math", "template")
 RAW_BLOCKS = ("highlight", "raw", "code", "codeblock", "math", "comment", "mermaid", "prism")  # of Liquid and Hugo
 SIGN = re.compile(

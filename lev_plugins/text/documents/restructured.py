@@ -4,7 +4,7 @@ The grammar of tree-sitter does not read what is inside directives, and takes qu
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -66,7 +66,7 @@ def read_rst(text: str) -> Iterator[Paragraph]:
     names = {normalized(next(filter(None, match.groups()))) for match in REFERENCE.finditer(text)}
     prose = (block for block in blocks(text) if not NAME.match(text, *block) and not SHORT_TITLE.match(text, block.end))
     sentences = (block for block in prose if normalized(text[slice(*block)]) not in names)  # titles are names
-    return (with_room(text, entry) for entry in paragraphs_of(text, map(partial(area, text), sentences)))
+    return (with_room(text, entry) for entry in paragraphs_of(text, map(partial(area, text, names), sentences)))
 
 
 def with_room(text: str, entry: Paragraph) -> Paragraph:
@@ -83,11 +83,11 @@ def normalized(name: str) -> str:
     return " ".join(name.lower().split())
 
 
-def area(text: str, block: Span) -> Area:
-    """Returns a paragraph with its inline markup."""
+def area(text: str, names: Collection[str], block: Span) -> Area:
+    """Returns a paragraph with its inline markup; the text of a link is code if other references have it as a name."""
     code, signs = list[Span](), list[Span]()
     for match in INLINE.finditer(text, *block):
-        if match["text"]:
+        if match["text"] and normalized(match["text"]) not in names:
             signs += [Span(match.start(), match.start("text")), Span(*match.span("target"))]
         else:
             (signs if match["sign"] else code).append(Span(*match.span()))

@@ -21,6 +21,7 @@ from tests.unit.text.documents.prose import prose
         ),
         ("A ``code``s and ``b``, c", ["A|<``code``s and ``b``>|, c"]),
         ("A ``code`` and :ref:`text <x>`, :ref:`x`.", ["A|<``code``>|and|text|,|<:ref:`x`>|."]),
+        ("A `b <http://a>`_ `b`_ to A%B@c.org", ["A|<`b <http://a>`_>|<`b`_>|to|<A%B@c.org>"]),
         ("`web <http://a>`_ `name`_ name_ |sub| [1]_", ["web|<`name`_>|<name_>|<|sub|>|<[1]_>"]),
         (":class:`A <b>` *em* **bold** ``a``\\ s", ["<:class:`A <b>`>|em|bold|<``a``\\ s>"]),
         (".. note:: One\n   two.\n\n   Three.\n\n.. tip::\n   Four.\n", ["One|two.", "Three.", "Four."]),
