@@ -44,6 +44,7 @@ TASK = ["--user-dir", USER_DIR, "--task", "text_editing", "--cpu"]
 TINY = ["--arch", "levt_tiny", "--criterion", "dual_policy", "--share-all-embeddings"]
 ADAM = ["--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.003"]
 QUIET = ["--no-progress-bar", "--log-format", "simple"]
+TIMEOUT = 1800  # seconds after which a command counts as hanging: beside other jobs, some take minutes
 
 # Of the five seconds before a command does anything, four go into imports. A fork of this process has them behind it,
 # and nothing that the command does stays behind; threads of a GPU's driver would not survive it.
@@ -113,7 +114,7 @@ class Running:
             names = dict(zip(("stdin", "stdout", "stderr"), self.streams, strict=True))
             self.process = subprocess.Popen(self.words, cwd=cwd, env=variables, **names)  # type: ignore[call-overload]
 
-    def result(self, timeout: int = 300) -> Result:
+    def result(self, timeout: int = TIMEOUT) -> Result:
         try:
             if isinstance(self.process, subprocess.Popen):
                 code = self.process.wait(timeout)
@@ -183,7 +184,7 @@ def answer(client: Connection, words: list[str], cwd: str, variables: dict[str, 
         client.send(128 - process.exitcode if process.exitcode < 0 else process.exitcode)
 
 
-def run(*command: object, timeout: int = 300, **options: Any) -> Result:
+def run(*command: object, timeout: int = TIMEOUT, **options: Any) -> Result:
     return Running(*command, **options).result(timeout)
 
 

@@ -36,7 +36,7 @@ def run_commands(page: str, checkout: Path) -> str:
         if any(word in block and find_spec(package) is None for word, package in OPTIONAL.items()):
             continue
         programs = page == FIRST_PAGE  # so that the programs themselves are tested as well
-        result = run("bash", "-euo", "pipefail", "-c", block, cwd=checkout, programs=programs, timeout=900)
+        result = run("bash", "-euo", "pipefail", "-c", block, cwd=checkout, programs=programs)
         assert result.code == 0, f"{page}\n{block}\n{result.both[-3000:]}"
         printed += result.out
     return printed

@@ -16,9 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def gpu_script(out: Path, **settings: str) -> Result:
-    return succeed(
-        "bash", ROOT / "bench" / "gpu.sh", out, **QUICK, SENTENCES="300", LIMIT="800", **settings, timeout=900
-    )
+    return succeed("bash", ROOT / "bench" / "gpu.sh", out, **QUICK, SENTENCES="300", LIMIT="800", **settings)
 
 
 def trainings(out: Path) -> list[str]:

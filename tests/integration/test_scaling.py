@@ -87,7 +87,7 @@ def test_a_killed_worker_changes_no_output(checkout: Path) -> None:
         write_times = {
             path: path.stat().st_mtime_ns for path in written_parts(checkout)[:-2]
         }  # these may not have been released
-        _, log = program.communicate(timeout=300)
+        _, log = program.communicate(timeout=1800)
     assert program.returncode == 0 and "Restarting worker" in log, log
     assert (
         read_folder(checkout / "toy" / "edited")
