@@ -19,6 +19,7 @@ from tests.torch_models import editor_of, labeller_of
 GOLDEN = ROOT / "tests" / "golden" / "0.1"
 CORRECTION_FLAGS = ["--task", "text_correction", "-s", "noisy", "-t", "clean"]
 ENCT5 = ["--task", "text_labelling", "--criterion", "labelling", "--arch", "enct5", "--decoder-layers", 2]
+CLS = ["--pool", "cls", "--decoder-layers", 1]
 
 
 @dataclass(frozen=True)
@@ -196,8 +197,8 @@ if find_spec("transformers") is not None:
         "gated_bert": lambda folder: gated("bert", folder, "--tie-encoder-decoder"),
         "enct5_of_t5": lambda folder: pretrained_labeller("t5", folder, "--decoder-init", "backbone"),
         "enct5_of_bert": partial(pretrained_labeller, "bert"),
-        "enct5_with_cls": lambda folder: pretrained_labeller("bert", folder, "--pool", "cls"),
-        "enct5_of_electra": lambda folder: pretrained_labeller("electra-small", folder, "--pool", "cls"),
+        "enct5_with_cls": lambda folder: pretrained_labeller("bert", folder, *CLS),
+        "enct5_of_electra": lambda folder: pretrained_labeller("electra-small", folder, *CLS),
         "levt with a bert": partial(speller_with, "bert"),
         "gated_roberta": partial(gated, "xlm-roberta"),
     }

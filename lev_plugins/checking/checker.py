@@ -24,6 +24,8 @@ from lev_plugins.utils.errors import UserError, require
 from lev_plugins.utils.model_folder import read_unchecked
 
 if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
     from lev_plugins.editor.editor import Editor
 
 MAX_FOREIGN = 0.5  # share of unknown words in the prose of a file from which it is in another language
@@ -190,6 +192,17 @@ def call(function: Callable[[Checker, Item], Result], item: Item) -> Result:
 
 
 @contextmanager
+def ending(pool: "ProcessPoolExecutor") -> Iterator["ProcessPoolExecutor"]:
+    """Ends a pool, also if a signal arrives while it is ending: Python's own end would find it half closed."""
+    try:
+        with pool:
+            yield pool
+    except (KeyboardInterrupt, SystemExit):
+        pool.shutdown()
+        raise
+
+
+@contextmanager
 def processes(checker: Checker, jobs: int) -> Iterator[Map]:
     """Yields a function that applies a method of the checker to items, in order, in so many processes.
 
@@ -201,7 +214,7 @@ def processes(checker: Checker, jobs: int) -> Iterator[Map]:
     from concurrent.futures import ProcessPoolExecutor, process  # not at once: a few files need none
     from multiprocessing import active_children, get_context
 
-    with ProcessPoolExecutor(jobs, get_context("spawn"), start, (checker,)) as pool:
+    with ending(ProcessPoolExecutor(jobs, get_context("spawn"), start, (checker,))) as pool:
         try:
             yield lambda function, items: pool.map(partial(call, function), items)
         except process.BrokenProcessPool as error:

@@ -9,11 +9,13 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from lev_plugins.checking import cache
+from lev_plugins.checking.checker import ending
 from lev_plugins.checking.files import MAX_BYTES
 from lev_plugins.editor.editor import Editor
 from lev_plugins.editor.known_words import KnownWords
@@ -512,6 +514,22 @@ def test_a_signal_leaves_whole_files(number: signal.Signals, jobs: str, folder: 
     assert sorted(os.listdir()) == sorted(files)  # no scratch file
     for name in files:
         assert Path(name).read_text().endswith(" in the garden.\n")
+
+
+def test_a_signal_while_processes_are_ending_waits_for_their_end() -> None:
+    """Otherwise Python would end them itself, and at times print a traceback of its own."""
+    calls: list[str] = []
+
+    class Pool(ProcessPoolExecutor):
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            calls.append("shutdown")
+            if len(calls) == 1:
+                raise SystemExit(143)
+            super().shutdown(wait, cancel_futures=cancel_futures)
+
+    with pytest.raises(SystemExit), ending(Pool(1)):
+        pass
+    assert len(calls) == 2
 
 
 def changed(files: dict[str, str]) -> bool:
