@@ -22,8 +22,8 @@ from lev_plugins.training.scores import score_sentences
 
 def target_ids(source: Dictionary, target: Dictionary) -> Tensor:
     """Returns the target's id of each symbol of the source's dictionary, or <unk>: (V_source,)."""
-    same = source == target
-    return torch.tensor([i if same else target.index(symbol) for i, symbol in enumerate(source.symbols)])
+    is_shared = source == target
+    return torch.tensor([i if is_shared else target.index(symbol) for i, symbol in enumerate(source.symbols)])
 
 
 class SourceInTargetIds:

@@ -160,7 +160,7 @@ class LabellingCriterion(FairseqCriterion):
         metrics.log_custom(Collected, "_answers", parts)
         for name in self.score_names():
             metrics.log_derived(
-                name, lambda logged, name=name: rounded(name, logged["_answers"].scores(self.scores)[name])
+                name, lambda logged, name=name: score_in_log(name, logged["_answers"].scores(self.scores)[name])
             )
         if metrics.get_meters("valid"):  # fairseq would keep these answers after the validation
             metrics.reset_meter("valid", "_answers")
@@ -179,7 +179,7 @@ class LabellingCriterion(FairseqCriterion):
         return bool(self.training)  # in validation, answers are concatenated
 
 
-def rounded(name: str, score: float) -> float:
+def score_in_log(name: str, score: float) -> float:
     """Returns a score for the log; ``mse`` has the squared unit of the labels, so it may be small."""
     return score if name == "mse" else round(score, LOG_DIGITS)
 

@@ -296,7 +296,7 @@ def test_an_out_with_other_settings_is_refused(script: str, setting: str, tmp_pa
 
 @pytest.mark.parametrize("name", ["plh_tok", "oracle-it"])
 def test_ablations_refuses_unknown_names(name: str, tmp_path: Path) -> None:
-    """At once, not after the trainings before it."""
+    """They are refused at once, not after the trainings before them."""
     script = ROOT / "examples" / "translation" / "ablations.sh"
     result = Running("bash", script, OUT=str(tmp_path / "run"), ABLATIONS=f"oracle,{name}").result()
     assert result.code == 2 and result.err == f"ABLATIONS has an unknown name: {name}\n"
