@@ -53,8 +53,9 @@ class EditingDictionary(Dictionary):
 
     placeholder_index: int | None = None
 
-    def __init__(self, add_special_symbols: bool = True) -> None:
-        super().__init__(add_special_symbols=add_special_symbols)
+    def __init__(self, **symbols: bool) -> None:
+        """``symbols``: fairseq's argument ``add_special_symbols``, which version 0.12.2 lacks."""
+        super().__init__(**symbols)
         self.learned, self.learned_ids = list[str](), dict[str, int]()
 
     @classmethod

@@ -87,6 +87,16 @@ def editing_task_of(text: Path) -> TextEditingTask:
     return toy_task(source, target, data=str(data), source_lang="en", target_lang="de", draft_lang="mt")
 
 
+def test_a_dictionary_can_be_made_with_the_arguments_of_fairseq_0_12_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    today = Dictionary.__init__
+
+    def without_add_special_symbols(self: Dictionary, *, bos: str = "<s>", pad: str = "<pad>") -> None:
+        today(self, bos=bos, pad=pad)
+
+    monkeypatch.setattr(Dictionary, "__init__", without_add_special_symbols)
+    assert len(EditingDictionary()) == 4
+
+
 def loaded(task: TextEditingTask, split: str = "test") -> Any:
     task.load_dataset(split)
     return task.datasets[split]
