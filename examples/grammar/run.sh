@@ -8,11 +8,10 @@ TEST_M2=${TEST_M2-data/wi-locness/ABCN.dev.gold.bea19.m2}
 BACKBONE=${BACKBONE-}  # folder of a pre-trained encoder (lev-plugins import-pretrained); empty: none
 UPDATES=${UPDATES:-600} TUNE_UPDATES=${TUNE_UPDATES:-2100}  # on synthetic mistakes; on real ones, each four times, and
 TUNE_SYNTHETIC=${TUNE_SYNTHETIC:-180000}  # sentences with synthetic mistakes, so that it does not forget typos
-LISTED=${LISTED:-65000}  # words of the list of frequent words that the editor knows
 PROMISE=${PROMISE:-10}  # words of 1,000 right ones that it may break in text with many unexpected words
 source "$HERE/../english/spellers.sh"
 source "$HERE/score.sh"
-same_settings TEXT TUNE TEST TEST_M2 M2_FLAGS BACKBONE UPDATES TUNE_UPDATES TUNE_SYNTHETIC LISTED PROMISE SEED TRAIN_FLAGS
+same_settings TEXT TUNE TEST TEST_M2 M2_FLAGS BACKBONE UPDATES TUNE_UPDATES TUNE_SYNTHETIC PROMISE SEED TRAIN_FLAGS
 
 [[ $TUNE:$TEST_M2 != *data/wi-locness* || -e data/wi-locness ]] || python "$HERE/../data.py" wi-locness
 
@@ -45,7 +44,7 @@ once tests test_sets  # now, as missing files should not stop it after the train
 once docstrings python "$HERE/../english/corpus.py" "$OUT/docstrings" --packages numpy,scipy,sklearn,torch
 once pairs python "$HERE/texts.py" pairs "$OUT/pairs" $TUNE
 once texts python "$HERE/texts.py" split "${TEXT:-$OUT/docstrings}" "$OUT/texts"
-once words python "$HERE/../english/text.py" "$OUT/words" --text "$OUT/texts/train.clean" --copies 2 --listed "$LISTED"
+once words python "$HERE/../english/text.py" "$OUT/words" --text "$OUT/texts/train.clean" --copies 2 --listed 65000
 once confusions confusions
 once mistakes mistakes
 once data prepare --clean-train --train-prefix "$OUT/words/train" --valid-prefix "$OUT/words/valid" --dest "$OUT/data"

@@ -240,7 +240,7 @@ class Editor:
         return self.knows(word) or (self.lexicon is not None and bool(self.lexicon.corrections(word.lower())))
 
     def own_words(self, text: str, words: Iterable[OwnWords | str]) -> tuple[Span, ...]:
-        more = (word if isinstance(word, OwnWords) else OwnWords([word]) for word in as_list("words", words))
+        more = (word if isinstance(word, OwnWords) else OwnWords([word]) for word in words)
         lists = (self.words.protected, self.words_of_model.protected, *more)
         return tuple(span for own_words in lists for span in own_words.spans(text))
 

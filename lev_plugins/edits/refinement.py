@@ -247,8 +247,8 @@ class Refiner:
         # With the same tokens and marks, the policies decide the same. Where scores differ, words were inserted anew,
         # and another iteration may still change the score of the result. The origins must be equal, too: otherwise a
         # word of the draft was deleted and an inserted copy remains, which restoring the text would not record.
-        size = 4  # fields of ``Word``: token, score, marks, origin
-        return all(word[:size] == previous[:size] for word, previous in zip(words, previous_words, strict=True))
+        # So the first four fields of ``Word`` are compared: token, score, marks, origin.
+        return all(word[:4] == previous[:4] for word, previous in zip(words, previous_words, strict=True))
 
     # ---- insert ------------------------------------------------------------------------------------------------------
 

@@ -48,6 +48,8 @@ class LibraryEncoder(nn.Module):
         self.skipped = 0 if with_cls or self.begin is None else 1
         self.model_type: str = settings["model_type"]
         self.has_sides = (settings.get("type_vocab_size") or 0) > 1
+        paths = {*FINAL_NORMS, FINAL_NORM_OF.get(self.model_type)}
+        self.final_norm = next((path for path, _ in self.stack.named_modules() if path in paths), None)
 
     def forward(self, tokens: Tensor, segments: Tensor | None, words: None = None, read_blocks: Any = None) -> Tensor:
         """Returns the states (B, S, C) of tokens (B, S), padded on the right, or what ``read_blocks`` returns.
@@ -68,7 +70,6 @@ class LibraryEncoder(nn.Module):
         )
         if read_blocks is None:
             return output.last_hidden_state[:, self.skipped :]
-        paths = {*FINAL_NORMS, FINAL_NORM_OF.get(self.model_type)}
-        norm = next((part for path, part in self.stack.named_modules() if path in paths), nn.Identity())
+        norm = nn.Identity() if self.final_norm is None else self.stack.get_submodule(self.final_norm)
         blocks = [norm(x) for x in output.hidden_states[1:-1]]
         return read_blocks(torch.cat([*blocks, output.last_hidden_state], -1))[:, self.skipped :]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import ENVIRONMENT, LEVT, succeed
+from tests.commands import ENVIRONMENT, LEVT, TIMEOUT, succeed
 from tests.pages import blocks
 
 pytest.importorskip("dask.bag")
@@ -87,7 +87,7 @@ def test_a_killed_worker_changes_no_output(checkout: Path) -> None:
         write_times = {
             path: path.stat().st_mtime_ns for path in written_parts(checkout)[:-2]
         }  # these may not have been released
-        _, log = program.communicate(timeout=1800)
+        _, log = program.communicate(timeout=TIMEOUT)
     assert program.returncode == 0 and "Restarting worker" in log, log
     assert (
         read_folder(checkout / "toy" / "edited")

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tests.commands import TIMEOUT
+
 SCRIPT = """
 import torch
 from fairseq.data.iterators import BufferedIterator
@@ -31,5 +33,5 @@ BATCH_SOURCES = {
 def test_the_interpreter_exits_while_batches_are_read(state: str) -> None:
     size, source = BATCH_SOURCES[state]
     script = SCRIPT.replace("SIZE", str(size)).replace("SOURCE", source)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=1800)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == 0, done.stderr
